@@ -1,0 +1,79 @@
+"""The prepared corpus: one folder of plain arrays, a vocabulary and summary.json, read without any data library."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fansrec.errors import BadArtifact
+from fansrec.files import new_folder, write_json
+from fansrec.vocabulary import Vocabulary, read_vocabulary
+
+PARTS = ("train", "valid", "test")
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Lists of item numbers, one after the other: list i is `items[offsets[i]:offsets[i + 1]]`."""
+
+    items: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    parts: NDArray[np.uint8]  # (lists,): 0 train, 1 valid, 2 test
+    vocabulary: Vocabulary
+    summary: dict[str, Any]
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        return np.diff(self.offsets)
+
+    def part(self, name: str) -> NDArray[np.int64]:
+        """The numbers of the lists of a part: train, valid or test."""
+        return np.flatnonzero(self.parts == PARTS.index(name))
+
+    def list(self, index: int) -> NDArray[np.int32]:
+        return self.items[self.offsets[index] : self.offsets[index + 1]]
+
+
+def fingerprint(vocabulary: Vocabulary) -> str:
+    """Two corpora with one fingerprint number the same items in the same way."""
+    digest = hashlib.sha256()
+    for content in vocabulary.files().values():
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def write_corpus(out: Path, corpus: Corpus) -> None:
+    """Write the whole folder or nothing."""
+    with new_folder(out) as folder:
+        np.save(folder / "lists.npy", corpus.items)
+        np.save(folder / "offsets.npy", corpus.offsets)
+        np.save(folder / "parts.npy", corpus.parts)
+        for name, content in corpus.vocabulary.files().items():
+            (folder / name).write_bytes(content)
+        write_json(folder / "summary.json", corpus.summary)
+
+
+def read_corpus(folder: Path) -> Corpus:
+    if not (folder / "summary.json").is_file():
+        raise BadArtifact(f"{folder} is no prepared corpus (summary.json is missing); make one with `fans prepare`")
+    try:
+        corpus = Corpus(
+            items=np.load(folder / "lists.npy", mmap_mode="r", allow_pickle=False),
+            offsets=np.load(folder / "offsets.npy", allow_pickle=False),
+            parts=np.load(folder / "parts.npy", allow_pickle=False),
+            vocabulary=read_vocabulary(folder),
+            summary=json.loads((folder / "summary.json").read_text(encoding="utf-8")),
+        )
+    except (OSError, ValueError) as error:
+        raise BadArtifact(f"{folder} is damaged ({error}); make it anew with `fans prepare`") from error
+    if len(corpus.offsets) != len(corpus.parts) + 1 or corpus.offsets[-1] != len(corpus.items):
+        raise BadArtifact(f"{folder} is damaged (its arrays do not fit); make it anew with `fans prepare`")
+    return corpus
