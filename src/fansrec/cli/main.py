@@ -6,6 +6,7 @@ import sys
 import typer
 from rich.console import Console
 
+from fansrec.cli.prepare import prepare
 from fansrec.errors import FansError, MissingExtra
 
 app = typer.Typer(
@@ -15,6 +16,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
+
+app.command()(prepare)
 
 # Which module an optional dependency belongs to, for a word on what to install.
 EXTRAS = {

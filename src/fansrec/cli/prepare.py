@@ -1,0 +1,140 @@
+"""`fans prepare`: lists in, corpus out."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+
+from fansrec.data.columns import Columns
+from fansrec.data.settings import Preparation
+from fansrec.errors import BadInput, BadSetting
+
+DEFAULT = Preparation()
+# What goes on once a stage has said its line.
+AFTER = {"read": "filtering …", "split": "learning the categories …", "categorized": "writing …"}
+FILTER, CATEGORIES, SPLIT, COLUMNS = "Filter", "Categories", "Split", "Columns (found by their names if not given)"
+
+
+def prepare(
+    source: Annotated[
+        str, typer.Argument(help="A file (csv, tsv, parquet, jsonl, txt; also .gz, .zip) or a public set")
+    ],
+    out: Annotated[Path, typer.Option(help="The folder to write the corpus to; it must not exist yet")],
+    items: Annotated[Path | None, typer.Option(help="A file with item, name, group and category of the items")] = None,
+    min_item_count: Annotated[
+        int, typer.Option(help="Drop items seen fewer times than this", rich_help_panel=FILTER)
+    ] = DEFAULT.min_item_count,
+    min_length: Annotated[
+        int | None,
+        typer.Option(
+            help="Drop shorter lists; a public set brings its own",
+            show_default=str(DEFAULT.min_length),
+            rich_help_panel=FILTER,
+        ),
+    ] = None,
+    max_length: Annotated[
+        int | None,
+        typer.Option(
+            help="Cut longer lists to their first items; a public set brings its own",
+            show_default=str(DEFAULT.max_length),
+            rich_help_panel=FILTER,
+        ),
+    ] = None,
+    categories: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|own",
+            help="How many, or own for those of the items file",
+            show_default="own if the items file has some, else from the number of items",
+            rich_help_panel=CATEGORIES,
+        ),
+    ] = None,
+    categories_from: Annotated[
+        Literal["train", "all"],
+        typer.Option(
+            help="Learn them from the training lists, or as in the paper from all", rich_help_panel=CATEGORIES
+        ),
+    ] = DEFAULT.categories_from,
+    split: Annotated[
+        Literal["random", "file-order"],
+        typer.Option(help="How 8:1:1 is drawn; file-order is the split of the paper", rich_help_panel=SPLIT),
+    ] = DEFAULT.split,
+    split_by: Annotated[
+        str | None,
+        typer.Option(help="Keep lists with one value in this column in one part", rich_help_panel=SPLIT),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="One seed gives one corpus, byte for byte")] = DEFAULT.seed,
+    list_column: Annotated[str | None, typer.Option(help="The list ids", rich_help_panel=COLUMNS)] = None,
+    item_column: Annotated[str | None, typer.Option(help="The item ids", rich_help_panel=COLUMNS)] = None,
+    position_column: Annotated[
+        str | None, typer.Option(help="The order in a list; else that of the rows", rich_help_panel=COLUMNS)
+    ] = None,
+    items_column: Annotated[
+        str | None, typer.Option(help="Whole lists, where a row is a list", rich_help_panel=COLUMNS)
+    ] = None,
+) -> None:
+    """Make a corpus from lists: filter them, split them, give every item a category.
+
+    A file has one row an item (`list_id, item_id`, perhaps `position`), or one row a list (`items`: an array, a JSON
+    array or ids with spaces), or JSON lines `{"id": 1, "items": ["a", "b"]}`, or plain `list item` pairs in a .txt.
+
+    Example: `fans prepare playlists.csv --items songs.csv --out corpora/mine`
+
+    The paper's own AotM: `fans prepare aotm --split file-order --categories 10 --out corpora/aotm`
+    """
+    from fansrec.data.prepare import prepare as prepare_corpus
+
+    path, items, shortest, longest = _located(source, items)
+    preparation = Preparation(
+        min_item_count=min_item_count,
+        min_length=shortest if min_length is None else min_length,
+        max_length=longest if max_length is None else max_length,
+        categories=_categories(categories),
+        categories_from=categories_from,
+        split=split,
+        split_by=split_by,
+        seed=seed,
+    )
+    columns = Columns(list=list_column, item=item_column, position=position_column, items=items_column)
+    console = Console(stderr=True, highlight=False)
+    with console.status("reading …") as status:
+
+        def say(line: str) -> None:
+            console.print(line, markup=False, soft_wrap=True)
+            status.update(AFTER.get(line.split(":")[0], "preparing …"))
+
+        summary = prepare_corpus(path, out, preparation, items, columns, say)
+    _print(summary, out)
+
+
+def _located(source: str, items: Path | None) -> tuple[Path, Path | None, int, int]:
+    """The files behind SOURCE, and the lengths it is filtered by unless the user says otherwise."""
+    from fansrec.data.public import PUBLIC, items_file, locate
+
+    if Path(source).is_file():
+        return Path(source), items, DEFAULT.min_length, DEFAULT.max_length
+    if source in PUBLIC:
+        lengths = PUBLIC[source]
+        return locate(source), items or items_file(source), lengths.min_length, lengths.max_length
+    if Path(source).is_dir():
+        raise BadInput(f"{source} is a folder; give one of its files")
+    raise BadInput(f"there is no file {source} and no public set of that name; `fans data list` shows the sets")
+
+
+def _categories(text: str | None) -> int | Literal["own"] | None:
+    if text is None or text == "own":
+        return text  # type: ignore[return-value]
+    try:
+        return int(text)
+    except ValueError:
+        raise BadSetting(f"--categories {text} is neither a number nor own") from None
+
+
+def _print(summary: dict[str, Any], out: Path) -> None:
+    splits = ", ".join(f"{name} {count:,}" for name, count in summary["splits"].items())
+    typer.echo(
+        f"{out}: {summary['lists']:,} lists of {summary['shortest']} to {summary['longest']} items, "
+        f"{summary['items']:,} items in {summary['categories']} categories, "
+        f"{summary['interactions']:,} interactions ({splits})"
+    )

@@ -1,0 +1,124 @@
+"""What a set of lists looks like: its statistics, how long the lists are, how often the items occur."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import StrMethodFormatter
+from numpy.typing import NDArray
+
+from fansrec.data.corpus import read_corpus
+from fansrec.data.public import PUBLIC, Statistics, locate
+from fansrec.data.sources import read_lists
+from fansrec.errors import BadInput, BadSetting
+from fansrec.files import write_atomically
+
+FORMATS = ("png", "svg", "pdf")
+INK, BLUE, ORANGE, GREY = "#222222", "#2a6f97", "#e07a1f", "#8a8a8a"
+MOST_BARS = 60
+
+
+@dataclass(frozen=True)
+class Description:
+    title: str
+    lengths: NDArray[np.int64]  # of every list
+    counts: NDArray[np.int64]  # of every item that occurs, the most frequent first
+
+    @property
+    def statistics(self) -> Statistics:
+        lists, items, interactions = len(self.lengths), len(self.counts), int(self.lengths.sum())
+        return Statistics(
+            lists=lists,
+            items=items,
+            interactions=interactions,
+            average=interactions / lists,
+            shortest=int(self.lengths.min()),
+            longest=int(self.lengths.max()),
+            density=100 * interactions / (lists * items),
+        )
+
+    @property
+    def top(self) -> int:
+        return max(1, len(self.counts) // 100)
+
+    @property
+    def top_share(self) -> float:
+        """The percentage of all interactions that falls to the most frequent hundredth of the items."""
+        return float(100 * self.counts[: self.top].sum() / self.counts.sum())
+
+
+def describe_source(source: str) -> Description:
+    """A prepared corpus folder, a file of lists as it is, or a public set at hand as it was published."""
+    path = Path(source)
+    if path.is_dir() and (source not in PUBLIC or (path / "summary.json").is_file()):
+        corpus = read_corpus(path)
+        return describe(path.resolve().name, corpus.lengths, corpus.items)
+    file = locate(source) if source in PUBLIC and not path.is_file() else path
+    lists = read_lists(file).lists
+    return describe(f"{source} as published" if file != path else path.name, lists.lengths, lists.items)
+
+
+def describe(title: str, lengths: NDArray[np.int64], items: NDArray[np.int32]) -> Description:
+    """From the lengths of all lists and their items, one after the other."""
+    if not len(items):
+        raise BadInput(f"{title} holds no lists; nothing to describe")
+    counts = np.bincount(items)
+    return Description(title, lengths, np.sort(counts[counts > 0])[::-1])
+
+
+def save_plot(description: Description, out: Path) -> None:
+    """Both plots side by side; the ending of `out` says the format."""
+    kind = out.suffix.lstrip(".").lower()
+    if kind not in FORMATS:
+        raise BadSetting(f"cannot draw {out}: its name must end in one of .{', .'.join(FORMATS)}")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    figure = draw(description)
+    write_atomically(out, lambda temporary: figure.savefig(temporary, format=kind, dpi=160))
+
+
+def draw(description: Description) -> Figure:
+    # A Figure of its own, not pyplot's: no window system and no global state, in a server or a test alike.
+    figure = Figure(figsize=(11, 4.4), layout="constrained")
+    numbers = description.statistics
+    counted = f"{numbers.lists:,} lists, {numbers.items:,} items, {numbers.interactions:,} interactions"
+    figure.suptitle(f"{description.title}: {counted}", color=INK, fontweight="bold")
+    left, right = figure.subplots(1, 2)
+    _draw_lengths(left, description)
+    _draw_frequencies(right, description)
+    for axes in (left, right):
+        _tidy(axes)
+    return figure
+
+
+def _draw_lengths(axes: Axes, description: Description) -> None:
+    lengths = description.lengths
+    shortest, longest = int(lengths.min()), int(lengths.max())
+    width = max(1, -(-(longest - shortest + 1) // MOST_BARS))  # lengths in one bar
+    edges = np.arange(shortest, longest + width + 1, width) - 0.5
+    axes.hist(lengths, bins=edges.tolist(), color=BLUE, edgecolor="white", linewidth=0.4)
+    median = float(np.median(lengths))
+    axes.axvline(median, color=ORANGE, linewidth=1.8, label=f"median {median:g}")
+    axes.set(title="How long the lists are", xlabel="items in a list", ylabel="lists")
+    axes.legend(frameon=False)
+
+
+def _draw_frequencies(axes: Axes, description: Description) -> None:
+    counts = description.counts
+    ranks = np.arange(1, len(counts) + 1)
+    top = description.top
+    axes.loglog(ranks, counts, color=BLUE, linewidth=2)
+    label = f"the top {top:,} of {len(counts):,} items:\n{description.top_share:.1f}% of all interactions"
+    axes.loglog(ranks[:top], counts[:top], color=ORANGE, linewidth=4, solid_capstyle="round", label=label)
+    axes.set(title="How often the items occur", xlabel="rank of the item", ylabel="occurrences")
+    axes.legend(frameon=False, loc="upper right")
+
+
+def _tidy(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(True, which="major", color=GREY, alpha=0.2)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=INK)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))

@@ -1,0 +1,63 @@
+"""The iterated filter of the paper: rare items and short lists go, until neither is left."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fansrec.data.lists import Lists
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """What is left, which of the source's lists they are, and how much each filter took."""
+
+    lists: Lists
+    kept: NDArray[np.int64]  # (lists,): their numbers in the source
+    rare_items: int
+    short_lists: int
+    cut_lists: int
+
+    def account(self) -> str:
+        return (
+            f"{self.rare_items:,} items were too rare (--min-item-count), {self.cut_lists:,} lists were cut "
+            f"(--max-length), {self.short_lists:,} lists were too short (--min-length)"
+        )
+
+
+def filter_lists(lists: Lists, items: int, min_item_count: int, min_length: int, max_length: int) -> Filtered:
+    """Drop items seen too rarely, cut long lists to their first items, drop short lists; again until nothing changes.
+
+    `items` is the number of distinct items. An item that a list repeats counts each time, and the repeats stay.
+    """
+    given = len(lists)
+    kept = np.arange(given)
+    seen = int(np.count_nonzero(np.bincount(lists.items, minlength=items)))
+    cut_lists = 0
+    while True:
+        before = (len(lists), len(lists.items))
+        lists = drop_rare_items(lists, items, min_item_count)
+        cut_lists += int(np.count_nonzero(lists.lengths > max_length))
+        lists = cut_long_lists(lists, max_length)
+        long_enough = lists.lengths >= min_length
+        lists, kept = lists.keep_lists(long_enough), kept[long_enough]
+        if (len(lists), len(lists.items)) == before:
+            break
+    left = int(np.count_nonzero(np.bincount(lists.items, minlength=items)))
+    return Filtered(lists, kept, seen - left, given - len(lists), cut_lists)
+
+
+def drop_rare_items(lists: Lists, items: int, min_item_count: int) -> Lists:
+    frequent = np.bincount(lists.items, minlength=items) >= min_item_count
+    return lists.keep_items(frequent[lists.items])
+
+
+def cut_long_lists(lists: Lists, max_length: int) -> Lists:
+    """Keep the first `max_length` items of every list."""
+    long = np.flatnonzero(lists.lengths > max_length)
+    if not len(long):
+        return lists
+    kept = np.ones(len(lists.items), dtype=np.bool_)
+    for start, end in zip(lists.offsets[long] + max_length, lists.offsets[long + 1], strict=True):
+        kept[start:end] = False
+    return lists.keep_items(kept)

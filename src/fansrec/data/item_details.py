@@ -1,0 +1,78 @@
+"""What an items file says of each item: its name, its group (an artist, an author) and the user's own category."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from fansrec.data import columns as naming
+from fansrec.data.tables import format_of, from_dataframe, is_dataframe, json_rows, readable, scan
+from fansrec.data.unpacking import unpacked
+from fansrec.errors import BadInput
+
+ID_NAMES = ("item", "id", "item_id")
+DETAIL_NAMES = {"name": ("name", "title"), "group": ("group", "artist", "author"), "category": ("category",)}
+
+
+@dataclass(frozen=True)
+class ItemDetails:
+    """By item id; an item without a detail is absent there."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    groups: dict[str, str] = field(default_factory=dict)
+    categories: dict[str, str] = field(default_factory=dict)
+
+
+def read_details(source: Any, wanted: Collection[str]) -> ItemDetails:
+    """The details of the wanted items, from a csv, tsv, parquet or jsonl file (packed or not) or a dataframe."""
+    where = "the items dataframe" if is_dataframe(source) else str(source)
+    if is_dataframe(source):
+        with readable(where):
+            rows = _rows(from_dataframe(source), where)
+    else:
+        with unpacked(Path(source)) as file, readable(where):
+            kind = format_of(file, where)
+            rows = _rows(_json_table(file.path, where) if kind == "jsonl" else scan(file, kind, where), where)
+    return _details(rows, set(wanted), where)
+
+
+def _json_table(path: Path, where: str) -> pl.LazyFrame:
+    rows = [row for _, row in json_rows(path, where)]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return pl.LazyFrame({name: [_text(row.get(name)) for row in rows] for name in names})
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _rows(table: pl.LazyFrame, where: str) -> pl.DataFrame:
+    """The columns id, name, group and category as text, null where the file has no such column."""
+    names = table.collect_schema().names()
+    id_name = naming.find(names, ID_NAMES)
+    if id_name is None:
+        raise BadInput(f"{where}: there is no column item or id (columns: {', '.join(names[:12])}); rename one")
+    wanted = [pl.col(id_name).cast(pl.String).alias("id")]
+    for detail, usual in DETAIL_NAMES.items():
+        name = naming.find([name for name in names if name != id_name], usual)
+        wanted.append((pl.lit(None) if name is None else pl.col(name)).cast(pl.String).alias(detail))
+    return table.select(wanted).collect(engine="streaming")
+
+
+def _details(rows: pl.DataFrame, wanted: set[str], where: str) -> ItemDetails:
+    details = ItemDetails()
+    seen: set[str] = set()
+    for id_, name, group, category in rows.iter_rows():
+        if id_ not in wanted:
+            continue
+        if id_ in seen:
+            raise BadInput(f"{where}: item {id_} stands there twice; keep one row for each item")
+        seen.add(id_)
+        for kept, value in ((details.names, name), (details.groups, group), (details.categories, category)):
+            if value:
+                kept[id_] = value
+    if not seen:
+        raise BadInput(f"{where} names none of the items in the lists; check that both use the same ids")
+    return details

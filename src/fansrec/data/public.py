@@ -1,0 +1,176 @@
+"""The known public sets: where they come from, how to tell the right file, what was published about them."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from fansrec.errors import BadInput, BadSetting
+from fansrec.files import sha256
+
+WSDM_2020 = "https://raw.githubusercontent.com/heyunh2015/ListContinuation_WSDM2020/master/data"
+CIKM_2019 = "https://raw.githubusercontent.com/heyunh2015/AttList/master/AttList_cikm2019/data"
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What is counted in a set of lists."""
+
+    lists: int
+    items: int
+    interactions: int
+    average: float  # items per list
+    shortest: int
+    longest: int
+    density: float  # percent of all list-item pairs
+
+
+@dataclass(frozen=True)
+class PublicFile:
+    name: str
+    url: str | None = None  # None: nobody offers this very file
+    sha256: str | None = None  # None: no checksum is known
+
+
+@dataclass(frozen=True)
+class PublicSet:
+    """Lists in one or more forms of file, the preferred one first, perhaps with the items' names.
+
+    The statistics are those after the paper's preparation, which keeps lists of min_length to max_length items.
+    """
+
+    name: str
+    lists: tuple[PublicFile, ...]
+    where: str
+    statistics: Statistics
+    counted_by: str
+    items: PublicFile | None = None
+
+    @property
+    def min_length(self) -> int:
+        return self.statistics.shortest
+
+    @property
+    def max_length(self) -> int:
+        return self.statistics.longest
+
+    @property
+    def download(self) -> PublicFile | None:
+        """The form that can be fetched."""
+        return next((form for form in self.lists if form.url), None)
+
+
+def _wsdm(file: str, sha256: str | None = None) -> tuple[PublicFile, ...]:
+    return (PublicFile(f"{file}.txt.zip", f"{WSDM_2020}/{file}.txt.zip", sha256),)
+
+
+_SETS = (
+    PublicSet(
+        name="zhihu",
+        lists=_wsdm("Zhihu"),
+        where="answers collected on a question-and-answer site (He et al., WSDM 2020)",
+        statistics=Statistics(18_704, 36_005, 927_781, 49.59, 10, 200, 0.138),
+        counted_by="the paper",
+    ),
+    PublicSet(
+        name="spotify",
+        lists=_wsdm("Spotify"),
+        where="playlists of Spotify (He et al., WSDM 2020)",
+        statistics=Statistics(72_152, 104_695, 6_809_820, 94.38, 20, 300, 0.089),
+        counted_by="the paper",
+    ),
+    PublicSet(
+        name="aotm",
+        lists=_wsdm("AotM", "5e8dbe6f232cf17fdaaf5ab5fb29a5957be6ff88e7e746d3c6f5e10320ac5ed0"),
+        where="mixtapes of Art of the Mix (McFee and Lanckriet, ISMIR 2012; this form: He et al., WSDM 2020)",
+        statistics=Statistics(12_940, 6_264, 162_106, 12.53, 10, 60, 0.200),
+        counted_by="the paper",
+    ),
+    PublicSet(
+        name="goodreads",
+        lists=_wsdm("Goodreads"),
+        where="book lists of Goodreads (He et al., WSDM 2020)",
+        statistics=Statistics(15_426, 47_877, 1_589_480, 103.04, 20, 300, 0.215),
+        counted_by="the paper",
+    ),
+    PublicSet(
+        name="spotify-attlist",
+        lists=(
+            PublicFile(
+                "listItem_spotify.txt.gz", None, "baabe0dda06c5668b015efb63ac2835312dbe8a0548a87992cbfedceb3a3292f"
+            ),
+            PublicFile("listItem_spotify.txt", f"{CIKM_2019}/spotify/listItem_spotify.txt"),
+        ),
+        where="a smaller collection of Spotify playlists (AttList: He et al., CIKM 2019)",
+        statistics=Statistics(3_310, 12_527, 261_708, 79.07, 20, 300, 0.631),
+        counted_by="fansrec",
+    ),
+    PublicSet(
+        name="grateful-dead",
+        lists=(PublicFile("lists.tsv.gz", None, "5554125f09d33eb16f2c859319076b978c6956bb3bd5aa69f9bd8507b775255c"),),
+        where="concert set lists, derived from data/gdshowsdb/*.yaml of github.com/jefmsmit/gdshowsdb (MIT licence)",
+        statistics=Statistics(1_880, 231, 38_282, 20.36, 10, 60, 8.815),
+        counted_by="fansrec",
+        items=PublicFile("items.tsv.gz", None, "0c764c7512b6baf67fc3e1aa7417c25be52cb1fb3f5d4d4309a1e09bb1858053"),
+    ),
+)
+
+PUBLIC = {set_.name: set_ for set_ in _SETS}
+
+
+def public_set(name: str) -> PublicSet:
+    if name not in PUBLIC:
+        raise BadSetting(f"there is no public set {name!r}; choose one of {', '.join(PUBLIC)}")
+    return PUBLIC[name]
+
+
+def data_folders() -> list[Path]:
+    """Where sets are looked for, and, first of them, where they are put: $FANS_DATA if it is set, then the cache."""
+    own = os.environ.get("FANS_DATA")
+    cache = Path.home() / ".cache" / "fansrec"
+    return [Path(own).expanduser(), cache] if own else [cache]
+
+
+def find(name: str, forms: Iterable[PublicFile], folders: Iterable[Path]) -> tuple[Path, PublicFile] | None:
+    """The first of the folders' files NAME/FILE that is one of the forms; refused if its checksum is wrong."""
+    places = ((folder / name / form.name, form) for folder in folders for form in forms)
+    place = next(((path, form) for path, form in places if path.is_file()), None)
+    if place is not None:
+        _check(*place, name)
+    return place
+
+
+def _check(path: Path, form: PublicFile, name: str) -> None:
+    if form.sha256 is not None and sha256(path) != form.sha256:
+        raise BadInput(
+            f"{path} is not the published file (its sha256 differs); remove it, then run: fans data fetch {name}"
+        )
+
+
+def locate(name: str) -> Path:
+    """The lists of a public set that is at hand, its checksum verified where one is known."""
+    set_ = public_set(name)
+    found = find(name, set_.lists, data_folders())
+    if found is None:
+        raise BadInput(_advice(set_))
+    return found[0]
+
+
+def items_file(name: str) -> Path | None:
+    """The names of a set's items, for the sets that have them."""
+    set_ = public_set(name)
+    found = find(name, (set_.items,), data_folders()) if set_.items else None
+    return found[0] if found else None
+
+
+def _advice(set_: PublicSet) -> str:
+    if set_.download is None:
+        return no_download(set_)
+    return f"the public set {set_.name} is not here; get it with: fans data fetch {set_.name}"
+
+
+def no_download(set_: PublicSet) -> str:
+    files = " and ".join(file.name for file in (*set_.lists, *filter(None, [set_.items])))
+    return (
+        f"{set_.name} cannot be fetched as one file ({set_.where}); put {files} into $FANS_DATA/{set_.name}/ to use it"
+    )

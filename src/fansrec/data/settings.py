@@ -1,0 +1,40 @@
+"""How lists are prepared: every setting with its default, and which values make sense."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from fansrec.errors import BadSetting
+
+
+@dataclass(frozen=True)
+class Preparation:
+    min_item_count: int = 10
+    min_length: int = 10
+    max_length: int = 200
+    categories: int | Literal["own"] | None = None
+    """A number, "own" for those of the items file, or None: own if the items file has some, else a fitting number."""
+    categories_from: Literal["train", "all"] = "train"
+    """Which lists teach the categories: the training lists, or as in the paper all lists, even those filtered away."""
+    split: Literal["random", "file-order"] = "random"
+    split_by: str | None = None
+    seed: int = 0
+
+
+def check(preparation: Preparation) -> None:
+    """Refuse settings that can lead nowhere, before any file is read."""
+    for wrong, message in (
+        (preparation.min_item_count < 1, "--min-item-count must be 1 or more"),
+        (preparation.min_length < 2, "--min-length must be 2 or more: a list needs an input and a target"),
+        (preparation.max_length < preparation.min_length, "--max-length must not be less than --min-length"),
+        (isinstance(preparation.categories, int) and preparation.categories < 1, "--categories must be 1 or more"),
+        (isinstance(preparation.categories, str) and preparation.categories != "own", "--categories: a number or own"),
+        (preparation.categories_from not in ("train", "all"), "--categories-from is train or all"),
+        (preparation.split not in ("random", "file-order"), "--split is random or file-order"),
+        (
+            preparation.split == "file-order" and preparation.split_by is not None,
+            "--split-by draws groups at random and does not go with --split file-order; choose one",
+        ),
+        (not 0 <= preparation.seed < 2**32, "--seed must be from 0 to 4294967295"),
+    ):
+        if wrong:
+            raise BadSetting(message)

@@ -1,0 +1,143 @@
+"""From the scores of K positions to one list of K distinct items under the caller's rules. No model is known here.
+
+A model hands over its scores as a `ScoreBlock`: a function from (first position, last position, rank) to scores
+(B, positions, M). A model with a two-stage classifier scores one category at a time, the best at rank 0; a position
+whose category has nothing left to give is asked again at the next rank.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+SCORES_AT_ONCE = 1 << 24  # 64 MB of fp32
+NONE = -1  # where a list has no item
+
+ScoreBlock = Callable[[int, int, int], Tensor]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a batch of B answers may contain."""
+
+    blocked: Tensor  # (B, M) bool: items that may not be answered
+    wanted: Tensor  # (B,) int64: how many items each list shall get
+    groups: Tensor | None = None  # (M,) int64: the group of every item
+    max_per_group: int | None = None
+    min_score: float | None = None
+
+
+@dataclass(frozen=True)
+class Answers:
+    """B answers of at most K items, in order; `items` is NONE and `scores` -inf where nothing could be given."""
+
+    items: Tensor  # (B, K) int64
+    scores: Tensor  # (B, K) float32
+
+
+class Choice:
+    """What has been chosen so far for a batch of lists, and what may still be chosen."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        lists = len(limits.blocked)
+        width = int(limits.wanted.max()) if lists else 0
+        self.blocked = limits.blocked.clone()
+        self.items = torch.full((lists, width), NONE, device=limits.blocked.device)
+        self.scores = torch.full((lists, width), -torch.inf, device=limits.blocked.device)
+        self.rows = torch.arange(lists, device=limits.blocked.device)
+
+    def take(self, scores: Tensor, position: int) -> None:
+        """Give each list that waits at `position` its best item not taken before; `scores` is (B, M)."""
+        best, items = scores.masked_fill(self.blocked, -torch.inf).max(1)
+        takes = (position < self.limits.wanted) & (self.items[:, position] == NONE) & self.good_enough(best)
+        rows = self.rows[takes]
+        self.put(rows, torch.full_like(rows, position), items[takes], best[takes])
+
+    def good_enough(self, scores: Tensor) -> Tensor:
+        floor = self.limits.min_score
+        return scores > -torch.inf if floor is None else (scores > -torch.inf) & (scores >= floor)
+
+    def put(self, rows: Tensor, positions: Tensor, items: Tensor, scores: Tensor) -> None:
+        """Write an item into each of these lists, and never allow it there again."""
+        self.items[rows, positions], self.scores[rows, positions] = items, scores
+        self.blocked[rows, items] = True
+        if self.limits.max_per_group is not None:
+            self._block_full_groups(rows, items)
+
+    def _block_full_groups(self, rows: Tensor, items: Tensor) -> None:
+        """Block the groups of which these lists just took their last allowed item."""
+        groups = self.limits.groups
+        assert groups is not None and self.limits.max_per_group is not None
+        taken = groups[self.items[rows].clamp(min=0)]  # (R, K)
+        same = (taken == groups[items, None]) & (self.items[rows] != NONE)
+        full = same.sum(1) >= self.limits.max_per_group
+        self.blocked[rows[full]] |= groups[None] == groups[items[full], None]
+
+    def waiting(self) -> Tensor:
+        """(K,): the positions at which some list that wants an item has none."""
+        places = torch.arange(self.items.shape[1], device=self.items.device)
+        return ((self.items == NONE) & (places < self.limits.wanted[:, None])).any(0)
+
+    def answers(self) -> Answers:
+        return Answers(self.items, self.scores)
+
+
+def by_position(score: ScoreBlock, ranks: int, limits: Limits) -> Answers:
+    """Position by position, the best item not taken before (appendix of the paper)."""
+    choice = Choice(limits)
+    for rank in range(ranks):
+        waiting = choice.waiting().nonzero().flatten().tolist()
+        if not waiting or bool(choice.blocked.all()):
+            break
+        for first, last in _blocks(waiting[0], waiting[-1] + 1, limits.blocked.numel()):
+            scores = score(first, last, rank)
+            for position in range(first, last):
+                choice.take(scores[:, position - first], position)
+    return choice.answers()
+
+
+def depth_first(score: ScoreBlock, ranks: int, limits: Limits) -> Answers:
+    """The best item of each position in order, then the second best of each, skipping repeats (the authors' code)."""
+    choice = Choice(limits)
+    filled = torch.zeros_like(limits.wanted)
+    for rank in range(ranks):
+        before = -1
+        while before < int(filled.sum()) and bool((filled < limits.wanted).any()):
+            before = int(filled.sum())
+            _append(choice, filled, *_candidates(score, rank, choice))
+    return choice.answers()
+
+
+def _candidates(score: ScoreBlock, rank: int, choice: Choice) -> tuple[Tensor, Tensor]:
+    """The allowed items of all positions as (B, C): first the best of each position, then the second best of each, …"""
+    width = choice.items.shape[1]
+    depth = min(width, choice.blocked.shape[1])
+    tops = [
+        score(first, last, rank).masked_fill(choice.blocked[:, None], -torch.inf).topk(depth)
+        for first, last in _blocks(0, width, choice.blocked.numel())
+    ]
+    scores = torch.cat([top.values for top in tops], 1)  # (B, K, depth)
+    beyond = torch.arange(width, device=scores.device) >= choice.limits.wanted[:, None]
+    scores = scores.masked_fill(beyond[..., None], -torch.inf)
+    items = torch.cat([top.indices for top in tops], 1)
+    return scores.transpose(1, 2).flatten(1), items.transpose(1, 2).flatten(1)
+
+
+def _append(choice: Choice, filled: Tensor, scores: Tensor, items: Tensor) -> None:
+    """Go through candidates (B, C) in order; every list appends those that are still allowed until it is full."""
+    for score, item in zip(scores.unbind(1), items.unbind(1), strict=True):
+        allowed = ~choice.blocked[choice.rows, item] & choice.good_enough(score)
+        takes = allowed & (filled < choice.limits.wanted)
+        rows = choice.rows[takes]
+        choice.put(rows, filled[rows], item[takes], score[takes])
+        filled += takes
+        if bool((filled >= choice.limits.wanted).all()):
+            break
+
+
+def _blocks(first: int, last: int, scores_a_position: int) -> list[tuple[int, int]]:
+    """Positions `first` to `last` cut into runs whose scores fit into SCORES_AT_ONCE."""
+    step = max(1, SCORES_AT_ONCE // max(1, scores_a_position))
+    return [(start, min(start + step, last)) for start in range(first, last, step)]

@@ -1,0 +1,51 @@
+"""What a caller allows in an answer, in item numbers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from fansrec.decoding import Limits
+from fansrec.errors import BadSetting
+
+
+@dataclass(frozen=True)
+class Rules:
+    exclude: Sequence[int] = ()
+    allow: Sequence[int] | None = None  # None: everything
+    keep_seen: bool = False  # whether items of the input may come again
+    max_per_group: int | None = None
+    min_score: float | None = None
+    fill: str = "by-position"  # or "depth-first"
+    groups: NDArray[np.int64] | None = field(default=None, repr=False)  # (M,)
+
+    def __post_init__(self) -> None:
+        if self.max_per_group is not None and self.max_per_group < 1:
+            raise BadSetting(f"max_per_group is {self.max_per_group}; it must be at least 1")
+        if self.max_per_group is not None and self.groups is None:
+            raise BadSetting("max_per_group needs groups, and this model's items have none; give --items with groups")
+        if self.fill not in ("by-position", "depth-first"):
+            raise BadSetting(f"fill is {self.fill!r}; it can be by-position or depth-first")
+
+
+def limits_of(
+    rules: Rules, inputs: Sequence[NDArray[np.int64]], wanted: Sequence[int], items: int, device: torch.device
+) -> Limits:
+    """The rules for a batch of inputs as tensors."""
+    blocked = np.zeros((len(inputs), items), dtype=bool)
+    if rules.allow is not None:
+        blocked[:] = True
+        blocked[:, list(rules.allow)] = False
+    blocked[:, list(rules.exclude)] = True
+    if not rules.keep_seen:
+        for row, seen in zip(blocked, inputs, strict=True):
+            row[seen] = True
+    return Limits(
+        blocked=torch.from_numpy(blocked).to(device),
+        wanted=torch.tensor(wanted, dtype=torch.int64, device=device),
+        groups=None if rules.groups is None else torch.from_numpy(rules.groups).to(device),
+        max_per_group=rules.max_per_group,
+        min_score=rules.min_score,
+    )

@@ -1,0 +1,82 @@
+"""The reference engine: plain torch, any model, any device."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from fansrec.decoding import by_position, depth_first
+from fansrec.engine.rules import Rules, limits_of
+from fansrec.errors import BadSetting
+from fansrec.models.contract import ContinuationModel
+
+TOKENS_AT_ONCE = 1 << 14
+LISTS_AT_ONCE = 256
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """The items given to one list, best guess for each position in order, and their scores."""
+
+    items: NDArray[np.int64]
+    scores: NDArray[np.float32]
+
+
+class TorchEngine:
+    """Continues lists of item numbers; an answer never depends on the other lists of the call."""
+
+    def __init__(self, model: ContinuationModel, items: int, device: torch.device | str = "cpu") -> None:
+        self.model = model
+        self.items = items
+        self.device = torch.device(device)
+
+    @torch.inference_mode()
+    def continue_lists(
+        self, inputs: Sequence[NDArray[np.int64]], k: int | Sequence[int], rules: Rules
+    ) -> list[Continuation]:
+        """`k` items (or `k[i]`) for each list: exactly so many distinct ones, or as many as the rules leave."""
+        wanted = [k] * len(inputs) if isinstance(k, int) else list(k)
+        self._check(inputs, wanted)
+        answers: list[Continuation | None] = [None] * len(inputs)
+        for batch in self._batches(inputs, wanted):
+            answer = self._answer([inputs[i] for i in batch], [wanted[i] for i in batch], rules)
+            for i, continuation in zip(batch, answer, strict=True):
+                answers[i] = continuation
+        return [answer for answer in answers if answer is not None]
+
+    def _answer(
+        self, inputs: Sequence[NDArray[np.int64]], wanted: Sequence[int], rules: Rules
+    ) -> Iterator[Continuation]:
+        limits = limits_of(rules, inputs, wanted, self.items, self.device)
+        decode = by_position if rules.fill == "by-position" else depth_first
+        answers = decode(self.model.score_positions(inputs, wanted), self.model.ranks, limits)
+        items, scores = answers.items.cpu().numpy(), answers.scores.cpu().numpy()
+        for row, score in zip(items, scores, strict=True):
+            given = row >= 0
+            yield Continuation(row[given], score[given])
+
+    def _check(self, inputs: Sequence[NDArray[np.int64]], wanted: Sequence[int]) -> None:
+        limit = self.model.longest_sequence()
+        for items, k in zip(inputs, wanted, strict=True):
+            if k < 1:
+                raise BadSetting(f"k is {k}; ask for at least one item")
+            if limit is not None and len(items) + k > limit:
+                raise BadSetting(
+                    f"{len(items)} items and {k} more are over this model's limit of {limit}; "
+                    f"ask for fewer, or give only the last items of the list"
+                )
+
+    def _batches(self, inputs: Sequence[NDArray[np.int64]], wanted: Sequence[int]) -> Iterator[list[int]]:
+        """Lists of like length together, within a budget of tokens and of scores."""
+        lengths = [len(items) + k for items, k in zip(inputs, wanted, strict=True)]
+        most = max(1, min(LISTS_AT_ONCE, (1 << 26) // max(1, self.items)))
+        batch: list[int] = []
+        for i in sorted(range(len(inputs)), key=lengths.__getitem__):
+            if batch and (len(batch) == most or (len(batch) + 1) * lengths[i] > TOKENS_AT_ONCE):
+                yield batch
+                batch = []
+            batch.append(i)
+        if batch:
+            yield batch

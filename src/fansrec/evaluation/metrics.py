@@ -1,0 +1,52 @@
+"""Metrics of one answer against one target: pure functions over arrays, a row a list.
+
+An answer is a row of item numbers, -1 where it has none. A hit is membership in the target's set, in both protocols:
+
+- `paper`: lists whose target is shorter than n are left out at n; the ideal ranking covers the whole target, repeats
+  counted.
+- `standard`: every list counts; the ideal ranking covers min(n, distinct target items).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+PAPER = "paper"
+STANDARD = "standard"
+
+Floats = NDArray[np.float64]
+
+
+def hits(answers: NDArray[np.int64], targets: Sequence[NDArray[np.int32]]) -> NDArray[np.bool_]:
+    """(lists, k): whether each answered item stands anywhere in its list's target."""
+    return np.stack([np.isin(row, target) & (row >= 0) for row, target in zip(answers, targets, strict=True)])
+
+
+def discounts(n: int) -> Floats:
+    return np.asarray(1 / np.log2(np.arange(n) + 2.0), dtype=np.float64)
+
+
+def hit_ratio(hit: NDArray[np.bool_], n: int) -> Floats:
+    """(lists,): 1 where any of the first n answers is a hit."""
+    return np.asarray(hit[:, :n].any(1), dtype=np.float64)
+
+
+def ndcg(hit: NDArray[np.bool_], n: int, ideal_lengths: NDArray[np.int64]) -> Floats:
+    """(lists,): the discounted gain of the first n answers over that of `ideal_lengths` hits in a row."""
+    gain = hit[:, :n] @ discounts(hit.shape[1])[:n]
+    ideal = np.concatenate([[0.0], np.cumsum(discounts(int(ideal_lengths.max(initial=1))))])
+    return np.asarray(gain / ideal[ideal_lengths])
+
+
+def counted(targets: Sequence[NDArray[np.int32]], n: int, protocol: str) -> NDArray[np.bool_]:
+    """Which lists count at n."""
+    lengths = np.array([len(target) for target in targets])
+    return lengths >= n if protocol == PAPER else np.ones(len(targets), dtype=bool)
+
+
+def ideal_lengths(targets: Sequence[NDArray[np.int32]], n: int, protocol: str) -> NDArray[np.int64]:
+    """How many hits the ideal answer has."""
+    if protocol == PAPER:
+        return np.array([len(target) for target in targets])
+    return np.array([min(n, len(np.unique(target))) for target in targets])

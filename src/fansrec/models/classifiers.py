@@ -1,0 +1,58 @@
+"""The vanilla classifier, and what both kinds of classifier give."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from fansrec.models.blocks import Transform
+from fansrec.models.cross_entropy import grouped_cross_entropy
+from fansrec.models.tokens import MaskedBatch
+
+Reduce = Callable[[Tensor], Tensor]  # sums a tensor over all processes that train together
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What training minimises, and two numbers worth watching."""
+
+    total: Tensor  # ()
+    category_hits: Tensor  # (): masked positions whose category was predicted right
+    positions: int
+
+
+class Classifier(Protocol):
+    """From the encoder's output at masked positions to items."""
+
+    rounds: int  # how many times `scores` can be asked for further items
+
+    def loss(self, hidden: Tensor, batch: MaskedBatch, reduce: Reduce) -> Loss: ...
+
+    def scores(self, hidden: Tensor, rank: int) -> Tensor: ...
+
+
+class VanillaClassifier(nn.Module):
+    """One softmax over all items."""
+
+    rounds = 1
+
+    def __init__(self, width: int, items: int) -> None:
+        super().__init__()
+        self.transform = Transform(width)
+        self.items = nn.Linear(width, items)
+
+    def loss(self, hidden: Tensor, batch: MaskedBatch, reduce: Reduce) -> Loss:  # (P, D)
+        """The mean cross-entropy over the masked positions of the whole batch."""
+        everything = (slice(0, len(hidden)), slice(0, self.items.out_features))
+        scale = torch.full((1,), 1 / batch.positions, device=hidden.device)
+        total = grouped_cross_entropy(
+            self.transform(hidden), self.items.weight, self.items.bias, batch.labels, [everything], scale
+        )
+        return Loss(total, torch.zeros((), device=hidden.device), len(hidden))
+
+    def scores(self, hidden: Tensor, rank: int) -> Tensor:  # (P, D) -> (P, M)
+        """The log-probability of every item at every position."""
+        logits: Tensor = self.items(self.transform(hidden))
+        return logits.float().log_softmax(-1)

@@ -1,0 +1,62 @@
+"""Softmax cross-entropy over large vocabularies that never holds all logits at once."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+LOGITS_AT_ONCE = 1 << 22  # 16 MB of fp32: large enough for fast products, small enough to stay near the caches
+
+Group = tuple[slice, slice]  # rows of the hidden matrix, and the items they choose among
+
+
+def grouped_cross_entropy(
+    hidden: Tensor,  # (P, D), rows of one group next to each other
+    weight: Tensor,  # (M, D)
+    bias: Tensor,  # (M,)
+    labels: Tensor,  # (P,)
+    groups: Sequence[Group],
+    scales: Tensor,  # (G,): what the loss of each group counts
+) -> Tensor:
+    """The sum over groups of scale * sum of the losses of its rows, each a softmax over the group's items only."""
+    loss: Tensor = _GroupedCrossEntropy.apply(hidden, weight, bias, labels, groups, scales)  # type: ignore[no-untyped-call]
+    return loss
+
+
+class _GroupedCrossEntropy(torch.autograd.Function):
+    """The gradients are made while the logits of a chunk are at hand, so that each logit is computed once."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, groups: Sequence[Group], scales: Tensor
+    ) -> Tensor:
+        d_hidden, d_weight, d_bias = (torch.zeros_like(t, dtype=torch.float32) for t in (hidden, weight, bias))
+        loss = torch.zeros((), device=hidden.device)
+        for scale, (rows, items) in _chunks(groups, scales):
+            logits = torch.nn.functional.linear(hidden[rows], weight[items], bias[items]).float()
+            at_label = (labels[rows] - items.start)[:, None]
+            log_total = logits.logsumexp(1, keepdim=True)
+            loss += scale * (log_total - logits.gather(1, at_label)).sum()
+            error = logits.sub_(log_total).exp_()  # softmax - one-hot: the gradient at the logits
+            error.scatter_add_(1, at_label, error.new_full(at_label.shape, -1.0))
+            error *= scale
+            d_hidden[rows] = (error @ weight[items]).float()
+            d_weight[items] += error.T @ hidden[rows]
+            d_bias[items] += error.sum(0)
+        ctx.save_for_backward(d_hidden.to(hidden.dtype), d_weight, d_bias)
+        return loss
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
+        (grad,) = grad_outputs
+        d_hidden, d_weight, d_bias = ctx.saved_tensors
+        return d_hidden * grad, d_weight * grad, d_bias * grad, None, None, None
+
+
+def _chunks(groups: Sequence[Group], scales: Tensor) -> Iterator[tuple[Tensor, Group]]:
+    """Every group cut into chunks of rows whose logits fit into LOGITS_AT_ONCE, with the group's scale."""
+    for scale, (rows, items) in zip(scales, groups, strict=True):
+        step = max(1, LOGITS_AT_ONCE // max(1, items.stop - items.start))
+        for start in range(rows.start, rows.stop, step):
+            yield scale, (slice(start, min(start + step, rows.stop)), items)

@@ -1,0 +1,132 @@
+"""Lists laid out as the tokens a bidirectional encoder reads: CLS input SEP target SEP, padded to a rectangle."""
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+Numbers = NDArray[np.integer]
+
+SPECIALS = 3  # CLS, SEP and SEP stand in every sequence
+
+
+@dataclass(frozen=True)
+class Alphabet:
+    """Token numbers: items are 0 to `items` - 1, categories 0 to `categories` - 1, and the specials come after."""
+
+    items: int
+    categories: int
+
+    @property
+    def pad(self) -> int:
+        return self.items
+
+    @property
+    def mask(self) -> int:
+        return self.items + 1
+
+    @property
+    def cls(self) -> int:
+        return self.items + 2
+
+    @property
+    def sep(self) -> int:
+        return self.items + 3
+
+    @property
+    def size(self) -> int:
+        return self.items + 4
+
+    @property
+    def no_category(self) -> int:
+        """The PAD of the categories: masked items and special tokens carry it."""
+        return self.categories
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """B sequences of T tokens; the position of a token is its column."""
+
+    items: Tensor  # (B, T) int64
+    categories: Tensor  # (B, T) int64
+    segments: Tensor  # (B, T) int64: 0 up to the first SEP, 1 after it
+    real: Tensor  # (B, T) bool: False is padding
+
+    def to(self, device: torch.device | str) -> "Tokens":
+        moved = {f.name: getattr(self, f.name).to(device, non_blocking=True) for f in fields(self)}
+        return replace(self, **moved)
+
+
+@dataclass(frozen=True)
+class MaskedBatch:
+    """Tokens with some items hidden, and what stood there."""
+
+    tokens: Tokens
+    masked: Tensor  # (P,) int64: which of the B * T tokens are to be predicted
+    labels: Tensor  # (P,) int64: the items that stood there
+    lists: int  # in the whole batch, over all processes
+    positions: int  # to be predicted in the whole batch, over all processes
+
+    def to(self, device: torch.device | str) -> "MaskedBatch":
+        return replace(
+            self, tokens=self.tokens.to(device), masked=self.masked.to(device), labels=self.labels.to(device)
+        )
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the tokens of a batch stand, as arrays of shape (B, T)."""
+
+    columns: NDArray[np.int64]  # (1, T)
+    input_lengths: NDArray[np.int64]  # (B, 1)
+    target_lengths: NDArray[np.int64]  # (B, 1)
+
+    @property
+    def in_input(self) -> NDArray[np.bool_]:
+        return (self.columns >= 1) & (self.columns <= self.input_lengths)
+
+    @property
+    def in_target(self) -> NDArray[np.bool_]:
+        return (self.columns >= self.input_lengths + 2) & (self.columns < self.end)
+
+    @property
+    def target_column(self) -> NDArray[np.int64]:
+        """The place of a column inside the target, counted from 0."""
+        return self.columns - self.input_lengths - 2
+
+    @property
+    def end(self) -> NDArray[np.int64]:
+        """The column of the last SEP."""
+        return self.input_lengths + self.target_lengths + 2
+
+
+def lay_out(input_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64]) -> Layout:
+    longest = int((input_lengths + target_lengths).max(initial=0)) + SPECIALS
+    return Layout(np.arange(longest)[None], input_lengths[:, None], target_lengths[:, None])
+
+
+def fill(layout: Layout, input_items: Numbers, target: Numbers | int, alphabet: Alphabet) -> NDArray[np.int64]:
+    """The item tokens (B, T): the flat `input_items` and `target` items, list after list, in their places."""
+    items = np.full(np.broadcast_shapes(layout.columns.shape, layout.end.shape), alphabet.pad)
+    items[:, 0] = alphabet.cls
+    items[layout.in_input] = input_items
+    items[layout.in_target] = target
+    items[(layout.columns == layout.input_lengths + 1) | (layout.columns == layout.end)] = alphabet.sep
+    return items
+
+
+def tokens_of(items: NDArray[np.int64], layout: Layout, categories_of: NDArray[np.int64]) -> Tokens:
+    """Tokens from item tokens; `categories_of` gives the category of every token of the alphabet."""
+    return Tokens(
+        items=torch.from_numpy(items),
+        categories=torch.from_numpy(categories_of[items]),
+        segments=torch.from_numpy((layout.columns > layout.input_lengths + 1).astype(np.int64)),
+        real=torch.from_numpy(layout.columns <= layout.end),
+    )
+
+
+def category_table(categories: NDArray[np.int64], alphabet: Alphabet) -> NDArray[np.int64]:
+    """The category of every token: an item's own, and none for PAD, MASK, CLS and SEP."""
+    return np.concatenate([categories, np.full(alphabet.size - alphabet.items, alphabet.no_category)])

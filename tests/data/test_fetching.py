@@ -1,0 +1,203 @@
+"""Downloads that break off, go on, and are checked, against a small server on this machine."""
+
+import hashlib
+import io
+import random
+import threading
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from fansrec.data.fetching import download, fetch
+from fansrec.data.public import PUBLIC, PublicFile, PublicSet
+from fansrec.errors import BadInput, BadSetting, FansError, Interrupted
+
+CONTENT = random.Random(0).randbytes(300_000)
+CHECKSUM = hashlib.sha256(CONTENT).hexdigest()
+
+
+class Server(ThreadingHTTPServer):
+    """Serves one content; breaks off after `breaks_after` bytes, and may not know of ranges."""
+
+    daemon_threads = True
+    content = CONTENT
+    breaks_after: int | None = None
+    knows_ranges = True
+    answered: list[tuple[int, int]]  # first byte, bytes sent
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/set.bin"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        server = self.server
+        asked = self.headers.get("Range") if server.knows_ranges else None
+        start, size = int(asked[len("bytes=") : -1]) if asked else 0, len(server.content)
+        if start >= size:
+            self.send_response(416)
+            self.send_header("Content-Range", f"bytes */{size}")
+            self.end_headers()
+            return
+        self.send_response(206 if asked else 200)
+        if asked:
+            self.send_header("Content-Range", f"bytes {start}-{size - 1}/{size}")
+        self.send_header("Content-Length", str(size - start))
+        self.end_headers()
+        sent = server.content[start:][: server.breaks_after]
+        server.answered.append((start, len(sent)))
+        self.wfile.write(sent)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Tests are silent."""
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    server = Server(("127.0.0.1", 0), Handler)
+    server.answered = []
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """$FANS_DATA, empty; and a home without a cache."""
+    monkeypatch.setenv("FANS_DATA", str(tmp_path / "own"))
+    monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
+    return tmp_path / "own"
+
+
+def known_set(monkeypatch: pytest.MonkeyPatch, url: str, checksum: str | None) -> PublicSet:
+    set_ = replace(PUBLIC["zhihu"], name="small", lists=(PublicFile("set.bin", url, checksum),))
+    monkeypatch.setitem(PUBLIC, "small", set_)
+    return set_
+
+
+def break_off(server: Server, target: Path, after: int) -> None:
+    server.breaks_after = after
+    with pytest.raises(Interrupted, match=f"{after:,} bytes are kept in .*set.bin.part, run it again to go on"):
+        download(server.url, target, CHECKSUM)
+    server.breaks_after = None
+
+
+def test_a_download_arrives_whole_and_tells_how_far_it_is(server: Server, tmp_path: Path) -> None:
+    seen: list[tuple[int, int | None]] = []
+    download(server.url, tmp_path / "set.bin", CHECKSUM, lambda done, total: seen.append((done, total)))
+    assert (tmp_path / "set.bin").read_bytes() == CONTENT
+    assert seen[-1] == (len(CONTENT), len(CONTENT))
+    assert [path.name for path in tmp_path.iterdir()] == ["set.bin"]
+
+
+def test_a_download_that_broke_off_goes_on_where_it_stopped(server: Server, tmp_path: Path) -> None:
+    break_off(server, tmp_path / "set.bin", after=100_000)
+    assert not (tmp_path / "set.bin").exists()
+    download(server.url, tmp_path / "set.bin", CHECKSUM)
+    assert (tmp_path / "set.bin").read_bytes() == CONTENT
+    assert server.answered == [(0, 100_000), (100_000, 200_000)]
+
+
+def test_a_server_that_ignores_ranges_sends_it_all_again(server: Server, tmp_path: Path) -> None:
+    break_off(server, tmp_path / "set.bin", after=100_000)
+    server.knows_ranges = False
+    download(server.url, tmp_path / "set.bin", CHECKSUM)
+    assert (tmp_path / "set.bin").read_bytes() == CONTENT
+    assert server.answered[-1] == (0, len(CONTENT))
+
+
+def test_a_part_that_is_already_whole_asks_for_nothing_more(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "set.bin.part").write_bytes(CONTENT)
+    download(server.url, tmp_path / "set.bin", CHECKSUM)
+    assert (tmp_path / "set.bin").read_bytes() == CONTENT
+    assert server.answered == []
+
+
+def test_a_part_longer_than_the_file_is_thrown_away(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "set.bin.part").write_bytes(CONTENT + b"more")
+    download(server.url, tmp_path / "set.bin", CHECKSUM)
+    assert (tmp_path / "set.bin").read_bytes() == CONTENT
+
+
+def test_a_wrong_checksum_is_refused_and_nothing_is_kept(server: Server, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=f"sha256 is {CHECKSUM}, not the published 00"):
+        download(server.url, tmp_path / "set.bin", "00")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_checksum_a_zip_that_is_none_is_refused(server: Server, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="no sound zip"):
+        download(f"{server.url}.zip", tmp_path / "set.zip", None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_checksum_a_sound_zip_is_taken(server: Server, tmp_path: Path) -> None:
+    with zipfile.ZipFile(packed := io.BytesIO(), "w") as archive:
+        archive.writestr("set.txt", "1 2\n")
+    server.content = packed.getvalue()
+    download(f"{server.url}.zip", tmp_path / "set.zip", None)
+    assert zipfile.is_zipfile(tmp_path / "set.zip")
+
+
+def test_an_absent_network_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with pytest.raises(FansError, match="could not fetch .*check the network") as refusal:
+        download("http://127.0.0.1:9/set.bin", tmp_path / "set.bin", None)
+    assert "\n" not in str(refusal.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_keeps_the_part(server: Server, tmp_path: Path) -> None:
+    def stop(done: int, total: int | None) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted, match="run it again to go on"):
+        download(server.url, tmp_path / "set.bin", CHECKSUM, stop)
+    assert (tmp_path / "set.bin.part").stat().st_size > 0
+
+
+def test_a_fetched_set_is_found_the_next_time(server: Server, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known_set(monkeypatch, server.url, CHECKSUM)
+    first, second = fetch("small")[0], fetch("small")[0]
+    assert (first.how, second.how) == ("fetched", "found")
+    assert first.path == second.path == own / "small" / "set.bin"
+    assert first.verified and second.verified
+    assert len(server.answered) == 1
+
+
+def test_a_set_without_a_known_checksum_says_so(server: Server, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known_set(monkeypatch, server.url, None)
+    assert not fetch("small")[0].verified
+
+
+def test_a_set_at_hand_is_copied_to_the_folder_asked_for(
+    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known_set(monkeypatch, "http://127.0.0.1:9/set.bin", CHECKSUM)
+    (own / "small").mkdir(parents=True)
+    (own / "small" / "set.bin").write_bytes(CONTENT)
+    copied = fetch("small", to=tmp_path / "there")[0]
+    assert copied.path == tmp_path / "there" / "small" / "set.bin"
+    assert copied.path.read_bytes() == CONTENT
+
+
+def test_a_set_that_nobody_offers_as_a_file_is_refused_with_where_it_comes_from(own: Path) -> None:
+    with pytest.raises(BadInput, match="cannot be fetched as one file .*jefmsmit/gdshowsdb"):
+        fetch("grateful-dead")
+
+
+def test_a_folder_that_cannot_be_made_is_refused(own: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(BadSetting, match="choose another folder with --to"):
+        fetch("zhihu", to=tmp_path / "file")

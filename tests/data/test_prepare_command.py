@@ -1,0 +1,101 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import typer
+
+from fansrec.cli import main
+from fansrec.cli.prepare import prepare
+
+Fans = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def fans(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Fans:
+    """Runs the command as a user does, with this one verb: exit code, output, errors."""
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.callback()(lambda: None)
+    app.command()(prepare)
+    monkeypatch.setattr(main, "app", app)
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["fans", "prepare", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main.run()
+        captured = capsys.readouterr()
+        return int(end.value.code or 0), captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def lists(tmp_path: Path) -> Path:
+    path = tmp_path / "lists.jsonl"
+    rows = [{"id": i, "city": f"c{i % 9}", "items": [(i + j) % 12 for j in range(4 + i % 5)]} for i in range(90)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+SMALL = ("--min-item-count", 2, "--min-length", 3, "--max-length", 7)
+
+
+def test_a_file_becomes_a_corpus_and_its_counts_are_printed(fans: Fans, lists: Path, tmp_path: Path) -> None:
+    code, out, err = fans(lists, "--out", tmp_path / "corpus", *SMALL, "--categories", 3, "--split-by", "city")
+    assert code == 0
+    assert "90 lists of 4 to 7 items, 12 items in 3 categories" in out
+    assert "filtered: 90 lists" in err
+    summary = json.loads((tmp_path / "corpus" / "summary.json").read_text())
+    assert summary["preparation"]["split_by"] == "city"
+    assert summary["preparation"]["max_length"] == 7
+
+
+def test_columns_may_be_named(fans: Fans, tmp_path: Path) -> None:
+    source = tmp_path / "a.csv"
+    rows = [f"{i},{(i + j) % 9},{9 - j}\n" for i in range(60) for j in range(5)]
+    source.write_text("who,what,when\n" + "".join(rows))
+    columns = ("--list-column", "who", "--item-column", "what", "--position-column", "when")
+    assert fans(source, "--out", tmp_path / "corpus", *SMALL, *columns)[0] == 0
+
+
+def test_a_public_set_brings_its_lengths_and_its_items(
+    fans: Fans, tmp_path: Path, real_data: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = real_data("grateful-dead/lists.tsv.gz").parents[1]
+    monkeypatch.setenv("FANS_DATA", str(folder))
+    assert fans("grateful-dead", "--out", tmp_path / "corpus")[0] == 0
+    summary = json.loads((tmp_path / "corpus" / "summary.json").read_text())
+    assert (summary["lists"], summary["preparation"]["max_length"]) == (1_880, 60)
+    assert '"name"' in (tmp_path / "corpus" / "items.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (("--categories", "many"), "--categories many is neither a number nor own"),
+        (("--categories", 13), "--categories 13 is more than the 12 items left"),
+        (("--split-by", "country"), "country"),
+        (("--min-item-count", 1000), "no list is left of 90"),
+        (("--items", "missing.csv"), "there is no file missing.csv"),
+        (("--seed", -1), "--seed"),
+    ],
+)
+def test_a_refusal_is_one_line_and_writes_nothing(
+    fans: Fans, lists: Path, tmp_path: Path, arguments: tuple[object, ...], word: str
+) -> None:
+    code, _, err = fans(lists, "--out", tmp_path / "corpus", *SMALL, *arguments)
+    assert code == 2
+    refusals = [line for line in err.splitlines() if line.startswith("fans: ")]
+    assert len(refusals) == 1 and word in refusals[0]
+    assert list(tmp_path.iterdir()) == [lists]
+
+
+def test_an_unknown_source_is_refused_with_a_way_to_see_the_known_ones(fans: Fans, tmp_path: Path) -> None:
+    code, _, err = fans("no-such-set", "--out", tmp_path / "corpus")
+    assert code == 2 and "fans data list" in err
+    assert fans(tmp_path, "--out", tmp_path / "corpus")[0] == 2
+
+
+def test_a_corpus_is_never_overwritten(fans: Fans, lists: Path, tmp_path: Path) -> None:
+    code, _, err = fans(lists, "--out", tmp_path, *SMALL)
+    assert code == 2 and "already exists" in err

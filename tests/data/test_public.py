@@ -1,0 +1,87 @@
+"""The registry of public sets, and finding their files."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fansrec.data import public
+from fansrec.data.public import PUBLIC, items_file, locate
+from fansrec.errors import BadInput, BadSetting
+from fansrec.files import sha256
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty $FANS_DATA, and a home without a cache."""
+    monkeypatch.setenv("FANS_DATA", str(tmp_path / "own"))
+    monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
+    return tmp_path / "own"
+
+
+def put(folder: Path, name: str, file: str, content: bytes = b"anything") -> Path:
+    path = folder / name / file
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("set_", PUBLIC.values(), ids=list(PUBLIC))
+def test_the_published_statistics_fit_together(set_: public.PublicSet) -> None:
+    """Within the paper's own rounding: it prints 0.089% for Spotify, whose counts give 0.090%."""
+    numbers = set_.statistics
+    assert numbers.average == pytest.approx(numbers.interactions / numbers.lists, abs=0.02)
+    assert numbers.density == pytest.approx(100 * numbers.interactions / (numbers.lists * numbers.items), abs=0.0012)
+    assert set_.min_length < numbers.average < set_.max_length
+
+
+def test_the_lengths_are_those_the_paper_filters_by() -> None:
+    bounds = {name: (set_.min_length, set_.max_length) for name, set_ in PUBLIC.items()}
+    assert bounds["aotm"] == (10, 60) and bounds["zhihu"] == (10, 200)
+    assert bounds["spotify"] == bounds["goodreads"] == bounds["spotify-attlist"] == (20, 300)
+
+
+def test_a_set_in_the_users_folder_is_found_before_one_in_the_cache(folder: Path, tmp_path: Path) -> None:
+    put(tmp_path / "home" / ".cache" / "fansrec", "zhihu", "Zhihu.txt.zip")
+    own = put(folder, "zhihu", "Zhihu.txt.zip")
+    assert locate("zhihu") == own
+
+
+def test_a_set_in_the_cache_is_found(folder: Path, tmp_path: Path) -> None:
+    cached = put(tmp_path / "home" / ".cache" / "fansrec", "zhihu", "Zhihu.txt.zip")
+    assert locate("zhihu") == cached
+
+
+def test_a_set_in_another_form_is_found(folder: Path) -> None:
+    plain = put(folder, "spotify-attlist", "listItem_spotify.txt")
+    assert locate("spotify-attlist") == plain
+
+
+def test_a_set_that_is_not_here_is_refused_with_the_command_that_gets_it(folder: Path) -> None:
+    with pytest.raises(BadInput, match="fans data fetch aotm"):
+        locate("aotm")
+
+
+def test_a_set_that_cannot_be_fetched_is_refused_with_a_word_on_where_it_comes_from(folder: Path) -> None:
+    with pytest.raises(BadInput, match="gdshowsdb.*put lists.tsv.gz and items.tsv.gz into"):
+        locate("grateful-dead")
+
+
+def test_a_file_that_differs_from_the_published_one_is_refused_and_left_alone(folder: Path) -> None:
+    path = put(folder, "aotm", "AotM.txt.zip")
+    with pytest.raises(BadInput, match="sha256 differs"):
+        locate("aotm")
+    assert path.exists()
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones(folder: Path) -> None:
+    with pytest.raises(BadSetting, match="'yelp'.*aotm"):
+        locate("yelp")
+
+
+def test_names_of_items_are_offered_where_a_set_has_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = put(folder, "grateful-dead", "items.tsv.gz")
+    known = replace(PUBLIC["grateful-dead"], items=public.PublicFile(path.name, None, sha256(path)))
+    monkeypatch.setitem(PUBLIC, "grateful-dead", known)
+    assert items_file("grateful-dead") == path
+    assert items_file("aotm") is None
