@@ -20,11 +20,18 @@ UNKNOWN = -1
 # More than this teaches the vectors nothing new and takes minutes: a sample of the lists does.
 MOST_INTERACTIONS = 20_000_000
 MOST_CLUSTERED = 200_000
+TAUGHT = 7_000_000
+LEARNING_RATE = 0.1  # gensim's 0.025 needs three times the passes before k-means finds no lone outliers
 
 
 def chosen_categories(items: int) -> int:
     """sqrt(M) / 8, from 4 to 256: the two-stage head costs N + M/N, yet each category needs items enough to learn."""
     return min(items, max(4, min(256, round(math.sqrt(items) / 8))))
+
+
+def passes(interactions: int) -> int:
+    """How often CBOW reads the lists: seven million items in all, since small data read few times teaches nothing."""
+    return max(5, min(40, TAUGHT // max(1, interactions)))
 
 
 def sample_lists(lists: Lists, seed: int, most: int = MOST_INTERACTIONS) -> Lists:
@@ -59,7 +66,16 @@ def cbow_vectors(lists: Lists, items: int, min_count: int, seed: int) -> tuple[N
     # One worker: with more, the order in which threads finish would change the vectors from run to run.
     # No word is left out for being frequent (sample=0): lists have no "the" and "of", small sets need all of it.
     model = Word2Vec(
-        sentences, vector_size=WIDTH, window=WINDOW, min_count=min_count, sg=0, sample=0, workers=1, seed=seed
+        sentences,
+        vector_size=WIDTH,
+        window=WINDOW,
+        min_count=min_count,
+        sg=0,
+        sample=0,
+        alpha=LEARNING_RATE,
+        epochs=passes(len(lists.items)),
+        workers=1,
+        seed=seed,
     )
     numbers = np.array([int(word) for word in model.wv.index_to_key])
     vectors[numbers] = model.wv.vectors
@@ -76,7 +92,7 @@ def clusters(vectors: NDArray[np.float32], known: NDArray[np.bool_], categories:
     sample = points
     if len(points) > MOST_CLUSTERED:
         sample = points[np.sort(np.random.default_rng(seed).choice(len(points), MOST_CLUSTERED, replace=False))]
-    means = KMeans(min(categories, len(sample)), n_init=1, max_iter=100, random_state=seed)
+    means = KMeans(min(categories, len(sample)), n_init=3, max_iter=100, random_state=seed)
     # One thread: sums over threads come in any order, and the last bit of a centre can move an item.
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fewer distinct vectors than categories: mended by fill_empty_categories

@@ -27,6 +27,7 @@ class Classifier(Protocol):
     """From the encoder's output at masked positions to items."""
 
     rounds: int  # how many times `scores` can be asked for further items
+    items: nn.Linear  # the projection to the items, in category order
 
     def loss(self, hidden: Tensor, batch: MaskedBatch, reduce: Reduce) -> Loss: ...
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from fansrec.decoding import ScoreBlock
 from fansrec.errors import BadSetting
-from fansrec.models.blocks import EncoderLayer, TokenEmbedding, attention_mask, start_like_bert
+from fansrec.models.blocks import EncoderLayer, TokenEmbedding, rectangle, start_normal, start_small
 from fansrec.models.classifiers import Classifier, Loss, Reduce, VanillaClassifier
 from fansrec.models.tokens import SPECIALS, Alphabet, MaskedBatch, Tokens, category_table, fill, lay_out, tokens_of
 from fansrec.models.two_stage import TwoStageClassifier
@@ -28,7 +28,7 @@ class FansConfig:
     layers: int = 3
     heads: int = 8
     feedforward: int = 256
-    dropout: float = 0.1
+    dropout: float = 0.2
     classifier: str = "two-stage"  # or "vanilla"
     use_categories: bool = True
 
@@ -65,20 +65,28 @@ class Fans(nn.Module):
             if config.classifier == "two-stage"
             else VanillaClassifier(config.width, config.alphabet.items)
         )
-        self.apply(start_like_bert)
+        self._start()
         starts = np.array(config.category_starts)
         self._categories = category_table(np.repeat(np.arange(len(starts) - 1), np.diff(starts)), config.alphabet)
 
-    def encode(self, tokens: Tokens) -> Tensor:  # (B, T) -> (B, T, D)
-        x: Tensor = self.embed(tokens)
-        seen = attention_mask(tokens)
+    def _start(self) -> None:
+        """Small weights as in BERT, but items and categories far apart, so that they differ from the first step on."""
+        self.apply(start_small)
+        start_normal(self.embed.items, 1.0)
+        if self.embed.categories is not None:
+            start_normal(self.embed.categories, 1.0)
+        start_normal(self.classifier.items, 0.1)
+
+    def encode(self, chunks: Sequence[Tokens]) -> Tensor:  # (B, T) each -> (S, D), S = the sum of B * T
+        x = torch.cat([self.embed(tokens) for tokens in chunks])
+        rectangles = [rectangle(tokens) for tokens in chunks]
         for layer in self.layers:
-            x = layer(x, seen)
+            x = layer(x, rectangles)
         return x
 
     def forward(self, batch: MaskedBatch, reduce: Reduce = lambda counts: counts) -> Loss:
         """The training loss; only the masked positions go through the classifier."""
-        hidden = self.encode(batch.tokens).flatten(0, 1)[batch.masked]  # (P, D)
+        hidden = self.encode(batch.chunks)[batch.masked]  # (P, D)
         return self.classifier.loss(hidden, batch, reduce)
 
     @property
@@ -95,7 +103,7 @@ class Fans(nn.Module):
         layout = lay_out(lengths, np.array(counts, dtype=np.int64))
         flat = np.concatenate([np.asarray(items, dtype=np.int64) for items in inputs])
         items = fill(layout, flat, self.config.alphabet.mask, self.config.alphabet)
-        encoded = self.encode(tokens_of(items, layout, self._categories).to(device))
+        encoded = self.encode([tokens_of(items, layout, self._categories).to(device)]).view(*items.shape, -1)
         starts = torch.from_numpy(lengths + 2).to(device)  # the column of the first mask token
         rows = torch.arange(len(inputs), device=device)[:, None]
 

@@ -1,5 +1,6 @@
 """Lists laid out as the tokens a bidirectional encoder reads: CLS input SEP target SEP, padded to a rectangle."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -54,6 +55,9 @@ class Tokens:
     segments: Tensor  # (B, T) int64: 0 up to the first SEP, 1 after it
     real: Tensor  # (B, T) bool: False is padding
 
+    def rows(self, which: slice) -> "Tokens":
+        return Tokens(self.items[which], self.categories[which], self.segments[which], self.real[which])
+
     def to(self, device: torch.device | str) -> "Tokens":
         moved = {f.name: getattr(self, f.name).to(device, non_blocking=True) for f in fields(self)}
         return replace(self, **moved)
@@ -61,17 +65,20 @@ class Tokens:
 
 @dataclass(frozen=True)
 class MaskedBatch:
-    """Tokens with some items hidden, and what stood there."""
+    """Lists with some items hidden, and what stood there; lists of like length share a chunk, to save padding."""
 
-    tokens: Tokens
-    masked: Tensor  # (P,) int64: which of the B * T tokens are to be predicted
+    chunks: Sequence[Tokens]
+    masked: Tensor  # (P,) int64: which of all tokens, chunk after chunk, are to be predicted
     labels: Tensor  # (P,) int64: the items that stood there
     lists: int  # in the whole batch, over all processes
     positions: int  # to be predicted in the whole batch, over all processes
 
     def to(self, device: torch.device | str) -> "MaskedBatch":
         return replace(
-            self, tokens=self.tokens.to(device), masked=self.masked.to(device), labels=self.labels.to(device)
+            self,
+            chunks=[chunk.to(device) for chunk in self.chunks],
+            masked=self.masked.to(device, non_blocking=True),
+            labels=self.labels.to(device, non_blocking=True),
         )
 
 

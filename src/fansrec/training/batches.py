@@ -14,7 +14,7 @@ from fansrec.training.masking import MaskingRates, mask
 
 Numbers = NDArray[np.int64]
 
-POOL = 16  # batches whose lists are sorted by length together: little padding, and still a new mixture every epoch
+CHUNKS = 4  # lengths a batch is sorted into: more would save little padding and cost a pass each
 
 
 @dataclass(frozen=True)
@@ -25,18 +25,37 @@ class Share:
     processes: int = 1
 
 
-def epoch_plan(lengths: Numbers, lists: Numbers, size: int, seed: Sequence[int]) -> list[Numbers]:
-    """The lists of every batch of an epoch: each list once, lists of like length together, batches in random order."""
-    random = np.random.default_rng(seed)
-    shuffled = random.permutation(lists)
-    pools = [shuffled[start : start + POOL * size] for start in range(0, len(shuffled), POOL * size)]
-    batches = [batch for pool in pools for batch in _by_length(pool, lengths, size)]
-    return [batches[i] for i in random.permutation(len(batches))]
+ALL = Share()
 
 
-def _by_length(pool: Numbers, lengths: Numbers, size: int) -> list[Numbers]:
-    ordered = pool[np.argsort(lengths[pool], kind="stable")]
-    return [ordered[start : start + size] for start in range(0, len(ordered), size)]
+def epoch_plan(lists: Numbers, size: int, seed: Sequence[int]) -> list[Numbers]:
+    """The lists of every batch of an epoch: each list once, in random order."""
+    shuffled = np.random.default_rng(seed).permutation(lists)
+    return [shuffled[start : start + size] for start in range(0, len(shuffled), size)]
+
+
+def by_length(lengths: Numbers) -> list[Numbers]:
+    """The rows of a batch sorted into at most CHUNKS chunks of like length, as few padded tokens as halving gives.
+
+    Batches stay random mixtures of lengths, which trains better than batches of one length; only the padding goes.
+    """
+    chunks = [np.argsort(lengths, kind="stable")]
+    while len(chunks) < CHUNKS:
+        savings = [_saving(lengths[chunk]) for chunk in chunks]
+        best = int(np.argmax([saved for saved, _ in savings]))
+        saved, cut = savings[best]
+        if saved <= 0:
+            break
+        chunks[best : best + 1] = [chunks[best][:cut], chunks[best][cut:]]
+    return chunks
+
+
+def _saving(ordered: Numbers) -> tuple[int, int]:
+    """How many tokens the best cut of lists in rising length saves, and where it is."""
+    if len(ordered) < 2:
+        return 0, 0
+    saved = np.arange(1, len(ordered)) * (ordered[-1] - ordered[:-1])
+    return int(saved.max()), int(saved.argmax()) + 1
 
 
 def gather(corpus: Corpus, starts: Numbers, counts: Numbers) -> NDArray[np.int32]:
@@ -44,6 +63,15 @@ def gather(corpus: Corpus, starts: Numbers, counts: Numbers) -> NDArray[np.int32
     ends = np.cumsum(counts)
     places = np.repeat(starts - (ends - counts), counts) + np.arange(ends[-1] if len(ends) else 0)
     return np.asarray(corpus.items[places])
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Lists of like length: their item tokens, which of them are hidden, and what a model sees."""
+
+    items: Numbers  # (B, T)
+    to_predict: NDArray[np.bool_]  # (B, T)
+    tokens: Tokens
 
 
 class BatchBuilder:
@@ -55,22 +83,27 @@ class BatchBuilder:
         self.rates = rates
         self.categories = category_table(corpus.vocabulary.categories, alphabet)
 
-    def build(self, lists: Numbers, ratio: float, seed: Sequence[int], share: Share = Share()) -> MaskedBatch:  # noqa: B008
+    def build(self, lists: Numbers, ratio: float, seed: Sequence[int], share: Share = ALL) -> MaskedBatch:
         """A masked batch; every process masks the whole batch alike and keeps its own rows."""
+        random = np.random.default_rng(seed)
+        chunks = [self._chunk(lists[rows], ratio, random) for rows in by_length(self.corpus.lengths[lists])]
+        own = slice(share.rank, None, share.processes)
+        hidden = np.concatenate([chunk.to_predict[own].ravel() for chunk in chunks])
+        stood = np.concatenate([chunk.items[own].ravel() for chunk in chunks])
+        return MaskedBatch(
+            chunks=[chunk.tokens.rows(own) for chunk in chunks],
+            masked=torch.from_numpy(np.flatnonzero(hidden)),
+            labels=torch.from_numpy(stood[hidden]),
+            lists=len(lists),
+            positions=sum(int(chunk.to_predict.sum()) for chunk in chunks),
+        )
+
+    def _chunk(self, lists: Numbers, ratio: float, random: np.random.Generator) -> Chunk:
         lengths = self.corpus.lengths[lists]
         targets = target_lengths(lengths)
         starts = self.corpus.offsets[lists]
         layout = lay_out(lengths - targets, targets)
         inputs = gather(self.corpus, starts, lengths - targets)
         items = fill(layout, inputs, gather(self.corpus, starts + lengths - targets, targets), self.alphabet)
-        shown, to_predict = mask(items, layout, ratio, self.rates, self.alphabet, np.random.default_rng(seed))
-        rows = slice(share.rank, None, share.processes)
-        tokens = tokens_of(shown, layout, self.categories)
-        own = to_predict[rows]
-        return MaskedBatch(
-            tokens=Tokens(tokens.items[rows], tokens.categories[rows], tokens.segments[rows], tokens.real[rows]),
-            masked=torch.from_numpy(np.flatnonzero(own)),
-            labels=torch.from_numpy(items[rows][own]),
-            lists=len(lists),
-            positions=int(to_predict.sum()),
-        )
+        shown, to_predict = mask(items, layout, ratio, self.rates, self.alphabet, random)
+        return Chunk(items, to_predict, tokens_of(shown, layout, self.categories))

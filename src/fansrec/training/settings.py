@@ -9,23 +9,39 @@ from fansrec.errors import BadSetting
 from fansrec.models.registry import entry
 
 FROM_THE_CORPUS = {"category_starts", "positions"}  # parts of a model's config that nobody sets by hand
+CHOICES = {
+    "recipe": ("paper",),
+    "scheduler": ("step", "naive"),
+    "classifier": ("two-stage", "vanilla"),
+    "precision": ("auto", "fp32", "bf16"),
+    "watch": ("HR@5", "NDCG@5"),
+}
 
 
 @dataclass(frozen=True)
 class TrainSettings:
-    """The defaults are the paper's (appendix A.1, A.3), or the released code's where the paper is silent."""
+    """The defaults are the paper's (appendix A), or the released code's where the paper is silent."""
 
     recipe: str = "paper"
     scheduler: str = "step"  # or "naive": the whole target is masked from the start
     steps: int = 5  # curriculum steps
     epochs: int = 200  # at most
     patience: int = 3  # epochs without a better validation figure before a curriculum step ends
+    watch: str = "HR@5"  # that figure
     batch_size: int = 256
     learning_rate: float = 0.01
-    warmup: int = 600  # optimizer steps up to the full learning rate
-    decay: str = "none"
-    watch: str = "HR@5"
+    warmup: int = 600  # optimizer steps up to the full learning rate, which then falls to 0 over all epochs
+    precision: str = "auto"  # bf16 on a GPU, fp32 elsewhere
+    checkpoint_seconds: float = 30.0  # how much work a kill may cost, at most
+    validation_lists: int = 2000  # at most, evenly spread over the validation lists
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "epochs", "patience", "batch_size", "learning_rate", "validation_lists"):
+            if getattr(self, name) <= 0:
+                raise BadSetting(f"{name} is {getattr(self, name)}; it must be above 0")
+        if self.curriculum_steps > self.epochs:
+            raise BadSetting(f"{self.steps} curriculum steps need at least as many epochs, not {self.epochs}")
 
     @property
     def curriculum_steps(self) -> int:
@@ -51,23 +67,22 @@ def parse(model: str, values: Mapping[str, Any]) -> dict[str, Any]:
             hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
             raise BadSetting(f"{model} has no setting {name!r}; {hint}")
         parsed[name] = _typed(name, value, known[name])
+        if name in CHOICES and parsed[name] not in CHOICES[name]:
+            raise BadSetting(f"{name} is {parsed[name]!r}; it can be {' or '.join(CHOICES[name])}")
     return parsed
 
 
 def _typed(name: str, value: Any, kind: type) -> Any:
-    if kind is bool and str(value).lower() in ("true", "false"):
-        return str(value).lower() == "true"
     try:
-        if kind is not bool:
-            return kind(value)
-    except ValueError:
-        pass
-    raise BadSetting(
-        f"{name} is {value!r}; it must be {'true or false' if kind is bool else f'of type {kind.__name__}'}"
-    )
+        if kind is bool:
+            return {"true": True, "false": False}[str(value).lower()]
+        return kind(value)
+    except (KeyError, ValueError) as error:
+        wanted = "true or false" if kind is bool else f"of type {kind.__name__}"
+        raise BadSetting(f"{name} is {value!r}; it must be {wanted}") from error
 
 
-def split(model: str, values: Mapping[str, Any]) -> tuple[TrainSettings, dict[str, Any]]:
+def split(values: Mapping[str, Any]) -> tuple[TrainSettings, dict[str, Any]]:
     """Parsed values as training settings and as the part of the model's config they speak of."""
     names = {field.name for field in fields(TrainSettings)}
     training = TrainSettings(**{name: value for name, value in values.items() if name in names})

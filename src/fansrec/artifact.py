@@ -1,0 +1,106 @@
+"""A trained model as one folder: config, weights, vocabulary, and a manifest that notices every changed byte."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from fansrec import __version__
+from fansrec.errors import BadArtifact, FansError
+from fansrec.files import json_text, sha256, write_atomically, write_bytes, write_json, write_text
+from fansrec.models.registry import build
+from fansrec.vocabulary import Vocabulary, read_vocabulary
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+CONFIG = "config.json"
+WEIGHTS = "model.safetensors"
+NOT_LISTED = "checkpoints"  # the state of a training that still runs
+
+
+@dataclass(frozen=True)
+class Artifact:
+    folder: Path
+    model: Any  # models.contract.ContinuationModel
+    vocabulary: Vocabulary
+    config: dict[str, Any]
+    hash: str  # of the manifest, and so of everything in it
+
+
+def write_artifact(folder: Path, model: Any, vocabulary: Vocabulary, config: dict[str, Any], card: str) -> None:
+    """Write all parts and, last, the manifest: without it the folder is not an artifact yet."""
+    weights = {name: tensor.contiguous().cpu() for name, tensor in model.state_dict().items()}
+    write_atomically(folder / WEIGHTS, lambda path: save_file(weights, path))
+    for name, content in vocabulary.files().items():
+        write_bytes(folder / name, content)
+    write_json(folder / CONFIG, config)
+    write_text(folder / "README.md", card)
+    seal(folder)
+
+
+def seal(folder: Path) -> None:
+    """Write the manifest over whatever files the folder holds."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != MANIFEST)
+    names = {path.relative_to(folder).as_posix(): path for path in paths}
+    files = {name: sha256(path) for name, path in names.items() if not name.startswith((NOT_LISTED, "."))}
+    write_text(folder / MANIFEST, _manifest_text({"format": FORMAT, "fansrec": __version__, "files": files}))
+
+
+def _manifest_text(content: dict[str, Any]) -> str:
+    """The manifest with a checksum of itself, in the one form that is accepted."""
+    content = {name: value for name, value in content.items() if name != "sha256"}
+    return json_text(content | {"sha256": hashlib.sha256(json_text(content).encode()).hexdigest()})
+
+
+def read_artifact(folder: Path) -> Artifact:
+    """Check every byte, then build the model."""
+    manifest_hash = check(folder)
+    try:
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        model = build(config["model"], config["config"])
+        model.load_state_dict(load_file(folder / WEIGHTS))
+        model.train(False)
+    except FansError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
+        raise BadArtifact(f"{folder} does not hold a model this fansrec can build ({error}); train it anew") from error
+    return Artifact(folder, model, read_vocabulary(folder), config, manifest_hash)
+
+
+def check(folder: Path) -> str:
+    """The hash of an undamaged artifact; anything else is refused."""
+    manifest = _read_manifest(folder)
+    for name, expected in manifest["files"].items():
+        path = folder / name
+        if not path.is_file():
+            raise BadArtifact(f"{path} is missing; copy the whole folder again, or train anew")
+        if sha256(path) != expected:
+            raise BadArtifact(f"{path} was changed or damaged; copy the whole folder again, or train anew")
+    return str(manifest["sha256"])
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    path = folder / MANIFEST
+    if not path.is_file():
+        unfinished = (folder / NOT_LISTED).is_dir()
+        advice = "its training has not ended; go on with --resume" if unfinished else "make one with `fans train`"
+        raise BadArtifact(f"{folder} is no trained model ({MANIFEST} is missing); {advice}")
+    try:
+        content = path.read_bytes().decode()
+        manifest = json.loads(content)
+        newer = isinstance(manifest["format"], int) and manifest["format"] > FORMAT
+        intact = content == _manifest_text(manifest) and manifest["format"] == FORMAT
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadArtifact(f"{path} was changed or damaged; copy the whole folder again, or train anew") from error
+    if newer:
+        raise BadArtifact(
+            f"{folder} has format {manifest['format']}, and this fansrec {__version__} reads up to {FORMAT}; "
+            f"upgrade fansrec"
+        )
+    if not intact:
+        raise BadArtifact(f"{path} was changed or damaged; copy the whole folder again, or train anew")
+    return dict(manifest)

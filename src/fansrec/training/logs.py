@@ -1,0 +1,44 @@
+"""Figures of every epoch on disk: metrics.csv for reading, TensorBoard events for watching."""
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+from fansrec.files import write_text
+
+METRICS = "metrics.csv"
+TENSORBOARD = "tensorboard"
+
+
+def write_metrics(folder: Path, history: list[dict[str, Any]]) -> None:
+    if not history:
+        return
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(history[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(history)
+    write_text(folder / METRICS, text.getvalue())
+
+
+class Events:
+    """TensorBoard's files, where TensorBoard is installed; metrics.csv has the same figures."""
+
+    def __init__(self, folder: Path) -> None:
+        self._writer: Any = None
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            return
+        self._writer = SummaryWriter(str(folder / TENSORBOARD))
+
+    def write(self, row: dict[str, Any]) -> None:
+        if self._writer is None:
+            return
+        for name, value in row.items():
+            if name != "epoch" and isinstance(value, int | float):
+                self._writer.add_scalar(name, value, row["epoch"])
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()

@@ -1,0 +1,62 @@
+"""What is going to be trained: a model, its config and the settings, decided once and kept beside the weights."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from fansrec.data.corpus import Corpus, fingerprint
+from fansrec.errors import BadSetting
+from fansrec.models.registry import build, entry
+from fansrec.models.tokens import SPECIALS
+from fansrec.training.settings import TrainSettings, parse, split
+
+
+@dataclass(frozen=True)
+class Plan:
+    model: str
+    config: dict[str, Any]  # the plain values of the model's config
+    training: TrainSettings
+    fingerprint: str  # of the corpus' vocabulary
+
+    @property
+    def variant(self) -> str:
+        """The paper's name for what is trained."""
+        if self.model != "fans":
+            return self.model
+        two_stage = "TSC-" if self.config["classifier"] == "two-stage" else ""
+        star = "" if self.config["use_categories"] else "*"
+        return f"FANS_{two_stage}{self.training.scheduler.upper()}{star}"
+
+    def build(self) -> Any:
+        return build(self.model, self.config)
+
+    def plain(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def make_plan(model: str, values: Mapping[str, Any], corpus: Corpus) -> Plan:
+    """A plan from the settings the user gave; everything else takes its default or comes from the corpus."""
+    training, of_model = split(parse(model, values))
+    from_corpus = {
+        "category_starts": tuple(corpus.vocabulary.starts.tolist()),
+        "positions": int(corpus.lengths.max()) + SPECIALS,
+    }
+    kind = entry(model).config
+    asked = {name: value for name, value in from_corpus.items() if name in kind.__dataclass_fields__} | of_model
+    return Plan(model, asdict(kind(**asked)), training, fingerprint(corpus.vocabulary))
+
+
+def saved_plan(path: Path, model: str, values: Mapping[str, Any], corpus: Corpus) -> Plan:
+    """The plan of an interrupted run; settings that contradict it, or another corpus, are refused."""
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    plan = Plan(saved["model"], saved["config"], TrainSettings(**saved["training"]), saved["fingerprint"])
+    asked = {"model": model} | parse(plan.model, values)
+    begun = {"model": plan.model} | plan.config | asdict(plan.training)
+    for name, value in asked.items():
+        if value != begun[name]:
+            raise BadSetting(f"this run was begun with {name}={begun[name]}; resume without {name}={value}")
+    if plan.fingerprint != fingerprint(corpus.vocabulary):
+        raise BadSetting("this run was begun on another corpus; resume it with the one it was begun with")
+    return plan
