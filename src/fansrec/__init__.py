@@ -1,3 +1,21 @@
 """List continuation in one pass: FANS (WWW 2023), its variants and its rivals."""
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fansrec.continuer import load as load
+    from fansrec.data.prepare import prepare as prepare
+
 __version__ = "0.1.0"
+__all__ = ["__version__", "load", "prepare"]
+
+_PLACES = {"load": "fansrec.continuer", "prepare": "fansrec.data.prepare"}
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are brought in when first used, so that `import fansrec` costs nothing."""
+    if name in _PLACES:
+        from importlib import import_module
+
+        return getattr(import_module(_PLACES[name]), name)
+    raise AttributeError(f"module 'fansrec' has no attribute {name!r}")

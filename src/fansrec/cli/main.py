@@ -6,6 +6,7 @@ import sys
 import typer
 from rich.console import Console
 
+from fansrec.cli.evaluate import evaluate
 from fansrec.cli.prepare import prepare
 from fansrec.errors import FansError, MissingExtra
 
@@ -18,6 +19,7 @@ app = typer.Typer(
 )
 
 app.command()(prepare)
+app.command()(evaluate)
 
 # Which module an optional dependency belongs to, for a word on what to install.
 EXTRAS = {

@@ -20,7 +20,10 @@ Floats = NDArray[np.float64]
 
 def hits(answers: NDArray[np.int64], targets: Sequence[NDArray[np.int32]]) -> NDArray[np.bool_]:
     """(lists, k): whether each answered item stands anywhere in its list's target."""
-    return np.stack([np.isin(row, target) & (row >= 0) for row, target in zip(answers, targets, strict=True)])
+    found = np.zeros(answers.shape, dtype=bool)
+    for row, answer, target in zip(found, answers, targets, strict=True):
+        row[:] = np.isin(answer, target) & (answer >= 0)
+    return found
 
 
 def discounts(n: int) -> Floats:
@@ -41,12 +44,15 @@ def ndcg(hit: NDArray[np.bool_], n: int, ideal_lengths: NDArray[np.int64]) -> Fl
 
 def counted(targets: Sequence[NDArray[np.int32]], n: int, protocol: str) -> NDArray[np.bool_]:
     """Which lists count at n."""
-    lengths = np.array([len(target) for target in targets])
-    return lengths >= n if protocol == PAPER else np.ones(len(targets), dtype=bool)
+    return lengths(targets) >= n if protocol == PAPER else np.ones(len(targets), dtype=bool)
 
 
 def ideal_lengths(targets: Sequence[NDArray[np.int32]], n: int, protocol: str) -> NDArray[np.int64]:
     """How many hits the ideal answer has."""
     if protocol == PAPER:
-        return np.array([len(target) for target in targets])
-    return np.array([min(n, len(np.unique(target))) for target in targets])
+        return lengths(targets)
+    return np.array([min(n, len(np.unique(target))) for target in targets], dtype=np.int64)
+
+
+def lengths(targets: Sequence[NDArray[np.int32]]) -> NDArray[np.int64]:
+    return np.array([len(target) for target in targets], dtype=np.int64)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from typing import Protocol as Interface
 
 import numpy as np
@@ -59,14 +60,27 @@ def questions(corpus: Corpus, part: str, most: int | None = None) -> Questions:
     return Questions([items[:cut].astype(np.int64) for items, cut in both], [items[cut:] for items, cut in both])
 
 
-def ask(engine: Engine, asked: Questions, how: Protocol) -> NDArray[np.int64]:
+def ask(engine: Engine, asked: Questions, how: Protocol, fill: str = Rules.fill) -> NDArray[np.int64]:
     """The first 10 items of every answer, (lists, 10), -1 where an answer is shorter."""
-    k = [len(target) for target in asked.targets] if how.masks == "target" else LONGEST
-    answers = engine.continue_lists(asked.inputs, k, Rules(keep_seen=how.input == "kept"))
-    rows = np.full((len(answers), LONGEST), -1)
-    for row, answer in zip(rows, answers, strict=True):
-        row[: len(answer.items)] = answer.items[:LONGEST]
-    return rows
+    answers = engine.continue_lists(asked.inputs, wanted(asked, how), rules(how, fill))
+    return first_items([answer.items for answer in answers])
+
+
+def wanted(asked: Questions, how: Protocol) -> list[int]:
+    """How many items each answer shall have."""
+    return [len(target) if how.masks == "target" else LONGEST for target in asked.targets]
+
+
+def rules(how: Protocol, fill: str = Rules.fill) -> Rules:
+    return Rules(keep_seen=how.input == "kept", fill=fill)
+
+
+def first_items(rows: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
+    """The first 10 items of each row as (rows, 10), -1 where a row is shorter."""
+    firsts = np.full((len(rows), LONGEST), -1, dtype=np.int64)
+    for first, row in zip(firsts, rows, strict=True):
+        first[: len(row)] = row[:LONGEST]
+    return firsts
 
 
 def judge(answers: NDArray[np.int64], asked: Questions, how: Protocol) -> dict[str, NDArray[np.float64]]:

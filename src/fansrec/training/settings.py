@@ -27,7 +27,7 @@ class TrainSettings:
     steps: int = 5  # curriculum steps
     epochs: int = 200  # at most
     patience: int = 3  # epochs without a better validation figure before a curriculum step ends
-    watch: str = "HR@5"  # that figure
+    watch: str = "NDCG@5"  # that figure
     batch_size: int = 256
     learning_rate: float = 0.01
     warmup: int = 600  # optimizer steps up to the full learning rate, which then falls to 0 over all epochs

@@ -43,6 +43,7 @@ def train(
     if resume and (out / MANIFEST).is_file():
         raise BadSetting(f"{out} is a finished model; there is nothing to resume")
     plan = _begin(corpus, out, model, values, resume)
+    torch.manual_seed(plan.training.seed)  # the same starting weights for the same seed
     network = plan.build()
     history: list[dict[str, Any]] = []
     if hasattr(network, "fit"):
@@ -96,7 +97,7 @@ class _Run:
         self.stopped = stopped
         self.accelerator = _accelerator(self.settings.precision)
         self.reporter: Reporter = reporter if self.accelerator.is_main_process else Silence()
-        self.network = self._started(network).to(self.accelerator.device)
+        self.network = network.to(self.accelerator.device)
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=self.settings.learning_rate, fused=True)
         self.curriculum = Curriculum(self.settings.curriculum_steps, self.settings.epochs, self.settings.patience)
         self.builder = BatchBuilder(corpus, network.config.alphabet, MaskingRates())
@@ -106,11 +107,6 @@ class _Run:
         self.best: dict[str, torch.Tensor] = {}
         self.counters = checkpoint.Counters()
         self.saved_at = time.monotonic()
-
-    def _started(self, network: Any) -> Any:
-        """The same starting weights for the same seed."""
-        torch.manual_seed(self.settings.seed)
-        return type(network)(network.config)
 
     @property
     def folder(self) -> Path:

@@ -1,0 +1,137 @@
+"""Pictures of figures: the HTML report of an evaluation, and the curves of a training."""
+
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from fansrec.evaluation.page import Picture, page
+from fansrec.evaluation.rows import Row
+from fansrec.evaluation.wording import METRICS, NOTHING, figure, manner
+from fansrec.files import write_atomically, write_text
+
+CURVES = "curves.png"
+PANELS = {
+    "loss": "training loss",
+    "category_accuracy": "category accuracy in training",
+    "valid HR@5": "HR@5 on validation lists",
+    "valid NDCG@5": "NDCG@5 on validation lists",
+}
+
+
+@dataclass(frozen=True)
+class Theme:
+    ink: str
+    background: str
+    grid: str
+    bars: dict[str, str]  # by protocol
+
+
+LIGHT = Theme("#1f2328", "#ffffff", "#d0d7de", {"paper": "#2a6f97", "standard": "#d9731a"})
+DARK = Theme("#e6edf3", "#161b22", "#3d444d", {"paper": "#6cb4e0", "standard": "#f0a259"})
+
+
+def write_report(path: Path, rows: Sequence[Row], configs: Sequence[dict[str, Any]], summary: dict[str, Any]) -> None:
+    """One HTML file that needs nothing else; `configs` are those of the runs, `summary` is that of the corpus."""
+    pictures = [
+        Picture(light=_png(_bars(metric, rows, LIGHT)), dark=_png(_bars(metric, rows, DARK)), text=_told(metric, rows))
+        for metric in METRICS
+    ]
+    write_text(path, page(rows, configs, summary, pictures))
+
+
+def draw_history(history: list[dict[str, Any]], folder: Path) -> None:
+    """Loss and validation curves of a training as `curves.png`; curriculum steps are shaded in turn."""
+    shown = [name for name in PANELS if any(row.get(name) is not None for row in history)]
+    picture = Figure(figsize=(10, 3.2 * math.ceil(len(shown) / 2)), dpi=120, layout="constrained")
+    for number, name in enumerate(shown, 1):
+        axes = picture.add_subplot(math.ceil(len(shown) / 2), 2, number)
+        _draw_curve(axes, history, name)
+        _shade_steps(axes, history)
+        _tidy(axes, LIGHT)
+    write_atomically(folder / CURVES, lambda temporary: temporary.write_bytes(_png(picture)))
+
+
+def _draw_curve(axes: Axes, history: list[dict[str, Any]], name: str) -> None:
+    values = [math.nan if row.get(name) is None else row[name] for row in history]
+    marker = "o" if len(history) <= 30 else ""
+    axes.plot([row["epoch"] for row in history], values, color="#2a6f97", linewidth=1.8, marker=marker, markersize=4)
+    axes.set_title(PANELS[name], fontsize=11, pad=18)
+    axes.set_xlabel("epoch")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _shade_steps(axes: Axes, history: list[dict[str, Any]]) -> None:
+    """A band a curriculum step, headed by the share of the target that is masked in it."""
+    for step, group in groupby(history, key=lambda row: row["curriculum_step"]):
+        rows = list(group)
+        first, last = rows[0]["epoch"] - 0.5, rows[-1]["epoch"] + 0.5
+        if step % 2:
+            axes.axvspan(first, last, color="#2a6f97", alpha=0.1, linewidth=0)
+        word = f"{rows[0]['masked_share']:.0%}" + " masked" * (step == 0)
+        axes.text(first, 1.01, word, transform=axes.get_xaxis_transform(), fontsize=8, color="#57606a")
+    axes.set_xlim(history[0]["epoch"] - 0.5, history[-1]["epoch"] + 0.5)
+
+
+def _bars(metric: str, rows: Sequence[Row], theme: Theme) -> Figure:
+    """A bar a row with its interval, the rows of one protocol together."""
+    ordered = sorted(rows, key=lambda row: list(theme.bars).index(row["protocol"]))
+    picture = Figure(figsize=(5.2, 1.2 + 0.42 * len(rows)), dpi=150, layout="constrained", facecolor=theme.background)
+    axes = picture.add_subplot()
+    for place, row in enumerate(ordered):
+        _draw_bar(axes, place, row, metric, theme)
+    axes.set_yticks(range(len(ordered)), [f"{_short(row['run'])}\n{_short(manner(row))}" for row in ordered])
+    axes.invert_yaxis()
+    axes.set_xlim(left=0, right=1.25 * max(0.001, *(_end(row, metric) for row in rows)))
+    axes.set_title(metric, fontsize=13, fontweight="bold", color=theme.ink)
+    _tidy(axes, theme)
+    axes.tick_params(axis="y", length=0, labelsize=8)
+    axes.grid(visible=False, axis="y")
+    return picture
+
+
+def _draw_bar(axes: Axes, place: int, row: Row, metric: str, theme: Theme) -> None:
+    axes.barh(place, row[metric] or 0, height=0.7, color=theme.bars[row["protocol"]])
+    ends = row[f"{metric}_ci"]
+    if ends is not None:
+        axes.plot(ends, [place, place], color=theme.ink, linewidth=1.4, marker="|", markersize=7)
+    word = figure(row[metric]) if row[metric] is not None else "no list counts"
+    axes.annotate(
+        word, (_end(row, metric), place), (6, 0), textcoords="offset points", va="center", fontsize=9, color=theme.ink
+    )
+
+
+def _end(row: Row, metric: str) -> float:
+    return float(max(row[metric] or 0, *(row[f"{metric}_ci"] or (0, 0))))
+
+
+def _short(text: str, most: int = 24) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _tidy(axes: Axes, theme: Theme) -> None:
+    axes.set_facecolor(theme.background)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(theme.grid)
+    axes.tick_params(colors=theme.ink, labelsize=9)
+    axes.grid(visible=True, color=theme.grid, linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _told(metric: str, rows: Sequence[Row]) -> str:
+    """The picture in words, for those who do not see it."""
+    bars = [f"{row['run']}, {manner(row)}: {figure(row[metric])}" for row in rows if figure(row[metric]) != NOTHING]
+    return f"{metric}. " + "; ".join(bars)
+
+
+def _png(picture: Figure) -> bytes:
+    content = io.BytesIO()
+    picture.savefig(content, format="png", facecolor=picture.get_facecolor(), metadata={"Software": None})
+    return content.getvalue()

@@ -1,0 +1,168 @@
+"""A trained model and a corpus -> one row of figures, plain enough for JSON."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from fansrec.artifact import Artifact, read_artifact
+from fansrec.data.corpus import Corpus, fingerprint
+from fansrec.engine.rules import Rules
+from fansrec.engine.torch_backend import TorchEngine
+from fansrec.errors import BadSetting
+from fansrec.evaluation.bootstrap import interval
+from fansrec.evaluation.metrics import lengths
+from fansrec.evaluation.order import order
+from fansrec.evaluation.protocol import (
+    CUTS,
+    LONGEST,
+    Engine,
+    Protocol,
+    Questions,
+    ask,
+    first_items,
+    judge,
+    mean,
+    questions,
+    rules,
+    wanted,
+)
+from fansrec.evaluation.variety import coverage, distinct_categories
+
+Row = dict[str, Any]
+Progress = Callable[[int, int], None]  # lists done, lists in all
+
+LISTS_AT_ONCE = 512  # between two words on the progress
+TIMED_LISTS = 100
+WARM_UP = 5
+
+
+def open_run(folder: Path, corpus: Corpus, generation: str | None = None) -> Artifact:
+    """A trained model, refused unless it numbers the items as the corpus does and generates as asked."""
+    artifact = read_artifact(folder)
+    if artifact.config.get("fingerprint") != fingerprint(corpus.vocabulary):
+        raise BadSetting(f"{folder} was trained on another corpus; give --corpus the one it was trained on")
+    own = artifact.model.generation
+    if generation not in (None, own):
+        raise BadSetting(f"{folder} generates {own} and cannot be run {generation}; leave --generation out")
+    return artifact
+
+
+def evaluate_run(
+    artifact: Artifact,
+    corpus: Corpus,
+    how: Protocol,
+    part: str = "test",
+    fill: str = Rules.fill,
+    device: torch.device | str = "cpu",
+    progress: Progress | None = None,
+) -> Row:
+    """Ask the model about every list of a part, and judge and time its answers."""
+    began = time.perf_counter()
+    asked = questions(corpus, part)
+    if not asked.inputs:
+        raise BadSetting(f"the corpus has no {part} lists; choose another --part")
+    engine = TorchEngine(artifact.model.to(device), len(corpus.vocabulary), device)
+    answers = _answers(engine, asked, how, fill, progress)
+    latency = _latency(engine, asked, how, fill)
+    row = {
+        **_names(artifact, how, part, fill),
+        **_accuracy(answers, asked, how),
+        **_order(answers, asked),
+        **_variety(answers, asked, corpus),
+        "lists": len(asked.inputs),
+        "short_answers": _short(answers, wanted(asked, how)),
+        **latency,
+        "device": str(engine.device),
+        "seconds": round(time.perf_counter() - began, 3),
+    }
+    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
+
+
+def _names(artifact: Artifact, how: Protocol, part: str, fill: str) -> Row:
+    return {
+        "run": artifact.folder.resolve().name,
+        "model": artifact.config["model"],
+        "variant": artifact.config["variant"],
+        "generation": artifact.model.generation,
+        "protocol": how.name,
+        "input": how.input,
+        "masks": how.masks,
+        "part": part,
+        "fill": fill,
+    }
+
+
+def _answers(
+    engine: Engine, asked: Questions, how: Protocol, fill: str, progress: Progress | None
+) -> NDArray[np.int64]:
+    """Asked in handfuls, so that a long evaluation can say how far it is; the answers are the same."""
+    total, given = len(asked.inputs), []
+    for first in range(0, total, LISTS_AT_ONCE):
+        some = slice(first, first + LISTS_AT_ONCE)
+        given.append(ask(engine, Questions(asked.inputs[some], asked.targets[some]), how, fill))
+        if progress is not None:
+            progress(min(some.stop, total), total)
+    return np.concatenate(given)
+
+
+def _latency(engine: Engine, asked: Questions, how: Protocol, fill: str) -> Row:
+    """The mean time of one list asked alone; an answer is in numpy's hands at the end, so a GPU has finished it."""
+    spread = np.linspace(0, len(asked.inputs) - 1, min(TIMED_LISTS, len(asked.inputs))).astype(int)
+    counts, allowed = wanted(asked, how), rules(how, fill)
+    seconds = []
+    for i in [*spread[:WARM_UP], *spread]:
+        began = time.perf_counter()
+        engine.continue_lists([asked.inputs[i]], counts[i], allowed)
+        seconds.append(time.perf_counter() - began)
+    timed = seconds[-len(spread) :]
+    return {"latency_ms": 1000 * sum(timed) / len(timed), "latency_lists": len(timed)}
+
+
+def _accuracy(answers: NDArray[np.int64], asked: Questions, how: Protocol) -> Row:
+    figures = judge(answers, asked, how)
+    row: Row = {name: mean(values) for name, values in figures.items()}
+    row |= {f"lists@{n}": len(figures[f"HR@{n}"]) for n in CUTS}
+    return row | {f"{name}_ci": _pair(interval(values)) for name, values in figures.items()}
+
+
+def _order(answers: NDArray[np.int64], asked: Questions) -> Row:
+    counts = order(answers, asked.targets)
+    return {
+        "order": _share(counts.in_order, counts.pairs),
+        "order_ci": _pair(interval(counts.in_order, counts.pairs)),
+        "order_pairs": int(counts.pairs.sum()),
+        "exact": _share(counts.exact, counts.positions),
+        "exact_hits": int(counts.exact.sum()),
+        "exact_positions": int(counts.positions.sum()),
+    }
+
+
+def _variety(answers: NDArray[np.int64], asked: Questions, corpus: Corpus) -> Row:
+    """Beside the real continuations: an answer of 10 items mixes more than a target of 6, so it is also cut to 6."""
+    items, categories = len(corpus.vocabulary), corpus.vocabulary.categories
+    real = first_items(asked.targets)
+    matched = np.where(np.arange(LONGEST) < lengths(asked.targets)[:, None], answers, -1)
+    row: Row = {}
+    for name, some in (("", answers), ("_matched", matched), ("_real", real)):
+        row[f"coverage@{LONGEST}{name}"] = coverage(some, items)
+        row[f"categories@{LONGEST}{name}"] = mean(distinct_categories(some, categories).astype(np.float64))
+    return row
+
+
+def _short(answers: NDArray[np.int64], counts: Sequence[int]) -> int:
+    """How many answers have fewer items than were asked for: the rules left the model nothing more to give."""
+    return int(((answers >= 0).sum(1) < np.minimum(counts, LONGEST)).sum())
+
+
+def _share(part: NDArray[np.int64], whole: NDArray[np.int64]) -> float | None:
+    return float(part.sum() / whole.sum()) if whole.any() else None
+
+
+def _pair(bounds: tuple[float, float] | None) -> list[float] | None:
+    return None if bounds is None else list(bounds)
