@@ -2,13 +2,19 @@
 
 import os
 import sys
+from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
 
+from fansrec import __version__
+from fansrec.cli import bench, data
+from fansrec.cli.continue_ import continue_lists
+from fansrec.cli.demo import demo
 from fansrec.cli.evaluate import evaluate
 from fansrec.cli.prepare import prepare
-from fansrec.errors import FansError, MissingExtra
+from fansrec.cli.train import train
+from fansrec.errors import FansError, Interrupted, MissingExtra
 
 app = typer.Typer(
     name="fans",
@@ -18,32 +24,45 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 
+app.command()(demo)
+app.add_typer(data.app, name="data")
 app.command()(prepare)
+app.command()(train)
 app.command()(evaluate)
+app.command("continue")(continue_lists)
+app.add_typer(bench.app, name="bench")
 
-# Which module an optional dependency belongs to, for a word on what to install.
-EXTRAS = {
-    "polars": "train",
-    "pyarrow": "train",
-    "gensim": "train",
-    "sklearn": "train",
-    "accelerate": "train",
-    "matplotlib": "train",
-}
+# Which extra an optional dependency belongs to, for a word on what to install.
+EXTRAS = dict.fromkeys(("polars", "pyarrow", "gensim", "sklearn", "accelerate", "matplotlib"), "train")
+# Typer carries its own copy of click's errors, which it does not name.
+UsageError: Any = typer.BadParameter.__mro__[1]
 
 
-def refuse(message: str) -> None:
+@app.callback(invoke_without_command=True)
+def version(version: bool = typer.Option(False, "--version", help="Print the version and leave")) -> None:
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+def refuse(message: str, code: int = 2) -> NoReturn:
     """One clear line on stderr and exit code 2, the way every refusal of `fans` looks."""
     Console(stderr=True, soft_wrap=True, highlight=False).print("fans: " + " ".join(message.split()), markup=False)
-    sys.exit(2)
+    sys.exit(code)
 
 
 def run() -> None:
     """The entry point: runs a verb and turns every refusal into one line."""
     try:
-        app()
+        sys.exit(app(standalone_mode=False) or 0)
+    except UsageError as error:
+        if not error.format_message():  # no words at all: the help has been printed
+            sys.exit(2)
+        refuse(f"{error.format_message()} (try --help)")
+    except (KeyboardInterrupt, typer.Abort):
+        refuse("stopped", 130)
     except FansError as error:
-        refuse(str(error))
+        refuse(str(error), 130 if isinstance(error, Interrupted) else 2)
     except ModuleNotFoundError as error:
         extra = EXTRAS.get((error.name or "").split(".")[0])
         if extra is None:

@@ -31,7 +31,7 @@ def page(
     source = str(summary.get("source", "a corpus"))
     return Template(files("fansrec.evaluation").joinpath("page.html").read_text(encoding="utf-8")).substitute(
         title=escape(f"List continuation on {source}"),
-        about=_about(rows),
+        about=_about(rows[0], len(configs)),
         accuracy=_table([(row, accuracy(row)) for row in rows]),
         pictures="\n".join(_picture(picture) for picture in pictures),
         beside=_table([(row, beside(row)) for row in rows]),
@@ -42,9 +42,7 @@ def page(
     )
 
 
-def _about(rows: Sequence[Row]) -> str:
-    row = rows[0]
-    runs = len({row["run"] for row in rows})
+def _about(row: Row, runs: int) -> str:
     said = f"{runs} {'model' if runs == 1 else 'models'} on {row['lists']:,} {row['part']} lists"
     return escape(f"{said}, positions filled {row['fill']}, on {row['device']}; fansrec {__version__}.")
 

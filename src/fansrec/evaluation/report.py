@@ -18,6 +18,7 @@ from fansrec.evaluation.wording import METRICS, NOTHING, figure, manner
 from fansrec.files import write_atomically, write_text
 
 CURVES = "curves.png"
+NAMED_BAND = 0.07  # narrower ones, as a share of the width, have no room for their name
 PANELS = {
     "loss": "training loss",
     "category_accuracy": "category accuracy in training",
@@ -56,16 +57,19 @@ def draw_history(history: list[dict[str, Any]], folder: Path) -> None:
         _draw_curve(axes, history, name)
         _shade_steps(axes, history)
         _tidy(axes, LIGHT)
+    picture.supxlabel("bands: curriculum steps, with the share of the target that is masked", fontsize=9)
     write_atomically(folder / CURVES, lambda temporary: temporary.write_bytes(_png(picture)))
 
 
 def _draw_curve(axes: Axes, history: list[dict[str, Any]], name: str) -> None:
     values = [math.nan if row.get(name) is None else row[name] for row in history]
     marker = "o" if len(history) <= 30 else ""
-    axes.plot([row["epoch"] for row in history], values, color="#2a6f97", linewidth=1.8, marker=marker, markersize=4)
+    axes.plot(
+        [row["epoch"] for row in history], values, color=LIGHT.bars["paper"], linewidth=1.8, marker=marker, markersize=4
+    )
     axes.set_title(PANELS[name], fontsize=11, pad=18)
     axes.set_xlabel("epoch")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
 
 
 def _shade_steps(axes: Axes, history: list[dict[str, Any]]) -> None:
@@ -74,25 +78,28 @@ def _shade_steps(axes: Axes, history: list[dict[str, Any]]) -> None:
         rows = list(group)
         first, last = rows[0]["epoch"] - 0.5, rows[-1]["epoch"] + 0.5
         if step % 2:
-            axes.axvspan(first, last, color="#2a6f97", alpha=0.1, linewidth=0)
-        word = f"{rows[0]['masked_share']:.0%}" + " masked" * (step == 0)
-        axes.text(first, 1.01, word, transform=axes.get_xaxis_transform(), fontsize=8, color="#57606a")
+            axes.axvspan(first, last, color=LIGHT.bars["paper"], alpha=0.1, linewidth=0)
+        if len(rows) >= NAMED_BAND * len(history):
+            place = ((first + last) / 2, 1.01)
+            word = f"{rows[0]['masked_share']:.0%}"
+            axes.text(*place, word, transform=axes.get_xaxis_transform(), ha="center", fontsize=8, color=LIGHT.ink)
     axes.set_xlim(history[0]["epoch"] - 0.5, history[-1]["epoch"] + 0.5)
 
 
 def _bars(metric: str, rows: Sequence[Row], theme: Theme) -> Figure:
     """A bar a row with its interval, the rows of one protocol together."""
     ordered = sorted(rows, key=lambda row: list(theme.bars).index(row["protocol"]))
-    picture = Figure(figsize=(5.2, 1.2 + 0.42 * len(rows)), dpi=150, layout="constrained", facecolor=theme.background)
+    picture = Figure(figsize=(5.2, 1.0 + 0.45 * len(rows)), dpi=150, layout="constrained", facecolor=theme.background)
     axes = picture.add_subplot()
     for place, row in enumerate(ordered):
         _draw_bar(axes, place, row, metric, theme)
-    axes.set_yticks(range(len(ordered)), [f"{_short(row['run'])}\n{_short(manner(row))}" for row in ordered])
+    labels = [f"{_short(row['run'])}\n{_short(manner(row))}" for row in ordered]
+    axes.set_yticks(range(len(ordered)), labels, parse_math=False)  # a $ in a name is a $
     axes.invert_yaxis()
     axes.set_xlim(left=0, right=1.25 * max(0.001, *(_end(row, metric) for row in rows)))
     axes.set_title(metric, fontsize=13, fontweight="bold", color=theme.ink)
     _tidy(axes, theme)
-    axes.tick_params(axis="y", length=0, labelsize=8)
+    axes.tick_params(axis="y", length=0, labelsize=9)
     axes.grid(visible=False, axis="y")
     return picture
 

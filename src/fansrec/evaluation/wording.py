@@ -26,15 +26,15 @@ FIGURES = {
     "HR@n": "the share of lists with at least one hit among the first n answers.",
     "NDCG@n": "the hits among the first n answers, early ones counting more, over those of the ideal answer.",
     "hit": "an answered item that stands anywhere in the real continuation, in both protocols.",
-    "[low, high]": "a 95% interval: 1,000 times as many lists were drawn anew from the same ones, with replacement.",
-    "lists": "how many lists stand behind the figures at 5 and at 10.",
+    "[low, high]": "where 95% of the figures lie if as many lists are drawn from these with replacement, 1,000 times.",
+    "lists": "how many stand behind the figures at 5 / at 10.",
     "order": "of all pairs of hits in one answer, the share in the real order; guessing gives 0.5.",
     "exact": "the share of positions that hold the very item which really stands there.",
     "coverage@10": "the share of the catalogue that comes up in the first 10 items of any answer.",
     "categories@10": "how many different categories the first 10 items of an answer have, on average.",
     "real": "the same figure for the first 10 items of the real continuations.",
     "cut": "the same figure for answers cut to the length of the real continuation: the one to compare with real.",
-    "ms a list": "the mean time for one list asked alone, on the machine that ran this.",
+    "ms": "the mean time for one list asked alone, on the machine that ran this.",
 }
 
 
@@ -57,8 +57,8 @@ def accuracy(row: Row) -> dict[str, Cell]:
     """NDCG and HR with their intervals, the lists behind them, the time: each by its heading."""
     cells = {name: (figure(row[name]), bounds(row[f"{name}_ci"])) for name in METRICS}
     return cells | {
-        "lists @5 / @10": (f"{row['lists@5']:,}", f"/ {row['lists@10']:,}"),
-        "ms a list": (figure(row["latency_ms"], 2), ""),
+        "lists": (f"{row['lists@5']:,}", f"/ {row['lists@10']:,}"),
+        "ms": (figure(row["latency_ms"], 2), ""),
     }
 
 

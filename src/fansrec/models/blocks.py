@@ -73,10 +73,11 @@ class SelfAttention(nn.Module):
         self.qkv = nn.Linear(width, 3 * width)
         self.out = nn.Linear(width, width)
 
-    def forward(self, x: Tensor, rectangles: Sequence[Rectangle]) -> Tensor:  # (S, D), S tokens of all rectangles
+    def forward(self, x: Tensor, rectangles: Sequence[Rectangle], kept: Tensor | None) -> Tensor:
+        """(S, D), S tokens of all rectangles, to the same or, where only some tokens are `kept`, to (P, D)."""
         parts = self.qkv(x).split([r.lists * r.tokens for r in rectangles])
-        mixed = [self._attend(part, r) for part, r in zip(parts, rectangles, strict=True)]
-        return self.out(torch.cat(mixed))  # type: ignore[no-any-return]
+        mixed = torch.cat([self._attend(part, r) for part, r in zip(parts, rectangles, strict=True)])
+        return self.out(mixed if kept is None else mixed[kept])  # type: ignore[no-any-return]
 
     def _attend(self, qkv: Tensor, r: Rectangle) -> Tensor:
         q, k, v = qkv.view(r.lists, r.tokens, 3, self.heads, -1).permute(2, 0, 3, 1, 4)  # each (B, heads, T, D/heads)
@@ -96,8 +97,10 @@ class EncoderLayer(nn.Module):
         self.feedforward_norm = nn.LayerNorm(width)
         self.dropout = Dropout(dropout)
 
-    def forward(self, x: Tensor, rectangles: Sequence[Rectangle]) -> Tensor:  # (S, D)
-        x = self.attention_norm(x + self.dropout(self.attention(x, rectangles)))
+    def forward(self, x: Tensor, rectangles: Sequence[Rectangle], kept: Tensor | None = None) -> Tensor:
+        """(S, D) to (S, D), or to (P, D) where only `kept` tokens are needed any more."""
+        mixed = self.dropout(self.attention(x, rectangles, kept))
+        x = self.attention_norm((x if kept is None else x[kept]) + mixed)
         return self.feedforward_norm(x + self.dropout(self.narrow(F.gelu(self.widen(x)))))  # type: ignore[no-any-return]
 
 

@@ -28,7 +28,7 @@ class FansConfig:
     layers: int = 3
     heads: int = 8
     feedforward: int = 256
-    dropout: float = 0.2
+    dropout: float = 0.3
     classifier: str = "two-stage"  # or "vanilla"
     use_categories: bool = True
 
@@ -77,17 +77,17 @@ class Fans(nn.Module):
             start_normal(self.embed.categories, 1.0)
         start_normal(self.classifier.items, 0.1)
 
-    def encode(self, chunks: Sequence[Tokens]) -> Tensor:  # (B, T) each -> (S, D), S = the sum of B * T
-        x = torch.cat([self.embed(tokens) for tokens in chunks])
+    def encode(self, chunks: Sequence[Tokens], masked: Tensor) -> Tensor:
+        """(P, D): the encoder's output at the masked places among all tokens, chunk after chunk."""
+        x = torch.cat([self.embed(tokens) for tokens in chunks])  # (S, D), S = the sum of B * T
         rectangles = [rectangle(tokens) for tokens in chunks]
-        for layer in self.layers:
+        for layer in self.layers[:-1]:
             x = layer(x, rectangles)
-        return x
+        return self.layers[-1](x, rectangles, masked)  # type: ignore[no-any-return]
 
     def forward(self, batch: MaskedBatch, reduce: Reduce = lambda counts: counts) -> Loss:
-        """The training loss; only the masked positions go through the classifier."""
-        hidden = self.encode(batch.chunks)[batch.masked]  # (P, D)
-        return self.classifier.loss(hidden, batch, reduce)
+        """The training loss; only the masked positions leave the last layer and go through the classifier."""
+        return self.classifier.loss(self.encode(batch.chunks, batch.masked), batch, reduce)
 
     @property
     def ranks(self) -> int:
@@ -103,13 +103,14 @@ class Fans(nn.Module):
         layout = lay_out(lengths, np.array(counts, dtype=np.int64))
         flat = np.concatenate([np.asarray(items, dtype=np.int64) for items in inputs])
         items = fill(layout, flat, self.config.alphabet.mask, self.config.alphabet)
-        encoded = self.encode([tokens_of(items, layout, self._categories).to(device)]).view(*items.shape, -1)
-        starts = torch.from_numpy(lengths + 2).to(device)  # the column of the first mask token
-        rows = torch.arange(len(inputs), device=device)[:, None]
+        masked = np.flatnonzero(items == self.config.alphabet.mask)
+        tokens = tokens_of(items, layout, self._categories).to(device)
+        encoded = self.encode([tokens], torch.from_numpy(masked).to(device))  # (P, D), list after list
+        starts = torch.from_numpy(np.cumsum(counts) - counts).to(device)  # where each list's positions begin in it
 
         def score(first: int, last: int, rank: int) -> Tensor:
-            columns = starts[:, None] + torch.arange(first, last, device=device)
-            hidden = encoded[rows, columns.clamp(max=encoded.shape[1] - 1)]  # (B, positions, D)
+            places = starts[:, None] + torch.arange(first, last, device=device)
+            hidden = encoded[places.clamp(max=len(encoded) - 1)]  # (B, positions, D)
             scores = self.classifier.scores(hidden.flatten(0, 1), rank)
             return scores.view(*hidden.shape[:2], -1)
 

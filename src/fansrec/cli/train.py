@@ -1,0 +1,88 @@
+"""`fans train`: a corpus in, a model out."""
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+
+from fansrec.cli.progress import BarReporter
+from fansrec.errors import BadSetting
+
+PAPER = "The paper's variants"
+
+
+def train(
+    corpus: Annotated[Path, typer.Argument(help="A folder made by `fans prepare`")],
+    out: Annotated[Path, typer.Option(help="The folder to write the model to")],
+    model: Annotated[str | None, typer.Option(help="fans or popularity", show_default="fans")] = None,
+    recipe: Annotated[Literal["paper"] | None, typer.Option(help="Which defaults to use", show_default="paper")] = None,
+    classifier: Annotated[
+        Literal["two-stage", "vanilla"] | None,
+        typer.Option(help="How items are chosen", show_default="two-stage", rich_help_panel=PAPER),
+    ] = None,
+    scheduler: Annotated[
+        Literal["step", "naive"] | None,
+        typer.Option(help="From easy to hard, or hard at once", show_default="step", rich_help_panel=PAPER),
+    ] = None,
+    steps: Annotated[int | None, typer.Option(help="Curriculum steps", show_default="5", rich_help_panel=PAPER)] = None,
+    epochs: Annotated[int | None, typer.Option(help="At most so many", show_default="200")] = None,
+    seed: Annotated[int | None, typer.Option(help="One seed, one model, byte for byte", show_default="0")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted training in --out")] = False,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any other setting; may be repeated")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="A TOML file of settings; flags go before it")] = None,
+) -> None:
+    """Train a model on a prepared corpus.
+
+    The paper's four variants are `--classifier two-stage|vanilla` with `--scheduler step|naive`.
+
+    Example: `fans train corpora/mine --out runs/mine`, and if it was stopped, the same with `--resume`.
+
+    Settings for `--set` and `--config`: steps, epochs, patience, watch, batch_size, learning_rate, warmup, precision,
+    checkpoint_seconds, validation_lists, seed; width, layers, heads, feedforward, dropout, use_categories.
+    """
+    from fansrec.evaluation.report import draw_history
+    from fansrec.training import trainer
+
+    flags = {
+        "model": model,
+        "recipe": recipe,
+        "classifier": classifier,
+        "scheduler": scheduler,
+        "steps": steps,
+        "epochs": epochs,
+        "seed": seed,
+    }
+    given = {name: value for name, value in flags.items() if value is not None}
+    values = {"model": "fans"} | _from_file(config) | given | _pairs(set_)
+    name = str(values.pop("model"))
+    console = Console(stderr=True)
+    with BarReporter(console) as reporter:
+        plan = trainer.train(corpus, out, name, values, reporter, resume, draw_history)
+    typer.echo(f"{out}: {plan.variant}")
+    console.print(f"next: fans evaluate {out} --corpus {corpus}", highlight=False, markup=False)
+
+
+def _pairs(texts: list[str] | None) -> dict[str, Any]:
+    """--set a=1 --set b=2, or several pairs after one --set separated by spaces."""
+    pairs = [pair for text in texts or [] for pair in text.split()]
+    for pair in pairs:
+        if "=" not in pair:
+            raise BadSetting(f"--set {pair} is not of the form NAME=VALUE")
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+def _from_file(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadSetting(f"{path} cannot be read as TOML ({error})") from error
+    for name, value in values.items():
+        if isinstance(value, dict | list):
+            raise BadSetting(f"{path}: {name} is a table or a list; settings are single values, without sections")
+    return values

@@ -1,0 +1,57 @@
+"""The whole way in two minutes: a made-up world, a corpus, two models, their figures, a few lists continued."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from fansrec.continuer import Continuer, load
+from fansrec.data.corpus import Corpus, read_corpus
+from fansrec.data.halves import target_lengths
+from fansrec.data.prepare import prepare
+from fansrec.data.sample import write_sample
+from fansrec.data.settings import Preparation
+from fansrec.evaluation.protocol import protocol
+from fansrec.evaluation.rows import evaluate_run, open_run
+from fansrec.evaluation.tables import print_tables
+from fansrec.training.reporting import Reporter
+from fansrec.training.trainer import train
+
+# Enough to show what it does in two minutes on two cores; not the best that training can do.
+FANS: Mapping[str, Any] = {"epochs": 18, "steps": 3, "patience": 18, "batch_size": 128, "warmup": 100}
+EXAMPLES = 3
+
+
+def run_demo(folder: Path, seed: int, console: Console, reporter: Reporter) -> list[dict[str, Any]]:
+    """Everything into `folder`; gives the rows of the table it prints."""
+    console.print("[bold]1. A world of songs[/bold], made up from a seed")
+    lists, items = write_sample(folder / "world", seed)
+    console.print("\n[bold]2. A corpus[/bold]: filtered, split, categories taken from the items file")
+    prepare(lists, folder / "corpus", Preparation(max_length=40, seed=seed), items, say=console.print)
+    corpus = read_corpus(folder / "corpus")
+    console.print("\n[bold]3. Two models[/bold]: popularity, which is the same for everyone, and FANS in one pass")
+    train(folder / "corpus", folder / "popularity", "popularity", {}, reporter)
+    train(folder / "corpus", folder / "fans", "fans", {**FANS, "seed": seed}, reporter)
+    console.print("\n[bold]4. How good they are[/bold] on lists nobody trained on")
+    rows = [
+        evaluate_run(open_run(folder / run, corpus), corpus, protocol("standard")) for run in ("popularity", "fans")
+    ]
+    print_tables(rows, console)
+    console.print("[bold]5. Lists continued[/bold]; songs that really follow are marked with *")
+    continuer = load(folder / "fans")
+    for index in corpus.part("test")[:EXAMPLES]:
+        _show(continuer, corpus, int(index), console)
+    return rows
+
+
+def _show(continuer: Continuer, corpus: Corpus, index: int, console: Console) -> None:
+    numbers = corpus.list(index).tolist()
+    cut = len(numbers) - int(target_lengths(corpus.lengths[[index]])[0])
+    vocabulary = corpus.vocabulary
+    really = {vocabulary.id(i) for i in numbers[cut:]}
+    (answer,) = continuer.continue_lists([[vocabulary.id(i) for i in numbers[:cut]]], k=5)
+    console.print(f"\n  … {', '.join(vocabulary.label(i) for i in numbers[cut - 3 : cut])}", markup=False)
+    for position in answer.positions:
+        mark = "*" if position.item in really else " "
+        console.print(f"   {mark} {position.name} ({position.category})", markup=False)

@@ -1,0 +1,120 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fansrec.cli import main
+from fansrec.data.corpus import write_corpus
+from fansrec.training.reporting import Silence
+from fansrec.training.trainer import train
+from worlds import corpus_of, vocabulary_of, write_walks
+
+Evaluate = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("world")
+    write_walks(folder / "corpus", shortest=6, longest=12)  # no target has 10 items
+    train(folder / "corpus", folder / "popularity", "popularity", {}, Silence())
+    train(folder / "corpus", folder / "again", "popularity", {}, Silence())
+    return folder
+
+
+@pytest.fixture
+def evaluate(world: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Evaluate:
+    """Runs `fans evaluate` as a user does, in the folder of the world: exit code, output, errors."""
+    monkeypatch.chdir(world)
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["fans", "evaluate", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main.run()
+        captured = capsys.readouterr()
+        return int(end.value.code or 0), captured.out, captured.err
+
+    return run
+
+
+def strict_json(path: Path) -> list[dict[str, Any]]:
+    """Reads JSON as the standard has it: NaN and Infinity are refused."""
+
+    def refuse(word: str) -> None:
+        raise ValueError(f"{word} is no JSON")
+
+    rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
+    return rows
+
+
+def test_several_runs_under_both_protocols_make_one_table_and_one_json(evaluate: Evaluate, tmp_path: Path) -> None:
+    file = tmp_path / "new" / "rows.json"
+    code, out, err = evaluate("popularity", "again", "--corpus", "corpus", "--json", file)
+    assert (code, err) == (0, "")
+    rows = strict_json(file)
+    kinds = [("popularity", "paper"), ("popularity", "standard"), ("again", "paper"), ("again", "standard")]
+    assert [(row["run"], row["protocol"]) for row in rows] == kinds
+    assert out.count("popularity  popularity") == 4 and out.count("again       popularity") == 4
+    assert f"{rows[1]['NDCG@5']:.4f} [{rows[1]['NDCG@5_ci'][0]:.4f}, {rows[1]['NDCG@5_ci'][1]:.4f}]" in out
+
+
+def test_a_row_has_every_field_scripts_rely_on(evaluate: Evaluate, tmp_path: Path) -> None:
+    assert evaluate("popularity", "--corpus", "corpus", "--json", tmp_path / "rows.json")[0] == 0
+    paper, standard = strict_json(tmp_path / "rows.json")
+    promised = "model variant generation protocol input masks NDCG@5 HR@5 NDCG@10 HR@10 lists@5 lists@10 latency_ms"
+    more = "NDCG@5_ci HR@5_ci NDCG@10_ci HR@10_ci latency_lists order order_pairs exact coverage@10 categories@10"
+    assert {*promised.split(), *more.split(), "run", "seconds"} <= paper.keys() == standard.keys()
+    assert (paper["model"], paper["variant"], paper["generation"]) == ("popularity", "popularity", "recall")
+    assert (paper["input"], paper["masks"]) == ("kept", "target")
+    assert (standard["input"], standard["masks"]) == ("excluded", "10")
+    assert (paper["lists@10"], paper["NDCG@10"]) == (0, None)
+    assert standard["lists@10"] == 12
+
+
+def test_options_override_the_protocols_defaults(evaluate: Evaluate, tmp_path: Path) -> None:
+    options = ("--protocol", "paper", "--input", "excluded", "--masks", 10, "--part", "train", "--fill", "depth-first")
+    code, out, _ = evaluate("popularity", "--corpus", "corpus", "--json", tmp_path / "rows.json", *options)
+    assert code == 0
+    (row,) = strict_json(tmp_path / "rows.json")
+    assert (row["protocol"], row["input"], row["masks"]) == ("paper", "excluded", "10")
+    assert (row["part"], row["fill"], row["lists"]) == ("train", "depth-first", 96)
+    assert "paper, input excluded, masks 10" in out
+
+
+def test_the_report_is_written_beside_the_json(evaluate: Evaluate, tmp_path: Path) -> None:
+    code, out, _ = evaluate("popularity", "--corpus", "corpus", "--html", tmp_path / "report.html")
+    assert code == 0
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert "written:" in out
+
+
+def refused(result: tuple[int, str, str], word: str) -> None:
+    code, out, err = result
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1 and err.startswith("fans: ")
+    assert word in err
+
+
+def test_a_corpus_the_model_was_not_trained_on_is_refused_in_one_line(evaluate: Evaluate, tmp_path: Path) -> None:
+    write_corpus(tmp_path / "other", corpus_of([[0, 1, 2, 3]] * 3, vocabulary_of([4]), [0, 1, 2]))
+    result = evaluate("popularity", "--corpus", tmp_path / "other", "--json", tmp_path / "rows.json")
+    refused(result, "trained on another corpus")
+    assert not (tmp_path / "rows.json").exists()
+
+
+def test_a_run_that_is_none_is_refused_before_the_others_are_asked(evaluate: Evaluate, tmp_path: Path) -> None:
+    refused(evaluate("popularity", "nowhere", "--corpus", "corpus"), "nowhere is no trained model")
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (("--generation", "one-pass"), "generates recall and cannot be run one-pass"),
+        (("--device", "abacus"), "no device abacus"),
+        (("--json", "."), "is a folder"),
+        (("--html", "corpus/summary.json/report.html"), "cannot write"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_one_line(evaluate: Evaluate, options: tuple[str, str], word: str) -> None:
+    refused(evaluate("popularity", "--corpus", "corpus", *options), word)

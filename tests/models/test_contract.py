@@ -1,0 +1,121 @@
+"""What every model offers, as `fansrec.models.contract` says it; whatever stands in the registry is held to it."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from fansrec.engine.rules import Rules
+from fansrec.engine.torch_backend import TorchEngine
+from fansrec.errors import BadSetting
+from fansrec.models.registry import MODELS, build, entry, plain
+from fansrec.training.plan import make_plan
+from fansrec.training.settings import known_names
+from worlds import SMALL, walks
+
+CORPUS = walks()
+ITEMS = len(CORPUS.vocabulary)
+EMPTY = np.array([], dtype=np.int64)
+INPUTS = [np.array([3, 4, 5, 3]), EMPTY, np.array([59]), np.arange(20, 30)]
+COUNTS = [4, 6, 1, 3]
+KINDS = [*[(name, {}) for name in MODELS], ("fans", {"classifier": "vanilla"}), ("fans", {"use_categories": False})]
+
+
+def made(name: str, settings: dict[str, Any]) -> Any:
+    """A small model of a kind, fitted if it is of those that are."""
+    torch.manual_seed(0)
+    small = {setting: value for setting, value in SMALL.items() if setting in known_names(name)}
+    model = make_plan(name, small | settings, CORPUS).build()
+    if hasattr(model, "fit"):
+        model.fit(CORPUS.items, CORPUS.offsets)
+    return model.eval()
+
+
+@pytest.fixture(scope="module", params=KINDS, ids=lambda kind: "-".join([kind[0], *map(str, kind[1].values())]))
+def model(request: pytest.FixtureRequest) -> Any:
+    return made(*request.param)
+
+
+@torch.inference_mode()
+def scores(model: Any, first: int = 0, last: int = max(COUNTS), rank: int = 0) -> torch.Tensor:
+    return model.score_positions(INPUTS, COUNTS)(first, last, rank)
+
+
+def wanted() -> torch.Tensor:
+    """(lists, positions): which positions were asked for."""
+    return torch.arange(max(COUNTS)) < torch.tensor(COUNTS)[:, None]
+
+
+def test_it_says_who_it_is(model: Any) -> None:
+    assert entry(model.name).model is type(model)
+    assert model.generation in ("one-pass", "autoregressive", "recall")
+    assert model.ranks >= 1
+    limit = model.longest_sequence()
+    assert limit is None or limit >= int(CORPUS.lengths.max())
+
+
+def test_config_and_state_make_the_same_model_again(model: Any, tmp_path: Path) -> None:
+    save_file(model.state_dict(), tmp_path / "weights.safetensors")
+    torch.manual_seed(1)  # a new model must not need the starting weights of the old one
+    again = build(model.name, plain(model.config)).eval()
+    again.load_state_dict(load_file(tmp_path / "weights.safetensors"))
+    assert again.config == model.config
+    for rank in range(model.ranks):
+        assert torch.equal(scores(again, rank=rank), scores(model, rank=rank))
+
+
+def test_every_position_of_every_list_gets_a_score_for_every_item(model: Any) -> None:
+    for rank in range(model.ranks):
+        assert scores(model, rank=rank).shape == (len(INPUTS), max(COUNTS), ITEMS)
+
+
+def test_scores_are_numbers_or_minus_infinity_and_some_are_numbers(model: Any) -> None:
+    for rank in range(model.ranks):
+        given = scores(model, rank=rank)[wanted()]
+        assert not given.isnan().any() and not given.isposinf().any()
+        assert given.isfinite().any(1).all()
+
+
+def test_the_ranks_together_score_every_item_once(model: Any) -> None:
+    finite = sum(scores(model, rank=rank)[wanted()].isfinite().int() for rank in range(model.ranks))
+    assert (finite == 1).all()
+
+
+def test_a_run_of_positions_is_scored_as_it_is_among_all(model: Any) -> None:
+    everything = scores(model)
+    for first, last in ((0, 1), (1, 3), (2, 6)):
+        torch.testing.assert_close(scores(model, first, last), everything[:, first:last], rtol=1e-5, atol=1e-6)
+
+
+def test_scoring_twice_gives_the_same(model: Any) -> None:
+    assert torch.equal(scores(model), scores(model))
+
+
+@pytest.mark.parametrize("fill", ["by-position", "depth-first"])
+def test_answers_are_distinct_known_items_without_those_of_the_input(model: Any, fill: str) -> None:
+    for items, k, answer in zip(
+        INPUTS, COUNTS, TorchEngine(model, ITEMS).continue_lists(INPUTS, COUNTS, Rules(fill=fill)), strict=True
+    ):
+        assert len(answer.items) == len(set(answer.items.tolist())) == k
+        assert answer.items.min() >= 0 and answer.items.max() < ITEMS
+        assert not set(answer.items.tolist()) & set(items.tolist())
+        assert np.isfinite(answer.scores).all()
+
+
+def test_all_items_can_be_asked_for(model: Any) -> None:
+    (answer,) = TorchEngine(model, ITEMS).continue_lists([np.array([7])], ITEMS, Rules(keep_seen=True))
+    assert sorted(answer.items.tolist()) == list(range(ITEMS))
+
+
+def test_a_model_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    with pytest.raises(BadSetting, match="there is no model 'fanz'; choose one of .*fans"):
+        entry("fanz")
+
+
+def test_popularity_counts_the_lists_an_item_stands_in_not_how_often() -> None:
+    model = build("popularity", {"category_starts": [0, 3]})
+    model.fit(np.array([0, 0, 0, 1, 1, 2]), np.array([0, 4, 6]))
+    assert model.counts.tolist() == [1, 2, 1]

@@ -1,0 +1,91 @@
+import errno
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from fansrec.errors import BadSetting
+from fansrec.files import new_folder, refuse_existing, sha256, write_atomically, write_bytes, write_json, write_text
+
+
+def half_a_file(path: Path) -> None:
+    path.write_bytes(b"half")
+    raise OSError(errno.ENOSPC, "no space left")
+
+
+def test_a_failing_write_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="no space left"):
+        write_atomically(tmp_path / "new", half_a_file)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failing_write_leaves_the_old_file_as_it_was(tmp_path: Path) -> None:
+    write_bytes(tmp_path / "old", b"whole")
+    with pytest.raises(OSError, match="no space left"):
+        write_atomically(tmp_path / "old", half_a_file)
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
+    assert (tmp_path / "old").read_bytes() == b"whole"
+
+
+def test_a_file_is_not_seen_under_its_name_before_it_is_whole(tmp_path: Path) -> None:
+    def look(path: Path) -> None:
+        path.write_bytes(b"a part")
+        assert not (tmp_path / "new").exists()
+
+    write_atomically(tmp_path / "new", look)
+    assert (tmp_path / "new").read_bytes() == b"a part"
+
+
+def test_a_written_file_can_be_read_by_others(tmp_path: Path) -> None:
+    write_text(tmp_path / "file", "é\n")
+    assert (tmp_path / "file").read_bytes() == "é\n".encode()
+    assert os.stat(tmp_path / "file").st_mode & 0o777 == 0o644
+
+
+def test_json_keeps_letters_readable_and_ends_in_a_newline(tmp_path: Path) -> None:
+    write_json(tmp_path / "x.json", {"name": "Sigur Rós"})
+    text = (tmp_path / "x.json").read_text(encoding="utf-8")
+    assert "Sigur Rós" in text and text.endswith("}\n") and json.loads(text) == {"name": "Sigur Rós"}
+
+
+def test_the_hash_is_that_of_the_bytes(tmp_path: Path) -> None:
+    write_bytes(tmp_path / "x", b"abc")
+    assert sha256(tmp_path / "x") == hashlib.sha256(b"abc").hexdigest()
+
+
+def test_a_new_folder_appears_whole(tmp_path: Path) -> None:
+    with new_folder(tmp_path / "deep" / "folder") as folder:
+        (folder / "file").write_text("x")
+        assert not (tmp_path / "deep" / "folder").exists()
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["folder"]
+    assert (tmp_path / "deep" / "folder" / "file").read_text() == "x"
+    assert os.stat(tmp_path / "deep" / "folder").st_mode & 0o777 == 0o755
+
+
+def test_a_new_folder_vanishes_on_failure(tmp_path: Path) -> None:
+    def interrupted(folder: Path) -> None:
+        (folder / "file").write_text("x")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), new_folder(tmp_path / "folder") as folder:
+        interrupted(folder)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_folder_does_not_replace_a_full_one(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "old").write_text("x")
+    with pytest.raises(OSError, match="not empty|exists"), new_folder(tmp_path / "folder") as folder:
+        (folder / "new").write_text("y")
+    assert [path.name for path in tmp_path.rglob("*")] == ["folder", "old"]
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_what_exists_is_refused_with_advice(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "there"
+    path.touch() if kind == "file" else path.mkdir()
+    with pytest.raises(BadSetting, match="there already exists; choose another place for the model"):
+        refuse_existing(path, "the model")
+    refuse_existing(tmp_path / "not there", "the model")

@@ -1,0 +1,139 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fansrec.errors import BadArtifact
+from fansrec.vocabulary import CATEGORIES_FILE, ITEMS_FILE, Vocabulary, read_vocabulary
+
+SONGS = Vocabulary(
+    ids=["a", "b", "c", "d", "e"],
+    starts=np.array([0, 2, 5]),
+    names=["Hello", "Yesterday", "Hello", None, "a"],
+    groups=["Adele", "Beatles", "Lionel", None, None],
+    category_names=["soul", "rock"],
+)
+
+
+def write(vocabulary: Vocabulary, folder: Path) -> Path:
+    for name, content in vocabulary.files().items():
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def test_an_item_is_found_by_its_id_and_by_its_name() -> None:
+    assert SONGS.find("b") == 1
+    assert SONGS.find("Yesterday") == 1
+
+
+def test_a_name_that_two_items_share_finds_neither() -> None:
+    assert SONGS.find("Hello") is None
+    thrice = Vocabulary(ids=["x", "y", "z"], starts=np.array([0, 3]), names=["same", "same", "same"])
+    assert thrice.find("same") is None
+
+
+def test_an_id_wins_over_a_name() -> None:
+    assert SONGS.find("a") == 0  # also the name of item 4
+
+
+def test_unknown_items_are_told_apart_and_the_order_is_kept() -> None:
+    assert SONGS.numbers(["c", "nobody", "Yesterday", 7, "c"]) == ([2, 1, 2], ["nobody", 7])
+
+
+def test_integer_ids_are_found_as_numbers_and_as_texts_and_answered_as_numbers() -> None:
+    numbered = Vocabulary(ids=["10", "7"], starts=np.array([0, 2]), integer_ids=True)
+    assert numbered.find(7) == numbered.find("7") == 1
+    assert numbered.id(1) == 7 and isinstance(numbered.id(1), int)
+
+
+def test_text_ids_stay_texts_even_if_they_look_like_numbers() -> None:
+    assert Vocabulary(ids=["007"], starts=np.array([0, 1])).id(0) == "007"
+
+
+def test_a_label_is_the_name_or_else_the_id() -> None:
+    assert [SONGS.label(n) for n in range(5)] == ["Hello", "Yesterday", "Hello", "d", "a"]
+    assert Vocabulary(ids=["x"], starts=np.array([0, 1])).label(0) == "x"
+
+
+def test_categories_are_runs_of_items() -> None:
+    assert SONGS.categories.tolist() == [0, 0, 1, 1, 1]
+    assert [SONGS.category(n) for n in range(5)] == ["soul", "soul", "rock", "rock", "rock"]
+
+
+def test_items_of_one_group_share_a_number_and_items_without_a_group_share_none() -> None:
+    numbers = Vocabulary(
+        ids=list("abcdef"), starts=np.array([0, 6]), groups=["x", None, "x", None, "3", "y"]
+    ).group_numbers
+    assert numbers[0] == numbers[2]
+    assert len(set(numbers.tolist())) == 5  # "3" is no item's place: b, d, "3", x and y all differ
+
+
+def test_without_groups_every_item_is_a_group_of_its_own() -> None:
+    assert len(set(Vocabulary(ids=list("abc"), starts=np.array([0, 3])).group_numbers.tolist())) == 3
+
+
+texts = st.text(st.characters(codec="utf-8"), max_size=8)
+
+
+@given(data=st.data())
+def test_a_vocabulary_comes_back_from_its_files_as_it_was(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    ids = data.draw(st.lists(texts, min_size=1, max_size=8, unique=True))
+    maybe = st.lists(st.none() | texts, min_size=len(ids), max_size=len(ids))
+    cuts = data.draw(st.sets(st.integers(1, len(ids) - 1))) if len(ids) > 1 else set()
+    starts = np.array([0, *sorted(cuts), len(ids)])
+    before = Vocabulary(
+        ids=ids,
+        starts=starts,
+        names=data.draw(maybe),
+        groups=data.draw(maybe),
+        category_names=[f"ü{n}" for n in range(len(starts) - 1)],
+    )
+    after = read_vocabulary(write(before, tmp_path_factory.mktemp("vocabulary")))
+    assert list(after.ids) == ids
+    assert after.starts.tolist() == starts.tolist()
+    assert [after.name(n) for n in range(len(ids))] == before.names
+    assert [after.group(n) for n in range(len(ids))] == before.groups
+    assert list(after.category_names) == before.category_names
+    assert after.files() == before.files()
+
+
+def test_integer_ids_come_back_as_numbers(tmp_path: Path) -> None:
+    before = Vocabulary(ids=["3", "1"], starts=np.array([0, 2]), category_names=["all"], integer_ids=True)
+    assert read_vocabulary(write(before, tmp_path)).id(0) == 3
+
+
+def test_columns_that_nobody_has_are_not_made_up(tmp_path: Path) -> None:
+    bare = replace(SONGS, names=None, groups=[None] * 5)
+    after = read_vocabulary(write(bare, tmp_path))
+    assert after.names is None and after.groups is None
+    assert json.loads((tmp_path / ITEMS_FILE).read_text().splitlines()[0]) == {"id": "a"}
+
+
+@pytest.mark.parametrize("starts", [[], [0], [1, 5], [0, 4], [0, 2, 2, 5], [0, 3, 2, 5], [0, 6]])
+def test_categories_that_do_not_fit_the_items_are_refused(tmp_path: Path, starts: list[int]) -> None:
+    write(SONGS, tmp_path)
+    (tmp_path / CATEGORIES_FILE).write_text(json.dumps({"names": [], "starts": starts, "integer_ids": False}))
+    with pytest.raises(BadArtifact, match="does not fit"):
+        read_vocabulary(tmp_path)
+
+
+@pytest.mark.parametrize(("name", "content"), [(ITEMS_FILE, '{"id": "a"\n'), (ITEMS_FILE, '{"name": "x"}\n'), (ITEMS_FILE, "[]\n"), (CATEGORIES_FILE, "{}"), (CATEGORIES_FILE, "[]"), (CATEGORIES_FILE, "\xff")])  # fmt: skip # noqa: E501
+def test_a_damaged_file_is_refused_with_advice(tmp_path: Path, name: str, content: str) -> None:
+    write(SONGS, tmp_path)
+    (tmp_path / name).write_bytes(content.encode("latin-1"))
+    with pytest.raises(BadArtifact, match="no readable vocabulary .* make it anew"):
+        read_vocabulary(tmp_path)
+
+
+@pytest.mark.parametrize("name", [ITEMS_FILE, CATEGORIES_FILE])
+def test_a_missing_file_is_refused(tmp_path: Path, name: str) -> None:
+    write(SONGS, tmp_path)
+    (tmp_path / name).unlink()
+    with pytest.raises(BadArtifact, match="no readable vocabulary"):
+        read_vocabulary(tmp_path)

@@ -1,0 +1,133 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fansrec.data.corpus import Corpus
+from fansrec.data.halves import target_lengths
+from fansrec.models.tokens import Alphabet, MaskedBatch
+from fansrec.training.batches import CHUNKS, BatchBuilder, Share, by_length, epoch_plan, gather
+from fansrec.training.masking import MaskingRates
+from worlds import corpus_of, vocabulary_of, walks
+
+NOTHING_AT_RANDOM = MaskingRates(hidden=0.0)
+
+
+def builder(corpus: Corpus, rates: MaskingRates | None = None) -> BatchBuilder:
+    starts = corpus.vocabulary.starts
+    return BatchBuilder(corpus, Alphabet(int(starts[-1]), len(starts) - 1), rates or MaskingRates())
+
+
+def whole_lists(batch: MaskedBatch, alphabet: Alphabet) -> list[list[int]]:
+    """The lists of a batch as they stood before masking: the labels put back in their places."""
+    tokens = torch.cat([chunk.items.flatten() for chunk in batch.chunks])
+    tokens[batch.masked] = batch.labels
+    lists, at = [], 0
+    for chunk in batch.chunks:
+        rows, columns = chunk.items.shape
+        for row in tokens[at : at + rows * columns].view(rows, columns).tolist():
+            lists.append([item for item in row if item < alphabet.items])
+        at += rows * columns
+    return lists
+
+
+@pytest.mark.parametrize(
+    ("length", "target"), [(1, 1), (2, 1), (3, 2), (4, 2), (5, 2), (6, 3), (7, 4), (9, 4), (59, 30)]
+)
+def test_the_target_is_the_second_half(length: int, target: int) -> None:
+    assert target_lengths(np.array([length])).tolist() == [target] == [max(1, round(length / 2))]
+
+
+@given(st.lists(st.integers(0, 10_000), max_size=80, unique=True), st.integers(1, 30), st.integers(0, 99))
+def test_every_list_comes_exactly_once_an_epoch(lists: list[int], size: int, seed: int) -> None:
+    plan = epoch_plan(np.array(lists, dtype=np.int64), size, [seed, 0])
+    assert sorted(np.concatenate(plan).tolist() if plan else []) == sorted(lists)
+    assert all(len(batch) == size for batch in plan[:-1])
+    assert all(1 <= len(batch) <= size for batch in plan)
+
+
+def test_the_order_is_the_same_for_a_seed_and_another_for_another_epoch() -> None:
+    lists = np.arange(50)
+    first, again, other = (np.concatenate(epoch_plan(lists, 7, [3, 0, epoch])) for epoch in (0, 0, 1))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+    assert not np.array_equal(first, lists)
+
+
+@given(st.lists(st.integers(1, 300), min_size=1, max_size=60))
+def test_sorting_by_length_loses_no_list_and_saves_padding(lengths: list[int]) -> None:
+    of = np.array(lengths)
+    chunks = by_length(of)
+    assert sorted(np.concatenate(chunks).tolist()) == list(range(len(lengths)))
+    assert 1 <= len(chunks) <= CHUNKS and all(len(chunk) for chunk in chunks)
+    assert np.all(np.diff(of[np.concatenate(chunks)]) >= 0)
+    padded = sum(len(chunk) * of[chunk].max() for chunk in chunks)
+    assert padded <= len(lengths) * of.max()
+    if len(set(lengths)) > 1:
+        assert padded < len(lengths) * of.max()
+
+
+def test_lists_of_one_length_stay_together() -> None:
+    assert [chunk.tolist() for chunk in by_length(np.array([7, 7, 7]))] == [[0, 1, 2]]
+
+
+def test_runs_of_the_corpus_are_gathered_one_after_the_other() -> None:
+    corpus = corpus_of([[0, 1, 2], [3, 4], [5]], vocabulary_of([6]))
+    assert gather(corpus, np.array([3, 1, 5]), np.array([2, 2, 0])).tolist() == [3, 4, 1, 2]
+    assert gather(corpus, np.array([], dtype=np.int64), np.array([], dtype=np.int64)).tolist() == []
+
+
+lists_of_items = st.lists(st.lists(st.integers(0, 8), min_size=1, max_size=12), min_size=1, max_size=12)
+
+
+@settings(deadline=None)
+@given(lists_of_items, st.floats(0.05, 1.0), st.integers(0, 99))
+def test_a_batch_holds_every_list_and_its_labels_stand_where_it_is_masked(
+    lists: list[list[int]], ratio: float, seed: int
+) -> None:
+    built = builder(corpus_of(lists, vocabulary_of([4, 5])), MaskingRates(hidden=0.4))
+    batch = built.build(np.arange(len(lists)), ratio, [seed])
+    assert sorted(whole_lists(batch, built.alphabet)) == sorted(lists)
+    assert batch.lists == len(lists)
+    assert batch.positions == len(batch.masked) == len(batch.labels)
+
+
+@settings(deadline=None)
+@given(lists_of_items, st.integers(1, 4), st.integers(0, 99))
+def test_the_shares_of_the_processes_are_the_whole_batch(lists: list[list[int]], processes: int, seed: int) -> None:
+    built = builder(corpus_of(lists, vocabulary_of([4, 5])))
+    every = np.arange(len(lists))
+    whole = built.build(every, 0.6, [seed])
+    shares = [built.build(every, 0.6, [seed], Share(rank, processes)) for rank in range(processes)]
+    together = [row for share in shares for row in whole_lists(share, built.alphabet)]
+    assert sorted(together) == sorted(lists)
+    assert sorted(torch.cat([share.labels for share in shares]).tolist()) == sorted(whole.labels.tolist())
+    assert {share.lists for share in shares} == {whole.lists}
+    assert {share.positions for share in shares} == {whole.positions}
+
+
+def same(one: MaskedBatch, other: MaskedBatch) -> bool:
+    return torch.equal(one.masked, other.masked) and all(
+        torch.equal(a.items, b.items) for a, b in zip(one.chunks, other.chunks, strict=True)
+    )
+
+
+def test_the_same_seed_gives_the_same_batch_and_another_epoch_another() -> None:
+    built = builder(walks())
+    lists = np.arange(30)
+    assert same(built.build(lists, 0.5, [0, 1, 2, 3]), built.build(lists, 0.5, [0, 1, 2, 3]))
+    assert not same(built.build(lists, 0.5, [0, 1, 2, 3]), built.build(lists, 0.5, [0, 1, 3, 3]))
+
+
+def test_a_list_with_a_target_alone_is_masked_whole() -> None:
+    built = builder(corpus_of([[2]], vocabulary_of([3])))
+    batch = built.build(np.array([0]), 0.2, [0])
+    assert batch.chunks[0].items.tolist() == [[5, 6, 4, 6]]  # CLS SEP MASK SEP
+    assert batch.labels.tolist() == [2]
+
+
+def test_without_random_masking_only_the_end_of_the_target_is_hidden() -> None:
+    built = builder(corpus_of([[0, 1, 2, 3, 4, 5, 6, 7], [1, 2]], vocabulary_of([4, 5])), NOTHING_AT_RANDOM)
+    batch = built.build(np.array([0, 1]), 0.5, [0])
+    assert sorted(batch.labels.tolist()) == [2, 6, 7]

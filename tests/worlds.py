@@ -1,0 +1,79 @@
+"""Tiny corpora whose lists can be learned in seconds: every list walks around the circle of one category."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from fansrec.data.corpus import Corpus, write_corpus
+from fansrec.vocabulary import Vocabulary
+
+torch.set_num_threads(1)  # tensors this small only lose time to a second thread
+
+CATEGORIES = 4
+ITEMS_PER_CATEGORY = 15
+
+# A model that trains in seconds and still learns the walk.
+SMALL = {
+    "width": 16,
+    "layers": 1,
+    "heads": 2,
+    "feedforward": 32,
+    "dropout": 0.1,
+    "batch_size": 16,
+    "warmup": 5,
+    "patience": 100,
+    "checkpoint_seconds": 1e9,
+}
+# As SMALL as can be, for what does not look at how well it learned.
+MINUTE = SMALL | {"width": 8, "feedforward": 8, "epochs": 2, "steps": 2, "batch_size": 48}
+
+
+def vocabulary_of(sizes: list[int], ids: list[str] | None = None) -> Vocabulary:
+    """Categories of these sizes; the ids are i0, i1, … unless given."""
+    starts = np.cumsum([0, *sizes])
+    return Vocabulary(
+        ids=ids or [f"i{n}" for n in range(starts[-1])],
+        starts=starts,
+        category_names=[f"c{n}" for n in range(len(sizes))],
+    )
+
+
+def corpus_of(lists: list[list[int]], vocabulary: Vocabulary, parts: list[int] | None = None) -> Corpus:
+    """A corpus of just these lists of item numbers, all of them for training unless told otherwise."""
+    offsets = np.cumsum([0, *map(len, lists)])
+    in_parts = np.array(parts if parts is not None else [0] * len(lists), dtype=np.uint8)
+    counts = np.bincount(in_parts, minlength=3).tolist()
+    return Corpus(
+        items=np.concatenate(lists).astype(np.int32),
+        offsets=offsets.astype(np.int64),
+        parts=in_parts,
+        vocabulary=vocabulary,
+        summary={
+            "lists": len(lists),
+            "items": len(vocabulary),
+            "interactions": int(offsets[-1]),
+            "categories": len(vocabulary.starts) - 1,
+            "shortest": min(map(len, lists)),
+            "longest": max(map(len, lists)),
+            "splits": dict(zip(("train", "valid", "test"), counts, strict=True)),
+        },
+    )
+
+
+def walks(lists: int = 120, shortest: int = 10, longest: int = 16, seed: int = 0) -> Corpus:
+    """Lists that go from item to item around their category; 8 of 10 to train, 1 to validate, 1 to test."""
+    random = np.random.default_rng(seed)
+    made = []
+    for _ in range(lists):
+        category, start = random.integers(CATEGORIES), random.integers(ITEMS_PER_CATEGORY)
+        steps = np.arange(random.integers(shortest, longest + 1))
+        made.append((category * ITEMS_PER_CATEGORY + (start + steps) % ITEMS_PER_CATEGORY).tolist())
+    parts = [(0, 0, 0, 0, 0, 0, 0, 0, 1, 2)[n % 10] for n in range(lists)]
+    return corpus_of(made, vocabulary_of([ITEMS_PER_CATEGORY] * CATEGORIES), parts)
+
+
+def write_walks(folder: Path, **shape: int) -> Path:
+    """The same on disk; gives the folder."""
+    write_corpus(folder, walks(**shape))
+    return folder
