@@ -1,30 +1,24 @@
-"""Training from a corpus to an artifact: the loop, its validation, its checkpoints."""
+"""Training from a corpus to an artifact."""
 
 import shutil
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from accelerate import Accelerator, PartialState
+from accelerate import PartialState
 
 from fansrec.artifact import MANIFEST, write_artifact
 from fansrec.data.corpus import Corpus, read_corpus
-from fansrec.engine.torch_backend import TorchEngine
-from fansrec.errors import BadSetting, Interrupted
-from fansrec.evaluation.protocol import ask, judge, mean, protocol, questions
+from fansrec.errors import BadSetting
 from fansrec.files import refuse_existing, write_json
 from fansrec.training import checkpoint
-from fansrec.training.batches import BatchBuilder, Share, epoch_plan
 from fansrec.training.card import model_card
-from fansrec.training.curriculum import Curriculum, ratio
 from fansrec.training.interrupts import stop_signals
-from fansrec.training.logs import Events, write_metrics
-from fansrec.training.masking import MaskingRates
+from fansrec.training.loop import Loop
 from fansrec.training.plan import Plan, make_plan, saved_plan
-from fansrec.training.reporting import Reporter, Silence
+from fansrec.training.reporting import Reporter
 
 Draw = Callable[[list[dict[str, Any]], Path], None]
 
@@ -51,7 +45,7 @@ def train(
         figures: dict[str, Any] = {}
     else:
         with stop_signals() as stopped:
-            run = _Run(plan, corpus, out, network, reporter, stopped)
+            run = Loop(plan, corpus, out, network, reporter, stopped)
             history, figures = run.train()
         if not run.accelerator.is_main_process:
             return plan
@@ -85,151 +79,3 @@ def _begin(corpus: Corpus, out: Path, model: str, values: Mapping[str, Any], res
 def _training_lists(corpus: Corpus) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     lists = [corpus.list(i) for i in corpus.part("train")]
     return np.concatenate(lists), np.concatenate([[0], np.cumsum([len(items) for items in lists])])
-
-
-class _Run:
-    """One training by gradient; what it must remember between two batches is in `counters`."""
-
-    def __init__(
-        self, plan: Plan, corpus: Corpus, out: Path, network: Any, reporter: Reporter, stopped: Callable[[], bool]
-    ) -> None:
-        self.plan, self.settings, self.corpus, self.out = plan, plan.training, corpus, out
-        self.stopped = stopped
-        self.accelerator = _accelerator(self.settings.precision)
-        self.reporter: Reporter = reporter if self.accelerator.is_main_process else Silence()
-        self.network = network.to(self.accelerator.device)
-        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=self.settings.learning_rate, fused=True)
-        self.curriculum = Curriculum(self.settings.curriculum_steps, self.settings.epochs, self.settings.patience)
-        self.builder = BatchBuilder(corpus, network.config.alphabet, MaskingRates())
-        self.share = Share(self.accelerator.process_index, self.accelerator.num_processes)
-        self.engine = TorchEngine(self.network, network.config.alphabet.items, self.accelerator.device)
-        self.asked = questions(corpus, "valid", self.settings.validation_lists)
-        self.best: dict[str, torch.Tensor] = {}
-        self.counters = checkpoint.Counters()
-        self.saved_at = time.monotonic()
-
-    @property
-    def folder(self) -> Path:
-        return self.out / checkpoint.FOLDER
-
-    def train(self) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """Train to the end; the network then has the best weights of the last curriculum step."""
-        if (self.folder / checkpoint.FILE).is_file():
-            self.best, self.counters = checkpoint.load(self.folder, self.network, self.optimizer)
-            self.reporter.say(f"going on in epoch {self.counters.epoch}, batch {self.counters.batch}")
-        self.wrapped = self.accelerator.prepare_model(self.network)
-        self.events = Events(self.out) if self.accelerator.is_main_process else None
-        self.reporter.start(self.settings.epochs, self._batches())
-        while not self.counters.progress.finished:
-            self._epoch()
-        self.network.load_state_dict(self.best)
-        if self.events is not None:
-            self.events.close()
-        return self.counters.history, self._figures()
-
-    def _batches(self) -> int:
-        return -(-len(self.corpus.part("train")) // self.settings.batch_size)
-
-    def _epoch(self) -> None:
-        now = self.counters
-        began = time.monotonic()
-        self.network.train()
-        plan = epoch_plan(self.corpus.part("train"), self.settings.batch_size, [self.settings.seed, 0, now.epoch])
-        for number in range(now.batch, len(plan)):
-            self._batch(plan[number], number)
-            self._save_if_due()
-        self._end_epoch(time.monotonic() - began, len(plan))
-
-    def _batch(self, lists: np.ndarray[Any, Any], number: int) -> None:
-        now = self.counters
-        seed = [self.settings.seed, 1, now.epoch, number]
-        batch = self.builder.build(lists, ratio(now.progress.step, self.curriculum.steps), seed, self.share)
-        torch.manual_seed(int(np.random.SeedSequence([*seed, self.share.rank]).generate_state(1)[0]))
-        self._set_learning_rate()
-        loss = self.wrapped(batch.to(self.accelerator.device), self._sum)
-        # Processes average their gradients; every loss is already divided by the whole batch, so they must add up.
-        self.accelerator.backward(loss.total * self.share.processes)
-        self.optimizer.step()
-        self.optimizer.zero_grad()
-        total, hits = self._sum(torch.stack([loss.total.detach(), loss.category_hits.float()])).tolist()
-        now.batch, now.step = number + 1, now.step + 1
-        now.loss, now.category_hits, now.positions = (
-            now.loss + total,
-            now.category_hits + hits,
-            now.positions + batch.positions,
-        )
-        self.reporter.batch(now.epoch, now.batch, now.loss / now.batch, self._category_accuracy())
-
-    def _sum(self, tensor: torch.Tensor) -> torch.Tensor:
-        summed: torch.Tensor = self.accelerator.reduce(tensor, "sum")
-        return summed
-
-    def _category_accuracy(self) -> float | None:
-        two_stage = self.plan.config.get("classifier") == "two-stage"
-        return self.counters.category_hits / self.counters.positions if two_stage else None
-
-    def _set_learning_rate(self) -> None:
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.settings.learning_rate * self._warmth()
-
-    def _warmth(self) -> float:
-        """The share of the full learning rate: rising over the warm-up, then falling to 0 at the last epoch's end."""
-        step, warmup = self.counters.step + 1, self.settings.warmup
-        total = self.settings.epochs * self._batches()
-        return min(step / max(1, warmup), max(0.0, (total - step + 1) / max(1, total - warmup)), 1.0)
-
-    def _end_epoch(self, seconds: float, batches: int) -> None:
-        now = self.counters
-        figures = self._validate()
-        row = {
-            "epoch": now.epoch,
-            "curriculum_step": now.progress.step,
-            "masked_share": ratio(now.progress.step, self.curriculum.steps),
-            "loss": now.loss / batches,
-            "category_accuracy": self._category_accuracy(),
-            **figures,
-            "learning_rate": self.settings.learning_rate * self._warmth(),
-            "seconds": round(seconds, 3),
-        }
-        score = figures[f"valid {self.settings.watch}"]
-        if now.progress.best is None or score > now.progress.best:
-            self.best = {name: tensor.clone() for name, tensor in self.network.state_dict().items()}
-        self.counters = checkpoint.Counters(
-            epoch=now.epoch + 1,
-            step=now.step,
-            progress=self.curriculum.after_epoch(now.progress, score),
-            history=[*now.history, row],
-        )
-        self.reporter.epoch(row)
-        if self.events is not None:
-            self.events.write(row)
-            write_metrics(self.out, self.counters.history)
-        self._save_if_due()
-
-    def _validate(self) -> dict[str, float]:
-        """The paper's protocol on the validation lists: the whole target masked, whatever the curriculum's step."""
-        self.network.eval()
-        how = protocol("paper")
-        figures = judge(ask(self.engine, self.asked, how), self.asked, how)
-        return {f"valid {name}": mean(figures[name]) for name in ("HR@5", "NDCG@5")}
-
-    def _figures(self) -> dict[str, Any]:
-        last = [row for row in self.counters.history if row["curriculum_step"] == self.curriculum.steps - 1]
-        best = max(last, key=lambda row: row[f"valid {self.settings.watch}"])
-        return {name: value for name, value in best.items() if name.startswith("valid")} | {"epoch": best["epoch"]}
-
-    def _save_if_due(self) -> None:
-        stopped = self.stopped()
-        if not stopped and time.monotonic() - self.saved_at < self.settings.checkpoint_seconds:
-            return
-        if self.accelerator.is_main_process:
-            checkpoint.save(self.folder, self.network, self.optimizer, self.best, self.counters)
-        self.saved_at = time.monotonic()
-        if stopped:
-            raise Interrupted(f"stopped in epoch {self.counters.epoch}; all is saved, go on with the same command "
-                              f"and --resume")  # fmt: skip
-
-
-def _accelerator(precision: str) -> Accelerator:
-    wants_bf16 = precision == "bf16" or (precision == "auto" and torch.cuda.is_available())
-    return Accelerator(mixed_precision="bf16" if wants_bf16 else "no")
