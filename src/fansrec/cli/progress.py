@@ -26,14 +26,16 @@ class BarReporter:
         self.validated = ""
 
     def __enter__(self) -> "BarReporter":
-        self.progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.progress.stop()
+        if self.console.is_terminal:
+            self.progress.stop()
 
     def start(self, epochs: int, batches: int) -> None:
         self.batches = batches
+        if self.console.is_terminal:
+            self.progress.start()
         self.progress.reset(self.task, total=epochs * batches, epoch="0", figures="")
 
     def batch(self, epoch: int, batch: int, loss: float, category_accuracy: float | None) -> None:

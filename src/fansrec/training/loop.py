@@ -13,7 +13,7 @@ from torch import Tensor
 
 from fansrec.data.corpus import Corpus
 from fansrec.engine.torch_backend import TorchEngine
-from fansrec.errors import Interrupted
+from fansrec.errors import BadSetting, Interrupted
 from fansrec.evaluation.protocol import ask, judge, mean, protocol, questions
 from fansrec.training import checkpoint
 from fansrec.training.batches import BatchBuilder, Share, epoch_plan
@@ -46,6 +46,8 @@ class Loop:
         self.share = Share(self.accelerator.process_index, self.accelerator.num_processes)
         self.engine = TorchEngine(self.network, network.config.alphabet.items, self.accelerator.device)
         self.asked = questions(corpus, "valid", self.settings.validation_lists)
+        # The paper leaves lists with fewer than 5 targets out at 5; where there are no others, all count.
+        self.how = protocol("paper" if any(len(target) >= 5 for target in self.asked.targets) else "standard")
         self.best: dict[str, Tensor] = {}
         self.counters = checkpoint.Counters()
         self.saved_at = time.monotonic()
@@ -144,8 +146,7 @@ class Loop:
     def _validate(self) -> dict[str, float]:
         """The paper's protocol on the validation lists: the whole target masked, whatever the curriculum's step."""
         self.network.eval()
-        how = protocol("paper")
-        figures = judge(ask(self.engine, self.asked, how), self.asked, how)
+        figures = judge(ask(self.engine, self.asked, self.how), self.asked, self.how)
         return {f"valid {name}": mean(figures[name]) for name in ("HR@5", "NDCG@5")}
 
     def _figures(self) -> dict[str, Any]:
@@ -165,6 +166,13 @@ class Loop:
                               f"and --resume")  # fmt: skip
 
 
+def check_precision(precision: str) -> None:
+    """bf16 is for GPUs: some CPUs promise its instructions and then die of them."""
+    if precision == "bf16" and not torch.cuda.is_available():
+        raise BadSetting("precision is bf16, which needs a GPU; leave it out or use fp32")
+
+
 def _accelerator(precision: str) -> Accelerator:
+    check_precision(precision)
     wants_bf16 = precision == "bf16" or (precision == "auto" and torch.cuda.is_available())
     return Accelerator(mixed_precision="bf16" if wants_bf16 else "no")

@@ -16,7 +16,7 @@ from fansrec.files import refuse_existing, write_json
 from fansrec.training import checkpoint
 from fansrec.training.card import model_card
 from fansrec.training.interrupts import stop_signals
-from fansrec.training.loop import Loop
+from fansrec.training.loop import Loop, check_precision
 from fansrec.training.plan import Plan, make_plan, saved_plan
 from fansrec.training.reporting import Reporter
 
@@ -66,6 +66,7 @@ def _begin(corpus: Corpus, out: Path, model: str, values: Mapping[str, Any], res
             raise BadSetting(f"{out} holds no interrupted training; start one without --resume")
         return saved_plan(folder / checkpoint.PLAN, model, values, corpus)
     plan = make_plan(model, values, corpus)
+    check_precision(plan.training.precision)
     if (folder / checkpoint.PLAN).is_file() and processes.is_main_process:
         raise BadSetting(f"{out} holds an interrupted training; go on with --resume, or remove it first")
     if processes.is_main_process:

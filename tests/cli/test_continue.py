@@ -1,0 +1,100 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Fans = Callable[..., tuple[int, str, str]]
+
+
+def ids(out: str) -> list[str]:
+    return [line.split("\t")[0] for line in out.splitlines()]
+
+
+def test_k_distinct_items_one_a_line_with_their_names(fans: Fans, songs: Path) -> None:
+    code, out, err = fans("continue", songs / "run", "i1", "i2", "-k", 7)
+    assert (code, err) == (0, "")
+    assert len(set(ids(out))) == 7
+    assert not {"i1", "i2"} & set(ids(out))
+    assert all(line.split("\t") == [i, f"Song {i[1:]}"] for line, i in zip(out.splitlines(), ids(out), strict=True))
+
+
+def test_names_do_as_well_as_ids(fans: Fans, songs: Path) -> None:
+    assert fans("continue", songs / "run", "Song 1", "Song 2") == fans("continue", songs / "run", "i1", "i2")
+
+
+def test_json_has_scores_and_categories(fans: Fans, songs: Path) -> None:
+    _, out, _ = fans("continue", songs / "run", "i1", "-k", 3, "--json")
+    positions = json.loads(out)["positions"]
+    assert [set(position) for position in positions] == [{"item", "name", "category", "score"}] * 3
+
+
+def test_unknown_items_are_reported_and_skipped(fans: Fans, songs: Path) -> None:
+    code, out, err = fans("continue", songs / "run", "i1", "nobody")
+    assert code == 0 and "nobody" in err
+    assert ids(out) == ids(fans("continue", songs / "run", "i1")[1])
+
+
+def test_only_unknown_items_are_refused(fans: Fans, songs: Path) -> None:
+    code, out, err = fans("continue", songs / "run", "nobody", "nothing")
+    assert (code, out) == (2, "")
+    assert "nobody, nothing" in err
+
+
+def test_an_empty_list_is_continued_from_nothing(fans: Fans, songs: Path) -> None:
+    code, out, _ = fans("continue", songs / "run", "-k", 4)
+    assert code == 0 and len(ids(out)) == 4
+
+
+def test_rules_hold_together(fans: Fans, songs: Path, tmp_path: Path) -> None:
+    (tmp_path / "allowed").write_text("\n".join(f"i{n}" for n in range(20)))
+    words = ["--allow", f"@{tmp_path / 'allowed'}", "--exclude", "i5", "--max-per-group", 2, "-k", 12]
+    code, out, err = fans("continue", songs / "run", "i1", *words)
+    given = [int(i[1:]) for i in ids(out)]
+    assert code == 0
+    assert set(given) <= set(range(20)) - {1, 5}
+    assert max(sum(n % 6 == group for n in given) for group in range(6)) <= 2
+    assert len(given) == 12 or "left under the rules" in err
+
+
+def test_fewer_items_come_with_the_reason(fans: Fans, songs: Path) -> None:
+    code, out, err = fans("continue", songs / "run", "i1", "--allow", "i2", "--allow", "i3", "-k", 5)
+    assert code == 0 and set(ids(out)) == {"i2", "i3"}
+    assert "only 2 of 5" in err and "allow" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["-k", "0"], "at least one"),
+        (["-k", "5000"], "limit of"),
+        (["--max-per-group", "0"], "at least 1"),
+        (["--allow", "nobody"], "allow names no item"),
+        (["--input", "x.jsonl"], "go together"),
+        (["--exclude", "@nowhere"], "cannot be read"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_line(fans: Fans, songs: Path, words: list[str], told: str) -> None:
+    code, _, err = fans("continue", songs / "run", "i1", *words)
+    assert code == 2
+    assert told in err and err.count("\n") == 1
+
+
+def test_a_file_of_lists_gives_a_line_a_list_in_order(fans: Fans, songs: Path, tmp_path: Path) -> None:
+    source, target = tmp_path / "lists.jsonl", tmp_path / "out.jsonl"
+    source.write_text('{"id": "a", "items": ["i1", "i2"]}\n["i3"]\n\n{"id": 3, "items": ["nobody"]}\n[]\n')
+    code, out, _ = fans("continue", songs / "run", "--input", source, "--output", target, "-k", 3)
+    rows = [json.loads(line) for line in target.read_text().splitlines()]
+    assert (code, out) == (0, "")
+    assert [row.get("id") for row in rows] == ["a", None, 3, None]
+    assert [len(row["items"]) for row in rows] == [3, 3, 0, 3]
+    assert rows[2]["unknown"] == ["nobody"]
+    assert rows[0]["items"] == ids(fans("continue", songs / "run", "i1", "i2", "-k", 3)[1])
+
+
+def test_a_broken_line_is_named_and_nothing_is_written(fans: Fans, songs: Path, tmp_path: Path) -> None:
+    source = tmp_path / "lists.jsonl"
+    source.write_text('["i1"]\n{"items": "i2"}\n')
+    code, _, err = fans("continue", songs / "run", "--input", source, "--output", tmp_path / "out.jsonl")
+    assert code == 2 and "line 2" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["lists.jsonl"]

@@ -1,0 +1,91 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from worlds import MINUTE, write_walks
+
+Fans = Callable[..., tuple[int, str, str]]
+SETTINGS = [word for name, value in MINUTE.items() for word in ("--set", f"{name}={value}")]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_walks(tmp_path_factory.mktemp("train") / "corpus")
+
+
+@pytest.mark.parametrize(
+    ("flags", "variant"),
+    [
+        ("--classifier vanilla --scheduler naive", "FANS_NAIVE"),
+        ("--classifier vanilla --scheduler step", "FANS_STEP"),
+        ("--classifier two-stage --scheduler naive", "FANS_TSC-NAIVE"),
+        ("--classifier two-stage", "FANS_TSC-STEP"),
+    ],
+)
+def test_the_four_variants_of_the_paper_by_flags_alone(
+    fans: Fans, corpus: Path, tmp_path: Path, flags: str, variant: str
+) -> None:
+    code, out, _ = fans("train", corpus, "--out", tmp_path / "run", *flags.split(), *SETTINGS)
+    assert code == 0
+    assert variant in out
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["variant"] == variant
+    assert (tmp_path / "run" / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_flags_go_before_the_file_and_all_is_kept_in_the_artifact(fans: Fans, corpus: Path, tmp_path: Path) -> None:
+    lines = [f"{name} = {json.dumps(value)}" for name, value in MINUTE.items()] + ["seed = 3", "learning_rate = 0.02"]
+    (tmp_path / "settings.toml").write_text("\n".join(lines))
+    code, _, _ = fans("train", corpus, "--out", tmp_path / "run", "--config", tmp_path / "settings.toml", "--seed", 4)
+    assert code == 0
+    kept = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert kept["training"]["seed"] == 4
+    assert kept["training"]["learning_rate"] == 0.02
+    assert kept["config"]["width"] == MINUTE["width"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("--set widht=8", "did you mean width?"),
+        ("--set width=wide", "must be of type int"),
+        ("--set width", "NAME=VALUE"),
+        ("--set classifier=cube", "two-stage or vanilla"),
+        ("--set width=10", "cannot be shared by 8 heads"),
+        ("--set precision=bf16 --epochs 1 --steps 1", "needs a GPU"),
+        ("--epochs 3 --steps 5", "at least as many epochs"),
+        ("--model oracle", "choose one of"),
+        ("--model popularity --classifier vanilla", "no setting 'classifier'"),
+        ("--resume", "no interrupted training"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_line(
+    fans: Fans, corpus: Path, tmp_path: Path, words: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    code, _, err = fans("train", corpus, "--out", tmp_path / "run", *words.split())
+    assert code == 2
+    assert told in err and err.count("\n") == 1
+
+
+def test_a_file_of_settings_with_sections_is_refused(fans: Fans, corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "settings.toml").write_text("[training]\nseed = 1\n")
+    code, _, err = fans("train", corpus, "--out", tmp_path / "run", "--config", tmp_path / "settings.toml")
+    assert code == 2
+    assert "without sections" in err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_that_is_no_corpus_is_refused(fans: Fans, tmp_path: Path) -> None:
+    code, _, err = fans("train", tmp_path, "--out", tmp_path / "run")
+    assert code == 2
+    assert "fans prepare" in err
+
+
+def test_lists_too_short_for_the_papers_protocol_can_be_trained_on(fans: Fans, tmp_path: Path) -> None:
+    write_walks(tmp_path / "corpus", shortest=4, longest=8)  # no target has 5 items
+    code, _, _ = fans("train", tmp_path / "corpus", "--out", tmp_path / "run", *SETTINGS)
+    assert code == 0
+    kept = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert 0 <= kept["validation"]["valid NDCG@5"] <= 1

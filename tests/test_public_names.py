@@ -1,0 +1,43 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fansrec
+from fansrec.data.sample import write_sample
+from fansrec.data.settings import Preparation
+from fansrec.training.reporting import Silence
+from fansrec.training.trainer import train
+from worlds import MINUTE
+
+
+def run_python(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_importing_the_package_imports_no_torch() -> None:
+    assert run_python("import fansrec, sys; print('torch' in sys.modules)") == "False\n"
+
+
+def test_continuing_lists_needs_no_data_or_training_library() -> None:
+    heavy = "{'polars', 'gensim', 'sklearn', 'accelerate', 'matplotlib', 'pandas', 'scipy'}"
+    assert run_python(f"import fansrec.continuer, sys; print({heavy} & set(sys.modules))") == "set()\n"
+
+
+def test_an_unknown_name_is_no_attribute() -> None:
+    with pytest.raises(AttributeError, match="nonsense"):
+        fansrec.nonsense  # noqa: B018
+
+
+def test_from_lists_in_python_to_their_continuation(tmp_path: Path) -> None:
+    lists, items = write_sample(tmp_path / "world", seed=1)
+    summary = fansrec.prepare(lists, tmp_path / "corpus", Preparation(max_length=20), items)
+    train(tmp_path / "corpus", tmp_path / "run", "fans", MINUTE | {"epochs": 1, "steps": 1}, Silence())
+    model = fansrec.load(tmp_path / "run")
+    known = model.vocabulary.ids[:3]
+    (answer,) = model.continue_lists([known], k=10, exclude=[model.vocabulary.ids[5]], max_per_group=2)
+    assert summary["categories"] == 10
+    assert len(set(answer.items)) == 10
+    assert not {*known, model.vocabulary.ids[5]} & set(answer.items)
+    assert all(position.name for position in answer.positions)
