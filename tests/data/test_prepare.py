@@ -54,7 +54,7 @@ def test_the_summary_counts_what_the_corpus_holds(tmp_path: Path) -> None:
     assert summary["interactions"] == len(corpus.items)
     assert summary["items"] == len(corpus.vocabulary) == len(np.unique(corpus.items))
     assert (summary["shortest"], summary["longest"]) == (corpus.lengths.min(), corpus.lengths.max())
-    assert summary["fingerprint"] == fingerprint(corpus.vocabulary)
+    assert summary["fingerprint"] == fingerprint(corpus)
     assert summary["categories"] == 3
     assert summary["categories_taught_by"]["lists"] == summary["splits"]["train"]
     assert summary["preparation"]["max_length"] == 8

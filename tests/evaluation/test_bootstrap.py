@@ -11,7 +11,7 @@ def test_the_interval_is_the_one_statistics_expects_of_a_mean() -> None:
     values = np.random.default_rng(1).normal(3, 2, 400)
     low, high = interval(values) or (0, 0)
     error = 1.96 * values.std() / 20
-    assert (low, high) == pytest.approx((values.mean() - error, values.mean() + error), abs=0.06)
+    assert (low, high) == pytest.approx((values.mean() - error, values.mean() + error), abs=0.02)
 
 
 def test_the_same_lists_give_the_same_interval() -> None:

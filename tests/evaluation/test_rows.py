@@ -114,6 +114,18 @@ def test_figures_without_a_list_are_null_and_never_nan(world: Path) -> None:
     json.dumps(row, allow_nan=False)
 
 
+def test_answers_are_also_cut_to_the_length_of_the_real_continuation(popularity_run: Artifact, corpus: Corpus) -> None:
+    row = evaluate_run(popularity_run, corpus, STANDARD, part="train")
+    asked = questions(corpus, "train")
+    answers = ask(TorchEngine(popularity_run.model, len(corpus.vocabulary)), asked, STANDARD)
+    category = corpus.vocabulary.categories
+    whole = [len(set(category[answer])) for answer in answers]
+    cut = [len(set(category[answer[: len(target)]])) for answer, target in zip(answers, asked.targets, strict=True)]
+    assert np.mean(cut) < np.mean(whole)
+    assert row["categories@10"] == pytest.approx(np.mean(whole))
+    assert row["categories@10_matched"] == pytest.approx(np.mean(cut))
+
+
 def test_variety_stands_beside_that_of_the_real_continuations(fans_run: Artifact, corpus: Corpus) -> None:
     row = evaluate_run(fans_run, corpus, STANDARD)
     assert row["categories@10_real"] == 1  # every list of this world stays in its category

@@ -42,11 +42,13 @@ class Corpus:
         return self.items[self.offsets[index] : self.offsets[index + 1]]
 
 
-def fingerprint(vocabulary: Vocabulary) -> str:
-    """Two corpora with one fingerprint number the same items in the same way."""
+def fingerprint(corpus: Corpus) -> str:
+    """Two corpora with one fingerprint number the same items alike and have the same lists in the same parts."""
     digest = hashlib.sha256()
-    for content in vocabulary.files().values():
+    for content in corpus.vocabulary.files().values():
         digest.update(content)
+    for array in (corpus.items, corpus.offsets, corpus.parts):
+        digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
 
 

@@ -177,7 +177,7 @@ def summarize(corpus: Corpus, categories: Categories, preparation: Preparation, 
         "categories_from": categories.learned_from,
         "categories_taught_by": None if seen is None else {"lists": len(seen), "interactions": len(seen.items)},
         "preparation": asdict(preparation),
-        "fingerprint": fingerprint(corpus.vocabulary),
+        "fingerprint": fingerprint(corpus),
         "version": __version__,
     }
 

@@ -43,9 +43,9 @@ WARM_UP = 5
 
 
 def open_run(folder: Path, corpus: Corpus, generation: str | None = None) -> Artifact:
-    """A trained model, refused unless it numbers the items as the corpus does and generates as asked."""
+    """A trained model, refused unless it was trained on this very corpus and generates as asked."""
     artifact = read_artifact(folder)
-    if artifact.config.get("fingerprint") != fingerprint(corpus.vocabulary):
+    if artifact.config.get("fingerprint") != fingerprint(corpus):
         raise BadSetting(f"{folder} was trained on another corpus; give --corpus the one it was trained on")
     own = artifact.model.generation
     if generation not in (None, own):

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 LOGITS_AT_ONCE = 1 << 20  # 4 MB of fp32: large enough for fast products, small enough to stay near the caches
+ROWS_AT_ONCE = 128  # at least, since each chunk also reads and writes the whole gradient of the weights
 
 Group = tuple[slice, slice]  # rows of the hidden matrix, and the items they choose among
 
@@ -60,6 +61,6 @@ class _GroupedCrossEntropy(torch.autograd.Function):
 def _chunks(groups: Sequence[Group], scales: Tensor) -> Iterator[tuple[Tensor, Group]]:
     """Every group cut into chunks of rows whose logits fit into LOGITS_AT_ONCE, with the group's scale."""
     for scale, (rows, items) in zip(scales, groups, strict=True):
-        step = max(1, LOGITS_AT_ONCE // max(1, items.stop - items.start))
+        step = max(ROWS_AT_ONCE, LOGITS_AT_ONCE // max(1, items.stop - items.start))
         for start in range(rows.start, rows.stop, step):
             yield scale, (slice(start, min(start + step, rows.stop)), items)

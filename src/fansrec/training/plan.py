@@ -18,7 +18,7 @@ class Plan:
     model: str
     config: dict[str, Any]  # the plain values of the model's config
     training: TrainSettings
-    fingerprint: str  # of the corpus' vocabulary
+    fingerprint: str  # of the corpus
 
     @property
     def variant(self) -> str:
@@ -45,7 +45,7 @@ def make_plan(model: str, values: Mapping[str, Any], corpus: Corpus) -> Plan:
     }
     kind = entry(model).config
     asked = {name: value for name, value in from_corpus.items() if name in kind.__dataclass_fields__} | of_model
-    return Plan(model, asdict(kind(**asked)), training, fingerprint(corpus.vocabulary))
+    return Plan(model, asdict(kind(**asked)), training, fingerprint(corpus))
 
 
 def saved_plan(path: Path, model: str, values: Mapping[str, Any], corpus: Corpus) -> Plan:
@@ -57,6 +57,6 @@ def saved_plan(path: Path, model: str, values: Mapping[str, Any], corpus: Corpus
     for name, value in asked.items():
         if value != begun[name]:
             raise BadSetting(f"this run was begun with {name}={begun[name]}; resume without {name}={value}")
-    if plan.fingerprint != fingerprint(corpus.vocabulary):
+    if plan.fingerprint != fingerprint(corpus):
         raise BadSetting("this run was begun on another corpus; resume it with the one it was begun with")
     return plan
