@@ -6,9 +6,6 @@ import pytest
 
 import fansrec
 from fansrec.data.sample import write_sample
-from fansrec.data.settings import Preparation
-from fansrec.training.reporting import Silence
-from fansrec.training.trainer import train
 from worlds import MINUTE
 
 
@@ -32,8 +29,8 @@ def test_an_unknown_name_is_no_attribute() -> None:
 
 def test_from_lists_in_python_to_their_continuation(tmp_path: Path) -> None:
     lists, items = write_sample(tmp_path / "world", seed=1)
-    summary = fansrec.prepare(lists, tmp_path / "corpus", Preparation(max_length=20), items)
-    train(tmp_path / "corpus", tmp_path / "run", "fans", MINUTE | {"epochs": 1, "steps": 1}, Silence())
+    summary = fansrec.prepare(lists, tmp_path / "corpus", fansrec.Preparation(max_length=20), items)
+    fansrec.train(tmp_path / "corpus", tmp_path / "run", "fans", MINUTE | {"epochs": 1, "steps": 1})
     model = fansrec.load(tmp_path / "run")
     known = model.vocabulary.ids[:3]
     (answer,) = model.continue_lists([known], k=10, exclude=[model.vocabulary.ids[5]], max_per_group=2)

@@ -5,11 +5,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fansrec.continuer import load as load
     from fansrec.data.prepare import prepare as prepare
+    from fansrec.data.settings import Preparation as Preparation
+    from fansrec.training.trainer import train as train
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "load", "prepare"]
+__all__ = ["Preparation", "__version__", "load", "prepare", "train"]
 
-_PLACES = {"load": "fansrec.continuer", "prepare": "fansrec.data.prepare"}
+_PLACES = {
+    "Preparation": "fansrec.data.settings",
+    "load": "fansrec.continuer",
+    "prepare": "fansrec.data.prepare",
+    "train": "fansrec.training.trainer",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -55,7 +55,7 @@ class Categories:
 
 def prepare(
     source: Any,
-    out: Path,
+    out: str | Path,
     preparation: Preparation = Preparation(),  # noqa: B008
     items: Any = None,
     columns: Columns = Columns(),  # noqa: B008

@@ -18,25 +18,28 @@ from fansrec.training.card import model_card
 from fansrec.training.interrupts import stop_signals
 from fansrec.training.loop import Loop, check_precision
 from fansrec.training.plan import Plan, make_plan, saved_plan
-from fansrec.training.reporting import Reporter
+from fansrec.training.reporting import Reporter, Silence
 
 Draw = Callable[[list[dict[str, Any]], Path], None]
 
 
+SILENCE = Silence()
+
+
 def train(
-    corpus_folder: Path,
-    out: Path,
-    model: str,
-    values: Mapping[str, Any],
-    reporter: Reporter,
+    corpus_folder: str | Path,
+    out: str | Path,
+    model: str = "fans",
+    values: Mapping[str, Any] | None = None,
+    reporter: Reporter = SILENCE,
     resume: bool = False,
     draw: Draw | None = None,
 ) -> Plan:
     """Train `model` with these settings and leave an artifact in `out`. `draw` plots the history into the folder."""
-    corpus = read_corpus(corpus_folder)
+    corpus, out = read_corpus(Path(corpus_folder)), Path(out)
     if resume and (out / MANIFEST).is_file():
         raise BadSetting(f"{out} is a finished model; there is nothing to resume")
-    plan = _begin(corpus, out, model, values, resume)
+    plan = _begin(corpus, out, model, values or {}, resume)
     torch.manual_seed(plan.training.seed)  # the same starting weights for the same seed
     network = plan.build()
     history: list[dict[str, Any]] = []

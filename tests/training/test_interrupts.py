@@ -1,0 +1,37 @@
+import os
+import signal
+import threading
+
+import pytest
+
+from fansrec.training.interrupts import stop_signals
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_is_noted_and_asking_twice_stops_at_once(number: signal.Signals) -> None:
+    with stop_signals() as stopped:
+        assert not stopped()
+        os.kill(os.getpid(), number)
+        assert stopped()
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), number)
+
+
+def test_afterwards_signals_do_what_they_did_before() -> None:
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with stop_signals():
+        assert signal.getsignal(signal.SIGINT) is not before[0]
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+def test_in_another_thread_training_runs_without_signals() -> None:
+    seen: list[bool] = []
+
+    def work() -> None:
+        with stop_signals() as stopped:
+            seen.append(stopped())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [False]

@@ -1,0 +1,87 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fansrec.errors import BadSetting
+from fansrec.files import write_json
+from fansrec.training.plan import make_plan, saved_plan
+from worlds import corpus_of, vocabulary_of, walks
+
+CORPUS = walks()
+
+
+@pytest.mark.parametrize(
+    ("flags", "name"),
+    [
+        ({"classifier": "vanilla", "scheduler": "naive"}, "FANS_NAIVE"),
+        ({"classifier": "vanilla", "scheduler": "step"}, "FANS_STEP"),
+        ({"classifier": "two-stage", "scheduler": "naive"}, "FANS_TSC-NAIVE"),
+        ({"classifier": "two-stage", "scheduler": "step"}, "FANS_TSC-STEP"),
+        ({}, "FANS_TSC-STEP"),
+        ({"use_categories": "false"}, "FANS_TSC-STEP*"),
+    ],
+)
+def test_the_variants_have_the_names_of_the_paper(flags: dict[str, str], name: str) -> None:
+    assert make_plan("fans", flags, CORPUS).variant == name
+
+
+def test_other_models_are_called_what_they_are() -> None:
+    assert make_plan("popularity", {}, CORPUS).variant == "popularity"
+
+
+def test_the_corpus_decides_categories_and_positions() -> None:
+    config = make_plan("fans", {}, CORPUS).config
+    assert list(config["category_starts"]) == [0, 15, 30, 45, 60]
+    assert config["positions"] == 16 + 3  # the longest list, CLS, SEP and SEP
+
+
+def test_a_plan_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    plan = make_plan("fans", {"epochs": 9, "width": 16, "dropout": 0.05}, CORPUS)
+    write_json(tmp_path / "plan.json", plan.plain())
+    again = saved_plan(tmp_path / "plan.json", "fans", {}, CORPUS)
+    assert json.loads(json.dumps(again.plain())) == json.loads(json.dumps(plan.plain()))
+    assert again.build().config == plan.build().config
+
+
+@pytest.mark.parametrize("values", [{}, {"epochs": 9}, {"epochs": "9", "width": "16"}])
+def test_resuming_with_the_same_settings_or_with_none_is_fine(tmp_path: Path, values: dict[str, Any]) -> None:
+    write_json(tmp_path / "plan.json", make_plan("fans", {"epochs": 9, "width": 16}, CORPUS).plain())
+    assert saved_plan(tmp_path / "plan.json", "fans", values, CORPUS).training.epochs == 9
+
+
+@pytest.mark.parametrize(("model", "values", "word"), [
+    ("fans", {"epochs": 10}, "begun with epochs=9; resume without epochs=10"),
+    ("fans", {"width": "32"}, "begun with width=16; resume without width=32"),
+    ("popularity", {}, "begun with model=fans"),
+    ("fans", {"epoch": 9}, "did you mean epochs"),
+])  # fmt: skip
+def test_resuming_with_other_settings_is_refused(tmp_path: Path, model: str, values: dict[str, Any], word: str) -> None:
+    write_json(tmp_path / "plan.json", make_plan("fans", {"epochs": 9, "width": 16}, CORPUS).plain())
+    with pytest.raises(BadSetting, match=word):
+        saved_plan(tmp_path / "plan.json", model, values, CORPUS)
+
+
+def test_resuming_on_a_corpus_with_other_items_is_refused(tmp_path: Path) -> None:
+    write_json(tmp_path / "plan.json", make_plan("fans", {}, CORPUS).plain())
+    other = corpus_of([[0, 1, 2]], vocabulary_of([15] * 4, ids=[f"other{n}" for n in range(60)]))
+    with pytest.raises(BadSetting, match="begun on another corpus"):
+        saved_plan(tmp_path / "plan.json", "fans", {}, other)
+
+
+@pytest.mark.xfail(strict=True, reason="only the vocabulary is compared, not the lists")
+def test_resuming_on_other_lists_of_the_same_items_is_refused(tmp_path: Path) -> None:
+    write_json(tmp_path / "plan.json", make_plan("fans", {}, CORPUS).plain())
+    with pytest.raises(BadSetting, match="begun on another corpus"):
+        saved_plan(tmp_path / "plan.json", "fans", {}, walks(seed=1))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("heads", 0), ("layers", 0), ("width", 0), ("feedforward", -1), ("dropout", 1.0), ("dropout", -0.5)],
+)
+@pytest.mark.xfail(strict=True, reason="the numbers of a model's config are not checked")
+def test_a_model_that_cannot_be_built_is_refused(name: str, value: float) -> None:
+    with pytest.raises(BadSetting, match=name):
+        make_plan("fans", {name: value}, CORPUS)

@@ -1,0 +1,114 @@
+from typing import Any
+
+import pytest
+
+from fansrec.errors import BadSetting
+from fansrec.training.settings import TrainSettings, known_names, parse, split
+
+
+def test_the_defaults_are_those_of_the_papers_appendix() -> None:
+    training = TrainSettings()
+    assert training.learning_rate == 0.01
+    assert training.batch_size == 256
+    assert (training.epochs, training.patience) == (200, 3)
+    assert (training.scheduler, training.steps) == ("step", 5)
+
+
+def test_texts_become_the_type_the_name_asks_for() -> None:
+    texts = {"epochs": "7", "learning_rate": "1e-3", "use_categories": "False", "classifier": "vanilla"}
+    assert parse("fans", texts) == {
+        "epochs": 7,
+        "learning_rate": 0.001,
+        "use_categories": False,
+        "classifier": "vanilla",
+    }
+
+
+def test_values_of_the_right_type_stay_as_they_are() -> None:
+    values = {"epochs": 7, "learning_rate": 0.5, "use_categories": True, "watch": "HR@5"}
+    assert parse("fans", values) == values
+
+
+def test_an_unknown_setting_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(BadSetting, match="fans has no setting 'epoch'; did you mean epochs?"):
+        parse("fans", {"epoch": 3})
+
+
+def test_a_setting_like_no_other_is_refused_with_all_names() -> None:
+    with pytest.raises(BadSetting, match="no setting 'qqqq'; known are .*batch_size.*width"):
+        parse("fans", {"qqqq": 3})
+
+
+def test_a_setting_of_another_model_is_refused() -> None:
+    with pytest.raises(BadSetting, match="popularity has no setting 'width'"):
+        parse("popularity", {"width": 8})
+
+
+@pytest.mark.parametrize("name", ["category_starts", "positions"])
+def test_what_the_corpus_decides_cannot_be_set(name: str) -> None:
+    with pytest.raises(BadSetting, match="no setting"):
+        parse("fans", {name: 3})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"),
+    [
+        ("epochs", "many", "of type int"),
+        ("epochs", "2.5", "of type int"),
+        ("learning_rate", "fast", "of type float"),
+        ("use_categories", "maybe", "true or false"),
+        ("use_categories", 2, "true or false"),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_refused(name: str, value: Any, wanted: str) -> None:
+    with pytest.raises(BadSetting, match=f"{name} is .*; it must be {wanted}"):
+        parse("fans", {name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("scheduler", "steps"), ("classifier", "three-stage"), ("precision", "fp8"), ("watch", "HR@10")]
+)
+def test_a_choice_that_does_not_exist_is_refused(name: str, value: str) -> None:
+    with pytest.raises(BadSetting, match=f"{name} is '{value}'; it can be .* or "):
+        parse("fans", {name: value})
+
+
+@pytest.mark.parametrize("name", ["steps", "epochs", "patience", "batch_size", "learning_rate", "validation_lists"])
+@pytest.mark.parametrize("value", [0, -1])
+def test_what_must_be_above_zero_is(name: str, value: int) -> None:
+    with pytest.raises(BadSetting, match=f"{name} is {value}.*; it must be above 0"):
+        split({name: value})
+
+
+def test_every_curriculum_step_needs_an_epoch() -> None:
+    with pytest.raises(BadSetting, match="5 curriculum steps need at least as many epochs, not 4"):
+        split({"epochs": 4})
+    assert split({"epochs": 4, "scheduler": "naive"})[0].curriculum_steps == 1
+
+
+def test_settings_are_split_into_those_of_training_and_of_the_model() -> None:
+    training, model = split({"epochs": 9, "width": 32})
+    assert training == TrainSettings(epochs=9)
+    assert model == {"width": 32}
+
+
+def test_every_setting_has_a_plain_type() -> None:
+    assert set(known_names("fans").values()) <= {int, float, bool, str}
+
+
+BAD_VALUES = [
+    ("batch_size", 2.5),  # would be 2
+    ("batch_size", None),
+    ("learning_rate", "nan"),
+    ("learning_rate", "inf"),
+    ("checkpoint_seconds", "nan"),
+    ("warmup", -1),
+    ("seed", -1),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), BAD_VALUES)
+@pytest.mark.xfail(strict=True, reason="numbers are neither checked for their kind nor for their range")
+def test_a_number_that_makes_no_sense_for_training_is_refused(name: str, value: Any) -> None:
+    with pytest.raises(BadSetting, match=name):
+        split(parse("fans", {name: value}))

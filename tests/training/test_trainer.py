@@ -1,0 +1,228 @@
+import csv
+import json
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from fansrec.artifact import read_artifact
+from fansrec.engine.rules import Rules
+from fansrec.engine.torch_backend import TorchEngine
+from fansrec.errors import BadArtifact, BadSetting
+from fansrec.training.reporting import PlainReporter, Silence
+from fansrec.training.trainer import train
+from worlds import MINUTE, SHORT, SMALL, walks, write_walks
+
+PARTS = {
+    "config.json",
+    "model.safetensors",
+    "items.jsonl",
+    "categories.json",
+    "README.md",
+    "manifest.json",
+    "metrics.csv",
+}
+
+
+def rows(run: Path) -> list[dict[str, str]]:
+    with (run / "metrics.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def learned(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run long enough to learn the walks."""
+    out = tmp_path_factory.mktemp("learned") / "run"
+    train(corpus, out, "fans", SMALL | {"epochs": 30, "steps": 3, "dropout": 0.0}, Silence())
+    return out
+
+
+def test_training_leaves_a_complete_artifact_and_no_checkpoints(learned: Path) -> None:
+    names = {path.name for path in learned.iterdir()}
+    assert names >= PARTS and "checkpoints" not in names
+    assert not list(learned.rglob(".*"))
+    read_artifact(learned)
+
+
+def test_the_loss_falls_and_the_walks_are_learned(learned: Path) -> None:
+    history = rows(learned)
+    last_step = [row for row in history if row["curriculum_step"] == "2"]
+    assert float(last_step[-1]["loss"]) < 0.6 * float(history[0]["loss"])
+    assert float(last_step[-1]["category_accuracy"]) > 0.95
+    assert max(float(row["valid HR@5"]) for row in last_step) == 1.0
+
+
+def test_a_trained_model_continues_the_walk(learned: Path) -> None:
+    model = read_artifact(learned).model
+    (answer,) = TorchEngine(model, 60).continue_lists([np.arange(15, 22)], 5, Rules())
+    assert set(answer.items.tolist()) <= set(range(22, 30))  # it stays in its category and never goes back
+
+
+def test_the_history_tells_every_epoch(learned: Path) -> None:
+    history = rows(learned)
+    assert [int(row["epoch"]) for row in history] == list(range(30))
+    assert [int(row["curriculum_step"]) for row in history] == [0] * 10 + [1] * 10 + [2] * 10
+    shares = [float(row["masked_share"]) for row in history]
+    assert shares == pytest.approx([1 / 3] * 10 + [2 / 3] * 10 + [1.0] * 10)
+
+
+def test_the_learning_rate_rises_and_then_falls_to_zero(learned: Path) -> None:
+    rates = [float(row["learning_rate"]) for row in rows(learned)]
+    assert max(rates) <= 0.01 and rates[0] > 0.009 and rates[-1] == pytest.approx(0, abs=1e-4)
+    assert all(later <= earlier for earlier, later in pairwise(rates[1:]))
+
+
+def test_the_configuration_is_kept_whole(learned: Path) -> None:
+    config = json.loads((learned / "config.json").read_text())
+    assert config["model"] == "fans" and config["variant"] == "FANS_TSC-STEP"
+    assert config["config"]["width"] == 16 and config["config"]["category_starts"] == [0, 15, 30, 45, 60]
+    assert config["training"]["epochs"] == 30 and config["training"]["seed"] == 0
+    assert config["corpus"]["lists"] == 120
+    assert set(config["validation"]) == {"valid HR@5", "valid NDCG@5", "epoch"}
+
+
+def test_the_card_says_what_it_is(learned: Path) -> None:
+    card = (learned / "README.md").read_text()
+    assert card.startswith("# FANS_TSC-STEP") and "| lists | 120 |" in card and "| width | 16 |" in card
+
+
+def test_the_weights_are_the_best_of_the_last_curriculum_step(learned: Path) -> None:
+    config = json.loads((learned / "config.json").read_text())
+    last = [row for row in rows(learned) if row["curriculum_step"] == "2"]
+    figure = f"valid {config['training']['watch']}"
+    best = max(float(row[figure]) for row in last)
+    assert config["validation"][figure] == best
+    assert float(last[config["validation"]["epoch"] - 20][figure]) == best
+
+
+def test_the_same_seed_gives_the_same_bytes(corpus: Path, tmp_path: Path, weights: Callable[..., bytes]) -> None:
+    torch.manual_seed(12345)  # whatever was drawn before must not matter
+    train(corpus, tmp_path / "again", "fans", SHORT, Silence())
+    assert (tmp_path / "again" / "model.safetensors").read_bytes() == weights()
+
+
+def test_another_seed_gives_other_weights(weights: Callable[..., bytes]) -> None:
+    assert weights(seed=1) != weights()
+
+
+@pytest.mark.parametrize("classifier", ["two-stage", "vanilla"])
+@pytest.mark.parametrize("scheduler", ["step", "naive"])
+def test_all_four_variants_are_trained_by_flags_alone(
+    corpus: Path, tmp_path: Path, classifier: str, scheduler: str
+) -> None:
+    plan = train(
+        corpus, tmp_path / "run", "fans", MINUTE | {"classifier": classifier, "scheduler": scheduler}, Silence()
+    )
+    names = {"two-stage": "TSC-", "vanilla": "", "step": "STEP", "naive": "NAIVE"}
+    assert plan.variant == f"FANS_{names[classifier]}{names[scheduler]}"
+    artifact = read_artifact(tmp_path / "run")
+    assert artifact.config["variant"] == plan.variant
+    assert artifact.model.ranks == (4 if classifier == "two-stage" else 1)
+    shares = [float(row["masked_share"]) for row in rows(tmp_path / "run")]
+    assert shares == ([0.5, 1.0] if scheduler == "step" else [1.0, 1.0])
+    assert all((row["category_accuracy"] != "") == (classifier == "two-stage") for row in rows(tmp_path / "run"))
+
+
+def test_running_out_of_patience_moves_on(corpus: Path, tmp_path: Path) -> None:
+    hopeless = MINUTE | {"epochs": 40, "steps": 2, "patience": 1, "learning_rate": 1e-9}
+    train(corpus, tmp_path / "run", "fans", hopeless, Silence())
+    assert [row["curriculum_step"] for row in rows(tmp_path / "run")] == ["0", "0", "1", "1"]
+
+
+def test_a_model_that_is_counted_needs_no_epochs(corpus: Path, tmp_path: Path) -> None:
+    train(corpus, tmp_path / "run", "popularity", {}, Silence())
+    artifact = read_artifact(tmp_path / "run")
+    world = walks()
+    counts = np.zeros(60)
+    for number in world.part("train"):
+        counts[np.unique(world.list(number))] += 1
+    assert artifact.model.counts.tolist() == counts.tolist()
+    assert not (tmp_path / "run" / "checkpoints").exists()
+
+
+def test_the_reporter_hears_of_every_batch_and_epoch(corpus: Path, tmp_path: Path) -> None:
+    heard: list[Any] = []
+
+    class Ear(Silence):
+        def start(self, epochs: int, batches: int) -> None:
+            heard.append((epochs, batches))
+
+        def batch(self, epoch: int, batch: int, loss: float, category_accuracy: float | None) -> None:
+            assert loss > 0 and category_accuracy is not None and 0 <= category_accuracy <= 1
+            heard.append((epoch, batch))
+
+        def epoch(self, row: dict[str, Any]) -> None:
+            heard.append(row["epoch"])
+
+    train(corpus, tmp_path / "run", "fans", MINUTE, Ear())
+    assert heard == [(2, 2), (0, 1), (0, 2), 0, (1, 1), (1, 2), 1]
+
+
+def test_the_plain_reporter_prints_a_line_an_epoch(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train(corpus, tmp_path / "run", "fans", MINUTE, PlainReporter())
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "training: at most 2 epochs of 2 batches"
+    assert [line.split()[:2] for line in lines[1:]] == [["epoch", "0"], ["epoch", "1"]]
+
+
+def test_the_history_can_be_drawn_and_the_drawing_is_sealed(corpus: Path, tmp_path: Path) -> None:
+    def draw(history: list[dict[str, Any]], folder: Path) -> None:
+        (folder / "curves.txt").write_text(str(len(history)))
+
+    train(corpus, tmp_path / "run", "fans", MINUTE, Silence(), draw=draw)
+    assert (tmp_path / "run" / "curves.txt").read_text() == "2"
+    (tmp_path / "run" / "curves.txt").write_text("3")
+    with pytest.raises(BadArtifact, match=r"curves.txt was changed"):
+        read_artifact(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("values", "word"),
+    [
+        ({"epoch": 3}, "no setting 'epoch'; did you mean epochs?"),
+        ({"epochs": "many"}, "epochs is 'many'; it must be of type int"),
+        ({"classifier": "three-stage"}, "it can be two-stage or vanilla"),
+        ({"width": 10, "heads": 4}, "width 10 cannot be shared by 4 heads"),
+    ],
+)
+def test_bad_settings_are_refused_before_anything_is_written(
+    corpus: Path, tmp_path: Path, values: dict[str, Any], word: str
+) -> None:
+    with pytest.raises(BadSetting, match=word):
+        train(corpus, tmp_path / "run", "fans", values, Silence())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_model_is_refused(corpus: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match="there is no model 'fanz'"):
+        train(corpus, tmp_path / "run", "fanz", {}, Silence())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_that_exists_is_refused_and_left_alone(corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "mine").write_text("mine")
+    with pytest.raises(BadSetting, match="already exists; choose another place for the model"):
+        train(corpus, tmp_path / "run", "fans", MINUTE, Silence())
+    assert [path.name for path in (tmp_path / "run").rglob("*")] == ["mine"]
+
+
+def test_a_folder_that_is_no_corpus_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadArtifact, match="no prepared corpus"):
+        train(tmp_path, tmp_path / "run", "fans", MINUTE, Silence())
+    assert not (tmp_path / "run").exists()
+
+
+def test_lists_too_short_for_the_watched_figure_still_choose_a_best_epoch(tmp_path: Path) -> None:
+    write_walks(tmp_path / "corpus", shortest=5, longest=8)
+    train(tmp_path / "corpus", tmp_path / "run", "fans", MINUTE | {"epochs": 12, "steps": 1, "patience": 3}, Silence())
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert not any(isinstance(value, float) and math.isnan(value) for value in config["validation"].values())
+    assert config["validation"]["epoch"] > 0
