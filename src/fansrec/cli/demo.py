@@ -24,7 +24,7 @@ def demo(
     console = Console(highlight=False)
     if out is not None:
         refuse_existing(out, "the demo")
-    with tempfile.TemporaryDirectory() as folder, BarReporter(Console(stderr=True)) as reporter:
+    with tempfile.TemporaryDirectory() as folder, BarReporter(console) as reporter:
         place = Path(folder) / "demo" if out is None else out
         run_demo(place, seed, console, reporter)
         if out is not None:

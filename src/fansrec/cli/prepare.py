@@ -97,7 +97,7 @@ def prepare(
         seed=seed,
     )
     columns = Columns(list=list_column, item=item_column, position=position_column, items=items_column)
-    console = Console(stderr=True, highlight=False)
+    console = Console(highlight=False)
     with console.status("reading …") as status:
 
         def say(line: str) -> None:

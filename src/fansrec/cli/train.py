@@ -59,7 +59,7 @@ def train(
     given = {name: value for name, value in flags.items() if value is not None}
     values = {"model": "fans"} | _from_file(config) | given | _pairs(set_)
     name = str(values.pop("model"))
-    console = Console(stderr=True)
+    console = Console()
     with BarReporter(console) as reporter:
         plan = trainer.train(corpus, out, name, values, reporter, resume, draw_history)
     typer.echo(f"{out}: {plan.variant}")
