@@ -28,7 +28,7 @@ class FansConfig:
     layers: int = 3
     heads: int = 8
     feedforward: int = 256
-    dropout: float = 0.3
+    dropout: float = 0.2
     classifier: str = "two-stage"  # or "vanilla"
     use_categories: bool = True
 
