@@ -99,42 +99,34 @@ def by_position(score: ScoreBlock, ranks: int, limits: Limits) -> Answers:
 
 
 def depth_first(score: ScoreBlock, ranks: int, limits: Limits) -> Answers:
-    """The best item of each position in order, then the second best of each, skipping repeats (the authors' code)."""
+    """The best item of each position in order, then the second best of each, skipping repeats (the authors' code).
+
+    Sorts every position whole, so that neither ties nor rules let an answer depend on its neighbours; it is slower than
+    `by_position`, and takes the memory of all positions' scores at once.
+    """
     choice = Choice(limits)
     filled = torch.zeros_like(limits.wanted)
     for rank in range(ranks):
-        before = -1
-        while before < int(filled.sum()) and bool((filled < limits.wanted).any()):
-            before = int(filled.sum())
-            _append(choice, filled, *_candidates(score, rank, choice))
+        if bool((filled < limits.wanted).any()):
+            _append(choice, filled, score(0, choice.items.shape[1], rank))
     return choice.answers()
 
 
-def _candidates(score: ScoreBlock, rank: int, choice: Choice) -> tuple[Tensor, Tensor]:
-    """The allowed items of all positions as (B, C): first the best of each position, then the second best of each, …"""
-    width = choice.items.shape[1]
-    depth = min(width, choice.blocked.shape[1])
-    tops = [
-        score(first, last, rank).masked_fill(choice.blocked[:, None], -torch.inf).topk(depth)
-        for first, last in _blocks(0, width, choice.blocked.numel())
-    ]
-    scores = torch.cat([top.values for top in tops], 1)  # (B, K, depth)
-    beyond = torch.arange(width, device=scores.device) >= choice.limits.wanted[:, None]
-    scores = scores.masked_fill(beyond[..., None], -torch.inf)
-    items = torch.cat([top.indices for top in tops], 1)
-    return scores.transpose(1, 2).flatten(1), items.transpose(1, 2).flatten(1)
-
-
-def _append(choice: Choice, filled: Tensor, scores: Tensor, items: Tensor) -> None:
-    """Go through candidates (B, C) in order; every list appends those that are still allowed until it is full."""
-    for score, item in zip(scores.unbind(1), items.unbind(1), strict=True):
-        allowed = ~choice.blocked[choice.rows, item] & choice.good_enough(score)
-        takes = allowed & (filled < choice.limits.wanted)
-        rows = choice.rows[takes]
-        choice.put(rows, filled[rows], item[takes], score[takes])
-        filled += takes
-        if bool((filled >= choice.limits.wanted).all()):
+def _append(choice: Choice, filled: Tensor, scores: Tensor) -> None:
+    """Go through all items of all positions, depth after depth; lists take what is allowed until they are full."""
+    positions = scores.shape[1]
+    beyond = torch.arange(positions, device=scores.device) >= choice.limits.wanted[:, None]
+    blocked = choice.blocked[:, None] | beyond[..., None]
+    ranked = scores.masked_fill(blocked, -torch.inf).sort(dim=2, descending=True, stable=True)
+    for depth in range(scores.shape[2]):
+        if bool((filled >= choice.limits.wanted).all() | (ranked.values[..., depth] == -torch.inf).all()):
             break
+        for position in range(positions):
+            score, item = ranked.values[:, position, depth], ranked.indices[:, position, depth]
+            takes = (filled < choice.limits.wanted) & ~choice.blocked[choice.rows, item] & choice.good_enough(score)
+            rows = choice.rows[takes]
+            choice.put(rows, filled[rows], item[takes], score[takes])
+            filled += takes
 
 
 def _blocks(first: int, last: int, scores_a_position: int) -> list[tuple[int, int]]:

@@ -59,6 +59,7 @@ RULES = {
     "groups": Rules(groups=GROUPS, max_per_group=2),
     "few allowed": Rules(allow=range(10, 25), exclude=[12, 13]),
     "depth first": Rules(fill="depth-first"),
+    "depth first, groups": Rules(fill="depth-first", groups=GROUPS, max_per_group=2),
 }
 
 
@@ -90,13 +91,15 @@ def test_answers_do_not_depend_on_how_lists_are_put_together(
         assert_same(one, other)
 
 
-def test_ties_of_popularity_are_broken_alike_in_a_batch_and_alone() -> None:
+@pytest.mark.parametrize("fill", ["by-position", "depth-first"])
+def test_ties_of_popularity_are_broken_alike_in_a_batch_and_alone(fill: str) -> None:
+    rules = Rules(fill=fill)
     model = Popularity(PopularityConfig((0, ITEMS)))
     model.counts = (torch.arange(ITEMS) % 3 + 1).float()
     popular = TorchEngine(model, ITEMS)
     inputs, k = random_lists(50)
-    for items, wanted, answer in zip(inputs, k, popular.continue_lists(inputs, k, Rules()), strict=True):
-        assert_same(answer, popular.continue_lists([items], wanted, Rules())[0])
+    for items, wanted, answer in zip(inputs, k, popular.continue_lists(inputs, k, rules), strict=True):
+        assert_same(answer, popular.continue_lists([items], wanted, rules)[0])
 
 
 def test_every_list_gets_exactly_k_distinct_items(fans: TorchEngine) -> None:

@@ -95,6 +95,10 @@ def test_a_category_with_no_sample_adds_no_loss() -> None:
     assert loss.total.item() == pytest.approx(minus_log_softmax([2, 0], 0) + local / 2, rel=1e-6)
 
 
+def test_epsilon_is_too_small_to_matter_where_there_are_samples() -> None:
+    assert 0 < EPSILON <= 1e-5
+
+
 def test_with_every_category_wrong_only_the_category_loss_is_left() -> None:
     hidden = torch.tensor([[0.0, 2.0], [1.0, 0.0]])
     loss = by_hand().loss(hidden, batch([0, 2], lists=1), alone)

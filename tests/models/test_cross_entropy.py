@@ -37,6 +37,7 @@ def test_values_and_gradients_are_those_of_torch_however_it_is_cut(
     at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cross_entropy, "LOGITS_AT_ONCE", at_once)
+    monkeypatch.setattr(cross_entropy, "ROWS_AT_ONCE", 1)
     hidden, weight, bias, labels = example()
     ours = grouped_cross_entropy(hidden, weight, bias, labels, GROUPS, torch.tensor(SCALES))
     theirs = plain(hidden, weight, bias, labels)
@@ -106,10 +107,9 @@ def test_large_logits_do_not_overflow() -> None:
     assert loss.item() == pytest.approx(2000.0)
 
 
-@pytest.mark.parametrize("at_once", [26, 52])
-def test_all_logits_are_never_held_at_once(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cross_entropy, "LOGITS_AT_ONCE", at_once)
-    sizes = []
+def sizes_of_chunks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """A list that gets the number of logits of every chunk."""
+    sizes: list[int] = []
     linear = F.linear
 
     def watched(*arguments: Tensor) -> Tensor:
@@ -118,6 +118,26 @@ def test_all_logits_are_never_held_at_once(at_once: int, monkeypatch: pytest.Mon
         return logits
 
     monkeypatch.setattr(F, "linear", watched)
+    return sizes
+
+
+def test_a_large_vocabulary_is_never_held_for_all_rows_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = sizes_of_chunks(monkeypatch)
+    rows, items = 1000, 50_000
+    everything = [(slice(0, rows), slice(0, items))]
+    labels = torch.arange(rows)
+    loss = grouped_cross_entropy(
+        torch.zeros(rows, 1), torch.zeros(items, 1), torch.zeros(items), labels, everything, torch.tensor([1 / rows])
+    )
+    assert loss.item() == pytest.approx(np.log(items), rel=1e-5)
+    assert sum(sizes) == rows * items and max(sizes) <= rows * items / 7
+
+
+@pytest.mark.parametrize("at_once", [26, 52])
+def test_all_logits_are_never_held_at_once(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cross_entropy, "LOGITS_AT_ONCE", at_once)
+    monkeypatch.setattr(cross_entropy, "ROWS_AT_ONCE", 1)
+    sizes = sizes_of_chunks(monkeypatch)
     hidden, weight, bias, labels = example()
     grouped_cross_entropy(hidden, weight, bias, labels, GROUPS, torch.tensor(SCALES))
     assert len(sizes) > len(GROUPS)

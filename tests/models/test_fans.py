@@ -172,7 +172,6 @@ def test_the_losses_of_all_processes_add_up_to_that_of_one(classifier: str, proc
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.xfail(strict=True, reason="attention cannot reshape a chunk of which a process gets no list")
 @BOTH
 @pytest.mark.parametrize("lists", [1, 2, 5])
 def test_a_process_that_gets_no_list_of_a_chunk_adds_nothing(classifier: str, lists: int) -> None:

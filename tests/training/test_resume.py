@@ -206,7 +206,6 @@ def test_a_damaged_state_is_refused(corpus: Path, interrupted: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "{", "{}"])
-@pytest.mark.xfail(strict=True, reason="a plan that cannot be read ends in json's own error")
 def test_a_damaged_plan_is_refused(corpus: Path, interrupted: Path, content: str) -> None:
     (interrupted / "checkpoints" / "plan.json").write_text(content)
     with pytest.raises(FansError, match=r"plan.json"):
@@ -257,7 +256,6 @@ def test_a_full_disk_is_called_by_its_name(
     assert weights_of(interrupted) == weights()
 
 
-@pytest.mark.xfail(strict=True, reason="only the state is guarded; other files end in an OSError")
 def test_a_disk_too_full_for_the_figures_of_an_epoch_is_told_in_our_words(
     corpus: Path, interrupted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,7 +264,6 @@ def test_a_disk_too_full_for_the_figures_of_an_epoch_is_told_in_our_words(
         train(corpus, interrupted, "fans", {}, Silence(), resume=True)
 
 
-@pytest.mark.xfail(strict=True, reason="only the state is guarded; other files end in an OSError")
 def test_a_disk_too_full_for_the_artifact_is_told_in_our_words(
     corpus: Path, interrupted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

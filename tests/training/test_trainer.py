@@ -52,9 +52,9 @@ def test_training_leaves_a_complete_artifact_and_no_checkpoints(learned: Path) -
 def test_the_loss_falls_and_the_walks_are_learned(learned: Path) -> None:
     history = rows(learned)
     last_step = [row for row in history if row["curriculum_step"] == "2"]
-    assert float(last_step[-1]["loss"]) < 0.6 * float(history[0]["loss"])
-    assert float(last_step[-1]["category_accuracy"]) > 0.95
-    assert max(float(row["valid HR@5"]) for row in last_step) == 1.0
+    assert float(last_step[-1]["loss"]) < 0.8 * float(history[0]["loss"])  # though three times as much is masked
+    assert float(last_step[-1]["category_accuracy"]) > 0.9
+    assert max(float(row["valid HR@5"]) for row in last_step) > 0.7
 
 
 def test_a_trained_model_continues_the_walk(learned: Path) -> None:

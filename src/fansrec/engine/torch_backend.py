@@ -14,6 +14,7 @@ from fansrec.models.contract import ContinuationModel
 
 TOKENS_AT_ONCE = 1 << 14
 LISTS_AT_ONCE = 256
+SCORES_AT_ONCE = 1 << 25
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class TorchEngine:
         wanted = [k] * len(inputs) if isinstance(k, int) else list(k)
         self._check(inputs, wanted)
         answers: list[Continuation | None] = [None] * len(inputs)
-        for batch in self._batches(inputs, wanted):
+        for batch in self._batches(inputs, wanted, rules):
             answer = self._answer([inputs[i] for i in batch], [wanted[i] for i in batch], rules)
             for i, continuation in zip(batch, answer, strict=True):
                 answers[i] = continuation
@@ -68,10 +69,11 @@ class TorchEngine:
                     f"ask for fewer, or give only the last items of the list"
                 )
 
-    def _batches(self, inputs: Sequence[NDArray[np.int64]], wanted: Sequence[int]) -> Iterator[list[int]]:
+    def _batches(self, inputs: Sequence[NDArray[np.int64]], wanted: Sequence[int], rules: Rules) -> Iterator[list[int]]:
         """Lists of like length together, within a budget of tokens and of scores."""
         lengths = [len(items) + k for items, k in zip(inputs, wanted, strict=True)]
-        most = max(1, min(LISTS_AT_ONCE, (1 << 26) // max(1, self.items)))
+        scores = self.items * (max(wanted, default=1) if rules.fill == "depth-first" else 1)  # a list needs at once
+        most = max(1, min(LISTS_AT_ONCE, SCORES_AT_ONCE // scores))
         batch: list[int] = []
         for i in sorted(range(len(inputs)), key=lengths.__getitem__):
             if batch and (len(batch) == most or (len(batch) + 1) * lengths[i] > TOKENS_AT_ONCE):

@@ -80,9 +80,12 @@ class SelfAttention(nn.Module):
         return self.out(mixed if kept is None else mixed[kept])  # type: ignore[no-any-return]
 
     def _attend(self, qkv: Tensor, r: Rectangle) -> Tensor:
-        q, k, v = qkv.view(r.lists, r.tokens, 3, self.heads, -1).permute(2, 0, 3, 1, 4)  # each (B, heads, T, D/heads)
+        width = qkv.shape[1] // 3
+        q, k, v = qkv.view(r.lists, r.tokens, 3, self.heads, width // self.heads).permute(
+            2, 0, 3, 1, 4
+        )  # (B, H, T, D/H)
         y = F.scaled_dot_product_attention(q, k, v, attn_mask=r.seen)
-        return y.transpose(1, 2).reshape(r.lists * r.tokens, -1)
+        return y.transpose(1, 2).reshape(r.lists * r.tokens, width)
 
 
 class EncoderLayer(nn.Module):

@@ -35,6 +35,11 @@ class FansConfig:
     def __post_init__(self) -> None:
         if self.classifier not in ("two-stage", "vanilla"):
             raise BadSetting(f"classifier is {self.classifier!r}; it can be two-stage or vanilla")
+        for name in ("width", "layers", "heads", "feedforward"):
+            if getattr(self, name) < 1:
+                raise BadSetting(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if not 0 <= self.dropout < 1:
+            raise BadSetting(f"dropout is {self.dropout}; it must be at least 0 and below 1")
         if self.width % self.heads:
             raise BadSetting(f"width {self.width} cannot be shared by {self.heads} heads; make it a multiple")
 

@@ -65,9 +65,9 @@ def load(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tu
         with safe_open(folder / FILE, "pt") as file:
             counters = _counters(json.loads(file.metadata()["counters"]))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError, ValueError) as error:
+        model.load_state_dict(_below(tensors, "model."))
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError) as error:
         raise BadArtifact(f"{folder / FILE} cannot be read ({error}); begin the training anew") from error
-    model.load_state_dict(_below(tensors, "model."))
     for key in ("step", "exp_avg", "exp_avg_sq"):
         for name, parameter in model.named_parameters():
             if f"adam.{key}.{name}" in tensors:

@@ -172,7 +172,12 @@ def check_precision(precision: str) -> None:
         raise BadSetting("precision is bf16, which needs a GPU; leave it out or use fp32")
 
 
+def no_accelerator() -> bool:
+    """Whether there is only a CPU; accelerate must be told, or several processes on it would not find each other."""
+    return not (torch.cuda.is_available() or torch.backends.mps.is_available())
+
+
 def _accelerator(precision: str) -> Accelerator:
     check_precision(precision)
     wants_bf16 = precision == "bf16" or (precision == "auto" and torch.cuda.is_available())
-    return Accelerator(mixed_precision="bf16" if wants_bf16 else "no")
+    return Accelerator(cpu=no_accelerator(), mixed_precision="bf16" if wants_bf16 else "no")

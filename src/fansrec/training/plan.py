@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fansrec.data.corpus import Corpus, fingerprint
-from fansrec.errors import BadSetting
+from fansrec.errors import BadArtifact, BadSetting
 from fansrec.models.registry import build, entry
 from fansrec.models.tokens import SPECIALS
 from fansrec.training.settings import TrainSettings, parse, split
@@ -50,8 +50,11 @@ def make_plan(model: str, values: Mapping[str, Any], corpus: Corpus) -> Plan:
 
 def saved_plan(path: Path, model: str, values: Mapping[str, Any], corpus: Corpus) -> Plan:
     """The plan of an interrupted run; settings that contradict it, or another corpus, are refused."""
-    saved = json.loads(path.read_text(encoding="utf-8"))
-    plan = Plan(saved["model"], saved["config"], TrainSettings(**saved["training"]), saved["fingerprint"])
+    try:
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        plan = Plan(saved["model"], saved["config"], TrainSettings(**saved["training"]), saved["fingerprint"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadArtifact(f"{path} cannot be read ({error}); begin the training anew") from error
     asked = {"model": model} | parse(plan.model, values)
     begun = {"model": plan.model} | plan.config | asdict(plan.training)
     for name, value in asked.items():

@@ -1,6 +1,7 @@
 """All that can be set about training, with its defaults written once."""
 
 import difflib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -40,6 +41,9 @@ class TrainSettings:
         for name in ("steps", "epochs", "patience", "batch_size", "learning_rate", "validation_lists"):
             if getattr(self, name) <= 0:
                 raise BadSetting(f"{name} is {getattr(self, name)}; it must be above 0")
+        for name in ("warmup", "checkpoint_seconds", "seed"):
+            if getattr(self, name) < 0:
+                raise BadSetting(f"{name} is {getattr(self, name)}; it must not be below 0")
         if self.curriculum_steps > self.epochs:
             raise BadSetting(f"{self.steps} curriculum steps need at least as many epochs, not {self.epochs}")
 
@@ -73,13 +77,17 @@ def parse(model: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _typed(name: str, value: Any, kind: type) -> Any:
+    """A value of `kind` from what a command line or a TOML file holds; 2.5 is no int, and nan no number."""
     try:
         if kind is bool:
             return {"true": True, "false": False}[str(value).lower()]
-        return kind(value)
-    except (KeyError, ValueError) as error:
-        wanted = "true or false" if kind is bool else f"of type {kind.__name__}"
-        raise BadSetting(f"{name} is {value!r}; it must be {wanted}") from error
+        typed = kind(value)
+        if kind is str or (math.isfinite(typed) and typed == float(value)):
+            return typed
+    except (KeyError, ValueError, TypeError, OverflowError):
+        pass
+    wanted = "true or false" if kind is bool else f"of type {kind.__name__}"
+    raise BadSetting(f"{name} is {value!r}; it must be {wanted}")
 
 
 def split(values: Mapping[str, Any]) -> tuple[TrainSettings, dict[str, Any]]:

@@ -11,16 +11,17 @@ from accelerate import PartialState
 
 from fansrec.artifact import MANIFEST, write_artifact
 from fansrec.data.corpus import Corpus, read_corpus
-from fansrec.errors import BadSetting
+from fansrec.errors import BadSetting, Interrupted
 from fansrec.files import refuse_existing, write_json
 from fansrec.training import checkpoint
 from fansrec.training.card import model_card
 from fansrec.training.interrupts import stop_signals
-from fansrec.training.loop import Loop, check_precision
+from fansrec.training.loop import Loop, check_precision, no_accelerator
 from fansrec.training.plan import Plan, make_plan, saved_plan
 from fansrec.training.reporting import Reporter, Silence
 
-Draw = Callable[[list[dict[str, Any]], Path], None]
+History = list[dict[str, Any]]
+Draw = Callable[[History, Path], None]
 
 
 SILENCE = Silence()
@@ -42,28 +43,39 @@ def train(
     plan = _begin(corpus, out, model, values or {}, resume)
     torch.manual_seed(plan.training.seed)  # the same starting weights for the same seed
     network = plan.build()
-    history: list[dict[str, Any]] = []
+    try:
+        history, figures = _fit(plan, corpus, out, network, reporter)
+        if PartialState().is_main_process:
+            _finish(plan, corpus, out, network, history, figures, draw)
+    except OSError as error:
+        raise Interrupted(f"{out} cannot be written ({error.strerror or error}); go on with --resume") from error
+    return plan
+
+
+def _fit(plan: Plan, corpus: Corpus, out: Path, network: Any, reporter: Reporter) -> tuple[History, dict[str, Any]]:
+    """Train in place; gives the figures of every epoch and the best ones."""
     if hasattr(network, "fit"):
         network.fit(*_training_lists(corpus))
-        figures: dict[str, Any] = {}
-    else:
-        with stop_signals() as stopped:
-            run = Loop(plan, corpus, out, network, reporter, stopped)
-            history, figures = run.train()
-        if not run.accelerator.is_main_process:
-            return plan
+        return [], {}
+    with stop_signals() as stopped:
+        return Loop(plan, corpus, out, network, reporter, stopped).train()
+
+
+def _finish(
+    plan: Plan, corpus: Corpus, out: Path, network: Any, history: History, figures: dict[str, Any], draw: Draw | None
+) -> None:
+    """The artifact, sealed; only then is the state of the training not needed any more."""
     if draw is not None and history:
         draw(history, out)
     config = {**plan.plain(), "variant": plan.variant, "validation": figures, "corpus": corpus.summary}
     write_artifact(out, network, corpus.vocabulary, config, model_card(plan, corpus.summary, figures))
     shutil.rmtree(out / checkpoint.FOLDER, ignore_errors=True)
-    return plan
 
 
 def _begin(corpus: Corpus, out: Path, model: str, values: Mapping[str, Any], resume: bool) -> Plan:
     """The plan: a new one written down, or the one of the run to go on with."""
     folder = out / checkpoint.FOLDER
-    processes = PartialState()  # several may begin together: the first one writes
+    processes = PartialState(cpu=no_accelerator())  # several may begin together: the first one writes
     if resume:
         if not (folder / checkpoint.PLAN).is_file():
             raise BadSetting(f"{out} holds no interrupted training; start one without --resume")
