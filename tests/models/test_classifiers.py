@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from fansrec.models.classifiers import VanillaClassifier
-from fansrec.models.tokens import MaskedBatch
 from fansrec.models.two_stage import EPSILON, LocalTransforms, TwoStageClassifier
+from fansrec.tokens import MaskedBatch
 
 STARTS = (0, 2, 5)  # two categories: items 0 and 1, items 2 to 4
 

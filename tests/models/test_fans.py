@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from fansrec.errors import BadSetting
 from fansrec.models.blocks import Dropout, rectangle
 from fansrec.models.fans import Fans, FansConfig
-from fansrec.models.tokens import MaskedBatch, Tokens, category_table, fill, lay_out, tokens_of
+from fansrec.tokens import MaskedBatch, Tokens, category_table, fill, lay_out, tokens_of
 from fansrec.training.batches import BatchBuilder, Share
 from fansrec.training.masking import MaskingRates
 from worlds import walks

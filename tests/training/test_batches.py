@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from fansrec.data.corpus import Corpus
 from fansrec.data.halves import target_lengths
-from fansrec.models.tokens import Alphabet, MaskedBatch
+from fansrec.tokens import Alphabet, MaskedBatch
 from fansrec.training.batches import CHUNKS, BatchBuilder, Share, by_length, epoch_plan, gather
 from fansrec.training.masking import MaskingRates
 from worlds import corpus_of, vocabulary_of, walks

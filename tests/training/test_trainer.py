@@ -13,7 +13,7 @@ import torch
 from fansrec.artifact import read_artifact
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch_backend import TorchEngine
-from fansrec.errors import BadArtifact, BadSetting
+from fansrec.errors import BadArtifact, BadSetting, FansError
 from fansrec.training.reporting import PlainReporter, Silence
 from fansrec.training.trainer import train
 from worlds import MINUTE, SHORT, SMALL, walks, write_walks
@@ -212,6 +212,13 @@ def test_a_place_that_exists_is_refused_and_left_alone(corpus: Path, tmp_path: P
     with pytest.raises(BadSetting, match="already exists; choose another place for the model"):
         train(corpus, tmp_path / "run", "fans", MINUTE, Silence())
     assert [path.name for path in (tmp_path / "run").rglob("*")] == ["mine"]
+
+
+@pytest.mark.xfail(strict=True, reason="the first files are written outside of what turns an OSError into our words")
+def test_a_place_where_nothing_can_be_written_is_refused(corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(FansError, match="run"):
+        train(corpus, tmp_path / "file" / "run", "fans", MINUTE, Silence())
 
 
 def test_a_folder_that_is_no_corpus_is_refused(tmp_path: Path) -> None:

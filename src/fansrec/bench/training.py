@@ -11,7 +11,7 @@ import torch
 
 from fansrec.bench.workloads import WORKLOADS, make_corpus
 from fansrec.models.fans import Fans, FansConfig
-from fansrec.models.tokens import SPECIALS
+from fansrec.tokens import SPECIALS
 from fansrec.training.batches import BatchBuilder, epoch_plan
 from fansrec.training.masking import MaskingRates
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from fansrec.models.tokens import Alphabet, Tokens
+from fansrec.tokens import Alphabet, Tokens
 
 
 class Dropout(nn.Module):

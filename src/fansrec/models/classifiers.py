@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from fansrec.models.blocks import Transform
 from fansrec.models.cross_entropy import grouped_cross_entropy
-from fansrec.models.tokens import MaskedBatch
+from fansrec.tokens import MaskedBatch
 
 Reduce = Callable[[Tensor], Tensor]  # sums a tensor over all processes that train together
 

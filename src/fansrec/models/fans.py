@@ -16,8 +16,8 @@ from fansrec.decoding import ScoreBlock
 from fansrec.errors import BadSetting
 from fansrec.models.blocks import EncoderLayer, TokenEmbedding, rectangle, start_normal, start_small
 from fansrec.models.classifiers import Classifier, Loss, Reduce, VanillaClassifier
-from fansrec.models.tokens import SPECIALS, Alphabet, MaskedBatch, Tokens, category_table, fill, lay_out, tokens_of
 from fansrec.models.two_stage import TwoStageClassifier
+from fansrec.tokens import SPECIALS, Alphabet, MaskedBatch, Tokens, category_table, fill, lay_out, tokens_of
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from fansrec.models.blocks import Transform
 from fansrec.models.classifiers import Loss, Reduce
 from fansrec.models.cross_entropy import grouped_cross_entropy
-from fansrec.models.tokens import MaskedBatch
+from fansrec.tokens import MaskedBatch
 
 EPSILON = 1e-6  # keeps the mean of a category without samples at zero instead of undefined
 

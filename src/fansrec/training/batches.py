@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fansrec.data.corpus import Corpus
 from fansrec.data.halves import target_lengths
-from fansrec.models.tokens import Alphabet, MaskedBatch, Tokens, category_table, fill, lay_out, tokens_of
+from fansrec.tokens import Alphabet, MaskedBatch, Tokens, category_table, fill, lay_out, tokens_of
 from fansrec.training.masking import MaskingRates, mask
 
 Numbers = NDArray[np.int64]

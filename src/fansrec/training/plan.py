@@ -9,7 +9,7 @@ from typing import Any
 from fansrec.data.corpus import Corpus, fingerprint
 from fansrec.errors import BadArtifact, BadSetting
 from fansrec.models.registry import build, entry
-from fansrec.models.tokens import SPECIALS
+from fansrec.tokens import SPECIALS
 from fansrec.training.settings import TrainSettings, parse, split
 
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from fansrec.models.tokens import Alphabet, category_table, fill, lay_out, tokens_of
+from fansrec.tokens import Alphabet, category_table, fill, lay_out, tokens_of
 
 ALPHABET = Alphabet(items=5, categories=2)
 CATEGORIES = category_table(np.array([0, 0, 1, 1, 1]), ALPHABET)
