@@ -13,12 +13,13 @@ from fansrec import __version__
 from fansrec.errors import BadArtifact, FansError
 from fansrec.files import json_text, sha256, write_atomically, write_bytes, write_json, write_text
 from fansrec.models.registry import build
-from fansrec.vocabulary import Vocabulary, read_vocabulary
+from fansrec.vocabulary import CATEGORIES_FILE, ITEMS_FILE, Vocabulary, read_vocabulary
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
+NEEDED = {CONFIG, WEIGHTS, ITEMS_FILE, CATEGORIES_FILE}
 NOT_LISTED = "checkpoints"  # the state of a training that still runs
 
 
@@ -68,7 +69,10 @@ def read_artifact(folder: Path) -> Artifact:
         raise
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         raise BadArtifact(f"{folder} does not hold a model this fansrec can build ({error}); train it anew") from error
-    return Artifact(folder, model, read_vocabulary(folder), config, manifest_hash)
+    vocabulary = read_vocabulary(folder)
+    if tuple(vocabulary.starts.tolist()) != tuple(model.config.category_starts):
+        raise BadArtifact(f"{folder} holds the vocabulary of another model; copy the whole folder again, or train anew")
+    return Artifact(folder, model, vocabulary, config, manifest_hash)
 
 
 def check(folder: Path) -> str:
@@ -93,7 +97,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         content = path.read_bytes().decode()
         manifest = json.loads(content)
         newer = isinstance(manifest["format"], int) and manifest["format"] > FORMAT
-        intact = content == _manifest_text(manifest) and manifest["format"] == FORMAT
+        intact = content == _manifest_text(manifest) and manifest["format"] == FORMAT and {*manifest["files"]} >= NEEDED
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadArtifact(f"{path} was changed or damaged; copy the whole folder again, or train anew") from error
     if newer:

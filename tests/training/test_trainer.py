@@ -214,7 +214,6 @@ def test_a_place_that_exists_is_refused_and_left_alone(corpus: Path, tmp_path: P
     assert [path.name for path in (tmp_path / "run").rglob("*")] == ["mine"]
 
 
-@pytest.mark.xfail(strict=True, reason="the first files are written outside of what turns an OSError into our words")
 def test_a_place_where_nothing_can_be_written_is_refused(corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(FansError, match="run"):

@@ -59,7 +59,7 @@ class _GroupedCrossEntropy(torch.autograd.Function):
 
 
 def _chunks(groups: Sequence[Group], scales: Tensor) -> Iterator[tuple[Tensor, Group]]:
-    """Every group cut into chunks of rows whose logits fit into LOGITS_AT_ONCE, with the group's scale."""
+    """Every group cut into chunks of rows, with the group's scale; LOGITS_AT_ONCE and ROWS_AT_ONCE say how many."""
     for scale, (rows, items) in zip(scales, groups, strict=True):
         step = max(ROWS_AT_ONCE, LOGITS_AT_ONCE // max(1, items.stop - items.start))
         for start in range(rows.start, rows.stop, step):

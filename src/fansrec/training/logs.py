@@ -30,7 +30,8 @@ class Events:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
             return
-        self._writer = SummaryWriter(str(folder / TENSORBOARD))
+        self._folder = folder / TENSORBOARD
+        self._writer = SummaryWriter(str(self._folder))
 
     def write(self, row: dict[str, Any]) -> None:
         if self._writer is None:
@@ -40,5 +41,9 @@ class Events:
                 self._writer.add_scalar(name, value, row["epoch"])
 
     def close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
+        """Also give the files plain names: TensorBoard puts the machine's into them."""
+        if self._writer is None:
+            return
+        self._writer.close()
+        for number, path in enumerate(sorted(self._folder.glob("*tfevents*"))):
+            path.rename(self._folder / f"events.out.tfevents.{number}")

@@ -36,7 +36,7 @@ class Loop:
         self, plan: Plan, corpus: Corpus, out: Path, network: Any, reporter: Reporter, stopped: Callable[[], bool]
     ) -> None:
         self.plan, self.settings, self.corpus, self.out = plan, plan.training, corpus, out
-        self.stopped = stopped
+        self.stopped, self.stops = stopped, False
         self.accelerator = _accelerator(self.settings.precision)
         self.reporter: Reporter = reporter if self.accelerator.is_main_process else Silence()
         self.network = network.to(self.accelerator.device)
@@ -96,7 +96,10 @@ class Loop:
         self.accelerator.backward(loss.total * self.share.processes)
         self.optimizer.step()
         self.optimizer.zero_grad()
-        total, hits = self._sum(torch.stack([loss.total.detach(), loss.category_hits.float()])).tolist()
+        # One sum for all: also whether any process was asked to stop, so that all of them stop after the same batch.
+        asked = torch.tensor(float(self.stopped()), device=self.accelerator.device)
+        total, hits, stops = self._sum(torch.stack([loss.total.detach(), loss.category_hits.float(), asked])).tolist()
+        self.stops = stops > 0
         now.batch, now.step = number + 1, now.step + 1
         now.loss += total
         now.category_hits += hits
@@ -155,13 +158,13 @@ class Loop:
         return {name: value for name, value in best.items() if name.startswith("valid")} | {"epoch": best["epoch"]}
 
     def _save_if_due(self) -> None:
-        stopped = self.stopped()
-        if not stopped and time.monotonic() - self.saved_at < self.settings.checkpoint_seconds:
+        stops = self.stops if self.share.processes > 1 else self.stopped()
+        if not stops and time.monotonic() - self.saved_at < self.settings.checkpoint_seconds:
             return
         if self.accelerator.is_main_process:
             checkpoint.save(self.folder, self.network, self.optimizer, self.best, self.counters)
         self.saved_at = time.monotonic()
-        if stopped:
+        if stops:
             raise Interrupted(f"stopped in epoch {self.counters.epoch}; all is saved, go on with the same command "
                               f"and --resume")  # fmt: skip
 

@@ -86,8 +86,11 @@ def _begin(corpus: Corpus, out: Path, model: str, values: Mapping[str, Any], res
         raise BadSetting(f"{out} holds an interrupted training; go on with --resume, or remove it first")
     if processes.is_main_process:
         refuse_existing(out, "the model")
-        folder.mkdir(parents=True)
-        write_json(folder / checkpoint.PLAN, plan.plain())
+        try:
+            folder.mkdir(parents=True)
+            write_json(folder / checkpoint.PLAN, plan.plain())
+        except OSError as error:
+            raise BadSetting(f"{out} cannot be written ({error.strerror or error}); choose another place") from error
     processes.wait_for_everyone()
     return plan
 
