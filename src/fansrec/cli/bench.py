@@ -11,6 +11,8 @@ from rich.table import Table
 from fansrec.errors import BadSetting
 from fansrec.files import write_json
 
+MEASURED = {"aotm": 41, "spotify": 4}  # batches
+
 app = typer.Typer(help="Measure speed and memory on generated data of real sizes.", no_args_is_help=True)
 
 
@@ -24,6 +26,9 @@ def training(
     workload: Annotated[str, typer.Option(help="aotm, spotify or both, with a comma")] = "aotm,spotify",
     categories: Annotated[int, typer.Option(help="Of the two-stage classifier")] = 10,
     batch: Annotated[int, typer.Option(help="Lists a batch")] = 256,
+    batches: Annotated[
+        int | None, typer.Option(help="Measure so many", show_default="an epoch, or 4 of spotify")
+    ] = None,
     json: Annotated[Path | None, typer.Option(help="Write the rows there")] = None,
 ) -> None:
     """Seconds an epoch and peak memory of training, both classifiers, on this machine's CPU.
@@ -43,14 +48,14 @@ def training(
         for name in names:
             for classifier in ("vanilla", "two-stage"):
                 status.update(f"measuring {name}, {classifier} …")
-                rows.append(measure(name, classifier, categories, batch, 38 if name == "aotm" else 4))
+                rows.append(measure(name, classifier, categories, batch, batches or MEASURED[name]))
     _print(rows)
     if json is not None:
         write_json(json, rows)
 
 
 def _print(rows: list[dict[str, object]]) -> None:
-    table = Table(box=box.SIMPLE_HEAD)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     shown = {"workload": "", "classifier": "", "items": ",", "batch": "", "step_s": ".3f", "epoch_s": ".2f"}
     shown |= {"lists_per_s": ",.0f", "peak_gb": ".2f"}
     for name in shown:
