@@ -79,6 +79,8 @@ class Continuer:
         return numbers
 
     def _numbers(self, items: Iterable[object]) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], list[object]]:
+        if isinstance(items, str):
+            raise BadSetting(f"{items!r} is a text; give lists of items, such as [[{items!r}]]")
         known, unknown = self.vocabulary.numbers(items)
         if unknown and not known:
             raise UnknownItems(f"no item of the list is known to this model: {_some(unknown)}")

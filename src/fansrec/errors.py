@@ -29,5 +29,9 @@ class UnknownItems(FansError):
     """An input list in which no item is known to the model."""
 
 
-class Interrupted(FansError):
-    """Work stopped by Ctrl-C or a full disk after its state was saved; the message says how to go on."""
+class Unfinished(FansError):
+    """Work that broke off (a full disk, a lost connection) with its state saved; the message says how to go on."""
+
+
+class Interrupted(Unfinished):
+    """The same, because somebody asked it to stop: not a refusal, so the exit code is 130, as shells have it."""

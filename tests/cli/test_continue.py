@@ -83,12 +83,14 @@ def test_what_makes_no_sense_is_refused_in_one_line(fans: Fans, songs: Path, wor
 def test_a_file_of_lists_gives_a_line_a_list_in_order(fans: Fans, songs: Path, tmp_path: Path) -> None:
     source, target = tmp_path / "lists.jsonl", tmp_path / "out.jsonl"
     source.write_text('{"id": "a", "items": ["i1", "i2"]}\n["i3"]\n\n{"id": 3, "items": ["nobody"]}\n[]\n')
+    with source.open("a") as file:
+        file.write(json.dumps(["i1"] * 3000) + "\n")
     code, out, _ = fans("continue", songs / "run", "--input", source, "--output", target, "-k", 3)
     rows = [json.loads(line) for line in target.read_text().splitlines()]
     assert (code, out) == (0, "")
-    assert [row.get("id") for row in rows] == ["a", None, 3, None]
-    assert [len(row["items"]) for row in rows] == [3, 3, 0, 3]
-    assert rows[2]["unknown"] == ["nobody"]
+    assert [row.get("id") for row in rows] == ["a", None, 3, None, None]
+    assert [len(row["items"]) for row in rows] == [3, 3, 0, 3, 0]
+    assert "known" in rows[2]["reason"] and "too long" in rows[4]["reason"]
     assert rows[0]["items"] == ids(fans("continue", songs / "run", "i1", "i2", "-k", 3)[1])
 
 

@@ -7,7 +7,7 @@ import pytest
 from worlds import MINUTE, write_walks
 
 Fans = Callable[..., tuple[int, str, str]]
-SETTINGS = [word for name, value in MINUTE.items() for word in ("--set", f"{name}={value}")]
+SETTINGS = ["--set", *(f"{name}={value}" for name, value in MINUTE.items())]
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_flags_go_before_the_file_and_all_is_kept_in_the_artifact(fans: Fans, co
         ("--set classifier=cube", "two-stage or vanilla"),
         ("--set width=10", "cannot be shared by 8 heads"),
         ("--set precision=bf16 --epochs 1 --steps 1", "needs a GPU"),
-        ("--epochs 3 --steps 5", "at least as many epochs"),
+        ("--set learning_rate=1e300 batch_size=16 warmup=0", "lower learning_rate"),
         ("--model oracle", "choose one of"),
         ("--model popularity --classifier vanilla", "no setting 'classifier'"),
         ("--resume", "no interrupted training"),

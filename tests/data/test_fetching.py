@@ -14,7 +14,7 @@ import pytest
 
 from fansrec.data.fetching import download, fetch
 from fansrec.data.public import PUBLIC, PublicFile, PublicSet
-from fansrec.errors import BadInput, BadSetting, FansError, Interrupted
+from fansrec.errors import BadInput, BadSetting, FansError, Unfinished
 
 CONTENT = random.Random(0).randbytes(300_000)
 CHECKSUM = hashlib.sha256(CONTENT).hexdigest()
@@ -88,7 +88,7 @@ def known_set(monkeypatch: pytest.MonkeyPatch, url: str, checksum: str | None) -
 
 def break_off(server: Server, target: Path, after: int) -> None:
     server.breaks_after = after
-    with pytest.raises(Interrupted, match=f"{after:,} bytes are kept in .*set.bin.part, run it again to go on"):
+    with pytest.raises(Unfinished, match=f"{after:,} bytes are kept in .*set.bin.part, run it again to go on"):
         download(server.url, target, CHECKSUM)
     server.breaks_after = None
 
@@ -162,7 +162,7 @@ def test_ctrl_c_keeps_the_part(server: Server, tmp_path: Path) -> None:
     def stop(done: int, total: int | None) -> None:
         raise KeyboardInterrupt
 
-    with pytest.raises(Interrupted, match="run it again to go on"):
+    with pytest.raises(Unfinished, match="run it again to go on"):
         download(server.url, tmp_path / "set.bin", CHECKSUM, stop)
     assert (tmp_path / "set.bin.part").stat().st_size > 0
 

@@ -40,7 +40,7 @@ def test_every_kind_of_items_file_says_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        ("song,title\n1,a\n", "no column item or id"),
+        ("thing,title\n1,a\n", "no column item or id"),
         ("item,title\n1,a\n1,b\n", "item 1 stands there twice"),
         ("item,title\n77,a\n", "names none of the items"),
         ("item,title\n", "names none of the items"),

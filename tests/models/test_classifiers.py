@@ -55,7 +55,6 @@ def test_the_vanilla_loss_is_the_mean_over_masked_positions() -> None:
     loss = classifier.loss(torch.tensor([[1.0, 2.0], [0.0, -1.0]]), batch([2, 0], lists=1), alone)
     expected = (minus_log_softmax([0, 1, 2], 2) + minus_log_softmax([0, 0, -1], 0)) / 2
     assert loss.total.item() == pytest.approx(expected, rel=1e-6)
-    assert loss.positions == 2
 
 
 def test_the_vanilla_loss_of_a_share_is_divided_by_the_positions_of_all() -> None:
@@ -74,7 +73,7 @@ def test_the_two_stage_loss_with_a_wrong_category_and_an_empty_one() -> None:
     category = (minus_log_softmax([2, 0], 0) + minus_log_softmax([1, 0.5], 1) + minus_log_softmax([3, 1], 0)) / 2
     local = (minus_log_softmax([0, 2], 0) + minus_log_softmax([0, 3], 1)) / (2 + EPSILON)
     assert loss.total.item() == pytest.approx(category + local / 2, rel=1e-6)
-    assert loss.category_hits.item() == 2 and loss.positions == 3
+    assert loss.category_hits.item() == 2
 
 
 def test_both_categories_count_alike_however_many_samples_each_has() -> None:
@@ -207,7 +206,7 @@ def test_the_scores_of_a_rank_are_log_probabilities_inside_the_category_of_that_
 
 def test_the_ranks_together_give_every_item_once_and_all_probability() -> None:
     classifier, hidden, _ = random_classifier(1)
-    scores = torch.stack([classifier.scores(hidden, rank) for rank in range(classifier.rounds)])
+    scores = torch.stack([classifier.scores(hidden, rank) for rank in range(classifier.ranks)])
     assert torch.all((scores > -torch.inf).sum(0) == 1)
     torch.testing.assert_close(scores.exp().sum((0, 2)), torch.ones(len(hidden)))
 

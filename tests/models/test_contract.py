@@ -1,5 +1,6 @@
 """What every model offers, as `fansrec.models.contract` says it; whatever stands in the registry is held to it."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch_backend import TorchEngine
 from fansrec.errors import BadSetting
-from fansrec.models.registry import MODELS, build, entry, plain
+from fansrec.models.registry import MODELS, build, entry
 from fansrec.training.plan import make_plan
 from fansrec.training.settings import known_names
 from worlds import SMALL, walks
@@ -60,7 +61,7 @@ def test_it_says_who_it_is(model: Any) -> None:
 def test_config_and_state_make_the_same_model_again(model: Any, tmp_path: Path) -> None:
     save_file(model.state_dict(), tmp_path / "weights.safetensors")
     torch.manual_seed(1)  # a new model must not need the starting weights of the old one
-    again = build(model.name, plain(model.config)).eval()
+    again = build(model.name, asdict(model.config)).eval()
     again.load_state_dict(load_file(tmp_path / "weights.safetensors"))
     assert again.config == model.config
     for rank in range(model.ranks):

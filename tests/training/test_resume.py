@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from fansrec.artifact import read_artifact
-from fansrec.errors import BadArtifact, BadSetting, FansError, Interrupted
+from fansrec.errors import BadArtifact, BadSetting, FansError, Interrupted, Unfinished
 from fansrec.training import checkpoint, loop
 from fansrec.training.reporting import Silence
 from fansrec.training.trainer import train
@@ -229,7 +229,7 @@ def test_a_state_that_does_not_fit_the_disk_leaves_the_last_one(
     corpus: Path, interrupted: Path, weights: Weights
 ) -> None:
     before = (interrupted / "checkpoints" / "state.safetensors").read_bytes()
-    with no_file_over(20_000), pytest.raises(Interrupted, match="the last state there is good, so make room"):
+    with no_file_over(20_000), pytest.raises(Unfinished, match="the last state there is good, so make room"):
         train(corpus, interrupted, "fans", {}, Silence(), resume=True)
     assert len(before) > 20_000
     assert (interrupted / "checkpoints" / "state.safetensors").read_bytes() == before
@@ -248,7 +248,7 @@ def test_a_full_disk_is_called_by_its_name(
     before = (interrupted / "checkpoints" / "state.safetensors").read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "save_file", full_disk)
-        with pytest.raises(Interrupted, match="the disk is full; .*go on with --resume"):
+        with pytest.raises(Unfinished, match="the disk is full; .*go on with --resume"):
             train(corpus, interrupted, "fans", {}, Silence(), resume=True)
     assert (interrupted / "checkpoints" / "state.safetensors").read_bytes() == before
     assert not list(interrupted.rglob(".*"))

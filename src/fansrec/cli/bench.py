@@ -24,10 +24,10 @@ def bench() -> None:
 @app.command()
 def training(
     workload: Annotated[str, typer.Option(help="aotm, spotify or both, with a comma")] = "aotm,spotify",
-    categories: Annotated[int, typer.Option(help="Of the two-stage classifier")] = 10,
-    batch: Annotated[int, typer.Option(help="Lists a batch")] = 256,
+    categories: Annotated[int, typer.Option(min=1, help="Of the two-stage classifier")] = 10,
+    batch: Annotated[int, typer.Option(min=1, help="Lists a batch")] = 256,
     batches: Annotated[
-        int | None, typer.Option(help="Measure so many", show_default="an epoch, or 4 of spotify")
+        int | None, typer.Option(min=1, help="Measure so many", show_default="an epoch, or 4 of spotify")
     ] = None,
     json: Annotated[Path | None, typer.Option(help="Write the rows there")] = None,
 ) -> None:

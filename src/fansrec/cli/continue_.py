@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Console
 
+from fansrec.cli.devices import usable_device
 from fansrec.errors import BadInput, BadSetting
 
 RULES, FILES = "Rules", "Many lists"
@@ -30,7 +31,10 @@ def continue_lists(
         int | None, typer.Option(help="At most so many of one group (artist, author)", rich_help_panel=RULES)
     ] = None,
     min_score: Annotated[
-        float | None, typer.Option(help="Leave out items below this score", rich_help_panel=RULES)
+        float | None,
+        typer.Option(
+            help="Leave out items below this score (of FANS: a log-probability, such as -8)", rich_help_panel=RULES
+        ),
     ] = None,
     keep_seen: Annotated[
         bool, typer.Option("--keep-seen", help="Items of the input may come again", rich_help_panel=RULES)
@@ -67,7 +71,7 @@ def continue_lists(
         "keep_seen": keep_seen,
         "fill": fill,
     }
-    continuer = load(run, device)
+    continuer = load(run, usable_device(device))
     if input is not None and output is not None:
         from fansrec.cli.many import continue_file
 
@@ -95,7 +99,7 @@ def _named(items: list[str] | None) -> list[str] | None:
 
 def _print(answer: Any, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(asdict(answer), ensure_ascii=False))
+        typer.echo(json.dumps({"items": answer.items} | asdict(answer), ensure_ascii=False))
         return
     warnings = Console(stderr=True, highlight=False, soft_wrap=True)
     if answer.unknown:

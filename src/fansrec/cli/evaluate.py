@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from fansrec.cli.devices import usable_device
 from fansrec.errors import BadSetting
 from fansrec.files import write_json
 
@@ -66,7 +67,7 @@ def evaluate(
     names = ("paper", "standard") if protocol == "both" else (protocol,)
     prepared = read_corpus(corpus)
     how = [named(name, input_, masks) for name in names]
-    rows, configs = _evaluated(runs, prepared, how, generation, part=part, fill=fill, device=_device(device))
+    rows, configs = _evaluated(runs, prepared, how, generation, part=part, fill=fill, device=usable_device(device))
     if json is not None:
         write_json(json, rows)
     if html is not None:
@@ -84,18 +85,6 @@ def _make_room(path: Path | None) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadSetting(f"cannot write to {path}: {error.strerror}; choose another place") from error
-
-
-def _device(name: str | None) -> str:
-    import torch
-
-    if name is None:
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.zeros(1, device=name).cpu()
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise BadSetting(f"there is no device {name} here; leave --device out, or give cpu") from error
-    return name
 
 
 def _evaluated(

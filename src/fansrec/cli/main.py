@@ -27,7 +27,7 @@ app = typer.Typer(
 app.command()(demo)
 app.add_typer(data.app, name="data")
 app.command()(prepare)
-app.command()(train)
+app.command(context_settings={"allow_extra_args": True})(train)  # --set takes several pairs
 app.command()(evaluate)
 app.command("continue")(continue_lists)
 app.add_typer(bench.app, name="bench")
@@ -71,3 +71,5 @@ def run() -> None:
     except BrokenPipeError:  # `fans … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except OSError as error:  # a disk that is full, a place that cannot be read or written
+        refuse(": ".join(str(part) for part in (error.filename, error.strerror or error) if part))

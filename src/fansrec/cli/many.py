@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from fansrec.continuer import Answer, Continuer
-from fansrec.errors import BadInput, UnknownItems
+from fansrec.errors import BadInput
 from fansrec.files import refuse_existing, write_atomically
 
 LISTS_AT_ONCE = 512
@@ -19,6 +19,8 @@ LISTS_AT_ONCE = 512
 def continue_file(continuer: Continuer, source: Path, target: Path, rules: dict[str, Any]) -> None:
     """Every line of `source` gives one line of `target`, in order; the file appears when it is whole."""
     refuse_existing(target, "the continuations")
+    if not target.parent.is_dir():
+        raise BadInput(f"there is no folder {target.parent}; make it first")
     if not source.is_file():
         raise BadInput(f"there is no file {source}")
     with source.open("rb") as lines, _bar(source) as progress:
@@ -61,7 +63,7 @@ def _rows(lines: IO[bytes], source: Path) -> Iterator[dict[str, Any]]:
             row = {"items": row} if isinstance(row, list) else row
             if not isinstance(row["items"], list):
                 raise TypeError("items is no array")
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise BadInput(
                 f'{source}, line {number}: neither an array of items nor {{"items": […]}} ({error})'
             ) from error
@@ -69,21 +71,27 @@ def _rows(lines: IO[bytes], source: Path) -> Iterator[dict[str, Any]]:
 
 
 def _write(out: IO[str], rows: list[dict[str, Any]], continuer: Continuer, rules: dict[str, Any]) -> None:
-    known = [row for row in rows if not row["items"] or continuer.vocabulary.numbers(row["items"])[0]]
-    answers = iter(continuer.continue_lists([row["items"] for row in known], **rules))
-    lost = {id(row) for row in rows} - {id(row) for row in known}
-    for row in rows:
-        result = _unknown(row) if id(row) in lost else _line(next(answers))
+    """One hopeless list does not stop the others: it gets a line that says why."""
+    reasons = [_hopeless(row["items"], continuer, rules["k"]) for row in rows]
+    asked = [row["items"] for row, reason in zip(rows, reasons, strict=True) if reason is None]
+    answers = iter(continuer.continue_lists(asked, **rules))
+    for row, reason in zip(rows, reasons, strict=True):
+        result = _line(next(answers)) if reason is None else {"items": [], "reason": reason}
         head = {"id": row["id"]} if "id" in row else {}
         out.write(json.dumps(head | result, ensure_ascii=False) + "\n")
+
+
+def _hopeless(items: list[Any], continuer: Continuer, k: int) -> str | None:
+    known, unknown = continuer.vocabulary.numbers(items)
+    if unknown and not known:
+        return "no item of the list is known"
+    limit = continuer.engine.model.longest_sequence()
+    if limit is not None and len(known) + k > limit:
+        return f"the list is too long: {len(known)} items and {k} more are over the limit of {limit}"
+    return None
 
 
 def _line(answer: Answer) -> dict[str, Any]:
     line: dict[str, Any] = {"items": answer.items, "scores": [round(p.score, 6) for p in answer.positions]}
     extras = {"unknown": answer.unknown, "reason": answer.reason}
     return line | {name: value for name, value in extras.items() if value}
-
-
-def _unknown(row: dict[str, Any]) -> dict[str, Any]:
-    """One hopeless list does not stop the others."""
-    return {"items": [], "unknown": row["items"], "reason": str(UnknownItems("no item of the list is known"))}

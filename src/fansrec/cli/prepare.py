@@ -81,7 +81,7 @@ def prepare(
 
     Example: `fans prepare playlists.csv --items songs.csv --out corpora/mine`
 
-    The paper's own AotM: `fans prepare aotm --split file-order --categories 10 --out corpora/aotm`
+    As the paper: `fans prepare aotm --split file-order --categories 10 --categories-from all --out corpora/aotm`
     """
     from fansrec.data.prepare import prepare as prepare_corpus
 

@@ -14,6 +14,7 @@ PAPER = "The paper's variants"
 
 
 def train(
+    context: typer.Context,
     corpus: Annotated[Path, typer.Argument(help="A folder made by `fans prepare`")],
     out: Annotated[Path, typer.Option(help="The folder to write the model to")],
     model: Annotated[str | None, typer.Option(help="fans or popularity", show_default="fans")] = None,
@@ -30,9 +31,7 @@ def train(
     epochs: Annotated[int | None, typer.Option(help="At most so many", show_default="200")] = None,
     seed: Annotated[int | None, typer.Option(help="One seed, one model, byte for byte", show_default="0")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted training in --out")] = False,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any other setting; may be repeated")
-    ] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE…", help="Any other settings")] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file of settings; flags go before it")] = None,
 ) -> None:
     """Train a model on a prepared corpus.
@@ -41,8 +40,8 @@ def train(
 
     Example: `fans train corpora/mine --out runs/mine`, and if it was stopped, the same with `--resume`.
 
-    Settings for `--set` and `--config`: steps, epochs, patience, watch, batch_size, learning_rate, warmup, precision,
-    checkpoint_seconds, validation_lists, seed; width, layers, heads, feedforward, dropout, use_categories.
+    Settings for `--set a=1 b=2` and `--config`: steps, epochs, patience, watch, batch_size, learning_rate, warmup,
+    precision, checkpoint_seconds, validation_lists, seed; width, layers, heads, feedforward, dropout, use_categories.
     """
     from fansrec.evaluation.report import draw_history
     from fansrec.training import trainer
@@ -57,8 +56,8 @@ def train(
         "seed": seed,
     }
     given = {name: value for name, value in flags.items() if value is not None}
-    values = {"model": "fans"} | _from_file(config) | given | _pairs(set_)
-    name = str(values.pop("model"))
+    values = _from_file(config) | given | _pairs([*(set_ or []), *context.args])
+    name = values.pop("model", None)
     console = Console()
     with BarReporter(console) as reporter:
         plan = trainer.train(corpus, out, name, values, reporter, resume, draw_history)
@@ -66,9 +65,8 @@ def train(
     console.print(f"next: fans evaluate {out} --corpus {corpus}", highlight=False, markup=False)
 
 
-def _pairs(texts: list[str] | None) -> dict[str, Any]:
-    """--set a=1 --set b=2, or several pairs after one --set separated by spaces."""
-    pairs = [pair for text in texts or [] for pair in text.split()]
+def _pairs(pairs: list[str]) -> dict[str, Any]:
+    """--set a=1 b=2, or --set a=1 --set b=2."""
     for pair in pairs:
         if "=" not in pair:
             raise BadSetting(f"--set {pair} is not of the form NAME=VALUE")

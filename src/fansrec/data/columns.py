@@ -33,6 +33,8 @@ def items_column(names: Sequence[str], columns: Columns, where: str) -> str | No
         return required(names, columns.items, "--items-column", where)
     if columns.list is not None or columns.item is not None or columns.position is not None:
         return None
+    if find(names, LIST_NAMES) and find(names, ITEM_NAMES):  # then a column `tracks` counts something
+        return None
     return find(names, ITEMS_NAMES)
 
 

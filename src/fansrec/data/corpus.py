@@ -78,4 +78,6 @@ def read_corpus(folder: Path) -> Corpus:
         raise BadArtifact(f"{folder} is damaged ({error}); make it anew with `fans prepare`") from error
     if len(corpus.offsets) != len(corpus.parts) + 1 or corpus.offsets[-1] != len(corpus.items):
         raise BadArtifact(f"{folder} is damaged (its arrays do not fit); make it anew with `fans prepare`")
+    if (np.diff(corpus.offsets) < 1).any() or corpus.items.min() < 0 or corpus.items.max() >= len(corpus.vocabulary):
+        raise BadArtifact(f"{folder} is damaged (empty lists or unknown items); make it anew with `fans prepare`")
     return corpus

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fansrec.data.public import PublicFile, PublicSet, data_folders, find, no_download, public_set
-from fansrec.errors import BadInput, BadSetting, FansError, Interrupted
+from fansrec.errors import BadInput, BadSetting, FansError, Unfinished
 from fansrec.files import sha256, write_atomically
 
 CHUNK = 1 << 16
@@ -126,7 +126,7 @@ def _broken(url: str, part: Path, error: BaseException) -> FansError:
         why = f"the server answers {error.code} {error.reason}"
     kept = part.stat().st_size if part.exists() else 0
     if kept:
-        return Interrupted(f"could not fetch {url} ({why}); {kept:,} bytes are kept in {part}, run it again to go on")
+        return Unfinished(f"could not fetch {url} ({why}); {kept:,} bytes are kept in {part}, run it again to go on")
     return FansError(
         f"could not fetch {url} ({why}); check the network and run it again, or put the file into {part.parent}/"
     )

@@ -12,8 +12,12 @@ from fansrec.data.tables import format_of, from_dataframe, is_dataframe, json_ro
 from fansrec.data.unpacking import unpacked
 from fansrec.errors import BadInput
 
-ID_NAMES = ("item", "id", "item_id")
-DETAIL_NAMES = {"name": ("name", "title"), "group": ("group", "artist", "author"), "category": ("category",)}
+ID_NAMES = ("item", "id", *naming.ITEM_NAMES)
+DETAIL_NAMES = {
+    "name": ("name", "title", "item_name", "track_name", "song_name"),
+    "group": ("group", "artist", "author", "artist_name", "author_name"),
+    "category": ("category", "genre"),
+}
 
 
 @dataclass(frozen=True)

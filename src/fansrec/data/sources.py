@@ -143,8 +143,11 @@ def _id(schema: pl.Schema, name: str) -> pl.Expr:
 
 
 def _position(schema: pl.Schema, name: str) -> pl.Expr:
-    """A column to order by; text that is no whole number becomes missing, and is refused as such."""
-    return pl.col(name).cast(pl.Int64, strict=False) if schema[name] == pl.String else pl.col(name).to_physical()
+    """A column to order by; text that is no whole number (1.0 is one) becomes missing, and is refused as such."""
+    if schema[name] != pl.String:
+        return pl.col(name).to_physical()
+    number = pl.col(name).cast(pl.Float64, strict=False)
+    return pl.when(number == number.floor()).then(number.cast(pl.Int64, strict=False))
 
 
 def _refuse_odd_ids(dtype: Any, name: str, where: str) -> None:

@@ -40,6 +40,7 @@ class TorchEngine:
         """`k` items (or `k[i]`) for each list: exactly so many distinct ones, or as many as the rules leave."""
         wanted = [k] * len(inputs) if isinstance(k, int) else list(k)
         self._check(inputs, wanted)
+        wanted = [min(k, self.items) for k in wanted]  # no more are there to give
         answers: list[Continuation | None] = [None] * len(inputs)
         for batch in self._batches(inputs, wanted, rules):
             answer = self._answer([inputs[i] for i in batch], [wanted[i] for i in batch], rules)

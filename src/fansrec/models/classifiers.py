@@ -16,17 +16,16 @@ Reduce = Callable[[Tensor], Tensor]  # sums a tensor over all processes that tra
 
 @dataclass(frozen=True)
 class Loss:
-    """What training minimises, and two numbers worth watching."""
+    """What training minimises, and a number worth watching."""
 
     total: Tensor  # ()
     category_hits: Tensor  # (): masked positions whose category was predicted right
-    positions: int
 
 
 class Classifier(Protocol):
     """From the encoder's output at masked positions to items."""
 
-    rounds: int  # how many times `scores` can be asked for further items
+    ranks: int  # how many times `scores` can be asked for further items
     items: nn.Linear  # the projection to the items, in category order
 
     def loss(self, hidden: Tensor, batch: MaskedBatch, reduce: Reduce) -> Loss: ...
@@ -37,7 +36,7 @@ class Classifier(Protocol):
 class VanillaClassifier(nn.Module):
     """One softmax over all items."""
 
-    rounds = 1
+    ranks = 1
 
     def __init__(self, width: int, items: int) -> None:
         super().__init__()
@@ -51,7 +50,7 @@ class VanillaClassifier(nn.Module):
         total = grouped_cross_entropy(
             self.transform(hidden), self.items.weight, self.items.bias, batch.labels, [everything], scale
         )
-        return Loss(total, torch.zeros((), device=hidden.device), len(hidden))
+        return Loss(total, torch.zeros((), device=hidden.device))
 
     def scores(self, hidden: Tensor, rank: int) -> Tensor:  # (P, D) -> (P, M)
         """The log-probability of every item at every position."""

@@ -1,4 +1,8 @@
-"""What every model offers. `tests/models/test_contract.py` holds all of them to it."""
+"""What every model offers. `tests/models/test_contract.py` holds all of them to it.
+
+A model is trained in one of two ways: it has `fit(items, offsets)`, which learns from all training lists at once, or it
+is called with a `MaskedBatch` and gives a `Loss`, and `training/loop.py` does the rest.
+"""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol

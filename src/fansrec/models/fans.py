@@ -96,7 +96,7 @@ class Fans(nn.Module):
 
     @property
     def ranks(self) -> int:
-        return self.classifier.rounds
+        return self.classifier.ranks
 
     def longest_sequence(self) -> int:
         return max(AT_LEAST, BEYOND * self.config.positions) - SPECIALS

@@ -1,6 +1,6 @@
 """The models by name. A new model is one file and one line here."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from torch import nn
@@ -33,8 +33,3 @@ def build(name: str, config: dict[str, Any]) -> Any:
     found = entry(name)
     values = config | {"category_starts": tuple(config["category_starts"])}
     return found.model(found.config(**values))
-
-
-def plain(config: Any) -> dict[str, Any]:
-    """A config as the plain values it is saved with."""
-    return asdict(config)

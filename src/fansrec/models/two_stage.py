@@ -20,10 +20,10 @@ class TwoStageClassifier(nn.Module):
     def __init__(self, width: int, category_starts: tuple[int, ...]) -> None:
         super().__init__()
         self.starts = category_starts
-        self.rounds = len(category_starts) - 1
+        self.ranks = len(category_starts) - 1  # N: every category is one
         self.transform = Transform(width)
-        self.category = nn.Linear(width, self.rounds)
-        self.local = LocalTransforms(width, self.rounds)
+        self.category = nn.Linear(width, self.ranks)
+        self.local = LocalTransforms(width, self.ranks)
         self.items = nn.Linear(width, category_starts[-1])
         self.register_buffer("bounds", torch.tensor(category_starts), persistent=False)
 
@@ -38,15 +38,15 @@ class TwoStageClassifier(nn.Module):
         category_loss = F.cross_entropy(logits, categories, reduction="sum") / batch.lists
         right = logits.argmax(1) == categories
         local_loss = self.local_loss(hidden[right], batch.labels[right], categories[right], reduce)
-        return Loss(category_loss + local_loss, right.sum(), len(hidden))
+        return Loss(category_loss + local_loss, right.sum())
 
     def local_loss(self, hidden: Tensor, labels: Tensor, categories: Tensor, reduce: Reduce) -> Tensor:
-        counts = torch.bincount(categories, minlength=self.rounds)
-        scales = 1 / (reduce(counts.float()) + EPSILON) / self.rounds
+        counts = torch.bincount(categories, minlength=self.ranks)
+        scales = 1 / (reduce(counts.float()) + EPSILON) / self.ranks
         order = categories.argsort(stable=True)
         ends = [0, *accumulate(counts.tolist())]
         # Even without a single right category the weights are touched: distributed training waits for all gradients.
-        present = [c for c in range(self.rounds) if ends[c] < ends[c + 1]] or [0]
+        present = [c for c in range(self.ranks) if ends[c] < ends[c + 1]] or [0]
         rows = [slice(ends[c], ends[c + 1]) for c in present]
         items = [slice(self.starts[c], self.starts[c + 1]) for c in present]
         transformed = self.local(hidden[order], rows, present)
@@ -61,7 +61,7 @@ class TwoStageClassifier(nn.Module):
         best, chosen = by_category.sort(dim=1, descending=True, stable=True)
         best, chosen = best[:, rank], chosen[:, rank]
         order = chosen.argsort(stable=True)
-        ends = [0, *accumulate(torch.bincount(chosen, minlength=self.rounds).tolist())]
+        ends = [0, *accumulate(torch.bincount(chosen, minlength=self.ranks).tolist())]
         out = hidden.new_full((len(hidden), self.starts[-1]), -torch.inf, dtype=torch.float32)
         for category, (start, end) in enumerate(pairwise(ends)):
             if start < end:

@@ -1,30 +1,64 @@
-"""`python -m fansrec.training CORPUS --out RUN`: train a corpus prepared elsewhere, with torch and accelerate alone."""
+"""`python -m fansrec.training CORPUS --out RUN`: train and evaluate a corpus prepared elsewhere, on a bare machine."""
 
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
-from fansrec.errors import FansError, Interrupted
+from accelerate import PartialState
+
+from fansrec.data.corpus import read_corpus
+from fansrec.errors import BadSetting, FansError, Interrupted
+from fansrec.evaluation.protocol import CUTS, protocol
+from fansrec.evaluation.rows import evaluate_run, open_run
+from fansrec.files import write_json
 from fansrec.models.registry import MODELS
 from fansrec.training.reporting import PlainReporter
 from fansrec.training.trainer import train
 
+FLAGS = ("recipe", "classifier", "scheduler", "steps", "epochs", "seed")
 
-def main() -> int:
+
+def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m fansrec.training", description=__doc__)
     parser.add_argument("corpus", type=Path, help="a folder made by `fans prepare`")
     parser.add_argument("--out", type=Path, required=True, help="where the model goes")
-    parser.add_argument("--model", default="fans", choices=list(MODELS))
+    parser.add_argument("--model", choices=list(MODELS), help="fans, unless told otherwise")
+    for name in FLAGS:
+        parser.add_argument(f"--{name}", help="as in `fans train`")
     parser.add_argument("--resume", action="store_true", help="go on with an interrupted training")
-    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="any setting, e.g. epochs=20 seed=1")
-    options = parser.parse_args()
+    parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="any other setting")
+    parser.add_argument("--json", type=Path, help="where the figures on the test lists go")
+    return parser.parse_args()
+
+
+def settings(options: argparse.Namespace) -> dict[str, Any]:
+    for pair in options.set:
+        if "=" not in pair:
+            raise BadSetting(f"--set {pair} is not of the form NAME=VALUE")
+    given = {name: getattr(options, name) for name in FLAGS if getattr(options, name) is not None}
+    return given | dict(pair.split("=", 1) for pair in options.set)
+
+
+def evaluate(options: argparse.Namespace) -> None:
+    """Both protocols on the test lists, printed and, if asked for, written as JSON rows."""
+    corpus = read_corpus(options.corpus)
+    run = open_run(options.out, corpus)
+    rows = [evaluate_run(run, corpus, protocol(name)) for name in ("paper", "standard")]
+    for row in rows:
+        figures = "  ".join(f"{metric}@{n} {row[f'{metric}@{n}']}" for n in CUTS for metric in ("NDCG", "HR"))
+        print(f"{row['variant']}, {row['protocol']}: {figures}", flush=True)
+    if options.json is not None:
+        write_json(options.json, rows)
+
+
+def main() -> int:
+    options = parse()
     try:
-        values = dict(pair.split("=", 1) for pair in options.set)
-    except ValueError:
-        parser.error("--set takes NAME=VALUE pairs")
-    try:
-        train(options.corpus, options.out, options.model, values, PlainReporter(), options.resume)
-    except FansError as error:
+        train(options.corpus, options.out, options.model, settings(options), PlainReporter(), options.resume)
+        if PartialState().is_main_process:
+            evaluate(options)
+    except (FansError, OSError) as error:
         print(f"fansrec: {error}", file=sys.stderr)
         return 130 if isinstance(error, Interrupted) else 2
     return 0

@@ -14,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from fansrec.errors import BadArtifact, Interrupted
+from fansrec.errors import BadArtifact, Unfinished
 from fansrec.files import write_atomically
 from fansrec.training.curriculum import Progress
 
@@ -47,7 +47,7 @@ def save(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, best:
     except (OSError, SafetensorError) as error:
         full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
         reason = "the disk is full" if full else str(error)
-        raise Interrupted(f"the state of training cannot be saved to {folder}: {reason}; the last state there is good, "
+        raise Unfinished(f"the state of training cannot be saved to {folder}: {reason}; the last state there is good, "
                           f"so make room and go on with --resume") from error  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """The loop of a training by gradient: batches, validation, checkpoints."""
 
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -100,6 +101,8 @@ class Loop:
         asked = torch.tensor(float(self.stopped()), device=self.accelerator.device)
         total, hits, stops = self._sum(torch.stack([loss.total.detach(), loss.category_hits.float(), asked])).tolist()
         self.stops = stops > 0
+        if not math.isfinite(total):
+            raise BadSetting(f"the loss became {total} in epoch {now.epoch}; begin anew with a lower learning_rate")
         now.batch, now.step = number + 1, now.step + 1
         now.loss += total
         now.category_hits += hits
@@ -116,7 +119,8 @@ class Loop:
 
     def _learning_rate(self) -> float:
         total = self.settings.epochs * self._batches()
-        return self.settings.learning_rate * warmth(self.counters.step, self.settings.warmup, total)
+        # Small corpora have few steps in all; they shall not spend them on warming up.
+        return self.settings.learning_rate * warmth(self.counters.step, min(self.settings.warmup, total // 10), total)
 
     def _end_epoch(self, seconds: float, batches: int) -> None:
         now = self.counters

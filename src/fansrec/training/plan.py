@@ -48,14 +48,14 @@ def make_plan(model: str, values: Mapping[str, Any], corpus: Corpus) -> Plan:
     return Plan(model, asdict(kind(**asked)), training, fingerprint(corpus))
 
 
-def saved_plan(path: Path, model: str, values: Mapping[str, Any], corpus: Corpus) -> Plan:
+def saved_plan(path: Path, model: str | None, values: Mapping[str, Any], corpus: Corpus) -> Plan:
     """The plan of an interrupted run; settings that contradict it, or another corpus, are refused."""
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
         plan = Plan(saved["model"], saved["config"], TrainSettings(**saved["training"]), saved["fingerprint"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadArtifact(f"{path} cannot be read ({error}); begin the training anew") from error
-    asked = {"model": model} | parse(plan.model, values)
+    asked = {"model": model or plan.model} | parse(plan.model, values)
     begun = {"model": plan.model} | plan.config | asdict(plan.training)
     for name, value in asked.items():
         if value != begun[name]:

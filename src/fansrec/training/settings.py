@@ -44,12 +44,11 @@ class TrainSettings:
         for name in ("warmup", "checkpoint_seconds", "seed"):
             if getattr(self, name) < 0:
                 raise BadSetting(f"{name} is {getattr(self, name)}; it must not be below 0")
-        if self.curriculum_steps > self.epochs:
-            raise BadSetting(f"{self.steps} curriculum steps need at least as many epochs, not {self.epochs}")
 
     @property
     def curriculum_steps(self) -> int:
-        return self.steps if self.scheduler == "step" else 1
+        """A step takes an epoch at least; the naive scheduler has but one."""
+        return min(self.steps, self.epochs) if self.scheduler == "step" else 1
 
 
 def known_names(model: str) -> dict[str, type]:
@@ -82,7 +81,7 @@ def _typed(name: str, value: Any, kind: type) -> Any:
         if kind is bool:
             return {"true": True, "false": False}[str(value).lower()]
         typed = kind(value)
-        if kind is str or (math.isfinite(typed) and typed == float(value)):
+        if kind is str or (math.isfinite(typed) and (isinstance(value, str) or typed == value)):
             return typed
     except (KeyError, ValueError, TypeError, OverflowError):
         pass

@@ -11,8 +11,8 @@ from accelerate import PartialState
 
 from fansrec.artifact import MANIFEST, write_artifact
 from fansrec.data.corpus import Corpus, read_corpus
-from fansrec.errors import BadSetting, Interrupted
-from fansrec.files import refuse_existing, write_json
+from fansrec.errors import BadSetting, Unfinished
+from fansrec.files import new_folder, refuse_existing, write_json
 from fansrec.training import checkpoint
 from fansrec.training.card import model_card
 from fansrec.training.interrupts import stop_signals
@@ -30,15 +30,19 @@ SILENCE = Silence()
 def train(
     corpus_folder: str | Path,
     out: str | Path,
-    model: str = "fans",
+    model: str | None = None,
     values: Mapping[str, Any] | None = None,
     reporter: Reporter = SILENCE,
     resume: bool = False,
     draw: Draw | None = None,
 ) -> Plan:
-    """Train `model` with these settings and leave an artifact in `out`. `draw` plots the history into the folder."""
+    """Train `model` (fans, unless told otherwise) with these settings and leave an artifact in `out`.
+
+    `draw` plots the figures of all epochs into the folder.
+    """
     corpus, out = read_corpus(Path(corpus_folder)), Path(out)
     if resume and (out / MANIFEST).is_file():
+        shutil.rmtree(out / checkpoint.FOLDER, ignore_errors=True)  # left by a kill at the very last moment
         raise BadSetting(f"{out} is a finished model; there is nothing to resume")
     plan = _begin(corpus, out, model, values or {}, resume)
     torch.manual_seed(plan.training.seed)  # the same starting weights for the same seed
@@ -48,7 +52,7 @@ def train(
         if PartialState().is_main_process:
             _finish(plan, corpus, out, network, history, figures, draw)
     except OSError as error:
-        raise Interrupted(f"{out} cannot be written ({error.strerror or error}); go on with --resume") from error
+        raise Unfinished(f"training broke off ({_told(error)}); mend that and go on with --resume") from error
     return plan
 
 
@@ -72,7 +76,7 @@ def _finish(
     shutil.rmtree(out / checkpoint.FOLDER, ignore_errors=True)
 
 
-def _begin(corpus: Corpus, out: Path, model: str, values: Mapping[str, Any], resume: bool) -> Plan:
+def _begin(corpus: Corpus, out: Path, model: str | None, values: Mapping[str, Any], resume: bool) -> Plan:
     """The plan: a new one written down, or the one of the run to go on with."""
     folder = out / checkpoint.FOLDER
     processes = PartialState(cpu=no_accelerator())  # several may begin together: the first one writes
@@ -80,19 +84,24 @@ def _begin(corpus: Corpus, out: Path, model: str, values: Mapping[str, Any], res
         if not (folder / checkpoint.PLAN).is_file():
             raise BadSetting(f"{out} holds no interrupted training; start one without --resume")
         return saved_plan(folder / checkpoint.PLAN, model, values, corpus)
-    plan = make_plan(model, values, corpus)
+    plan = make_plan(model or "fans", values, corpus)
     check_precision(plan.training.precision)
     if (folder / checkpoint.PLAN).is_file() and processes.is_main_process:
         raise BadSetting(f"{out} holds an interrupted training; go on with --resume, or remove it first")
     if processes.is_main_process:
         refuse_existing(out, "the model")
         try:
-            folder.mkdir(parents=True)
-            write_json(folder / checkpoint.PLAN, plan.plain())
+            with new_folder(out) as new:  # with its plan from the first moment, so that it can always be resumed
+                (new / checkpoint.FOLDER).mkdir()
+                write_json(new / checkpoint.FOLDER / checkpoint.PLAN, plan.plain())
         except OSError as error:
-            raise BadSetting(f"{out} cannot be written ({error.strerror or error}); choose another place") from error
+            raise BadSetting(f"{out} cannot be written ({_told(error)}); choose another place") from error
     processes.wait_for_everyone()
     return plan
+
+
+def _told(error: OSError) -> str:
+    return ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
 
 
 def _training_lists(corpus: Corpus) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
