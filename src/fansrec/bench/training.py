@@ -14,6 +14,7 @@ from fansrec.models.fans import Fans, FansConfig
 from fansrec.tokens import SPECIALS
 from fansrec.training.batches import BatchBuilder, epoch_plan
 from fansrec.training.masking import MaskingRates
+from fansrec.training.memory import keep_freed_memory
 
 WARM_UP = 3  # batches
 
@@ -25,6 +26,7 @@ def measure(workload: str, classifier: str, categories: int, batch_size: int, ba
 
 
 def _measure(name: str, classifier: str, categories: int, batch_size: int, batches: int) -> dict[str, Any]:
+    keep_freed_memory()  # as training does
     workload = replace(WORKLOADS[name], categories=categories)
     corpus = make_corpus(workload, np.random.default_rng(0))
     config = FansConfig(

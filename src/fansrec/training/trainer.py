@@ -17,6 +17,7 @@ from fansrec.training import checkpoint
 from fansrec.training.card import model_card
 from fansrec.training.interrupts import stop_signals
 from fansrec.training.loop import Loop, check_precision, no_accelerator
+from fansrec.training.memory import keep_freed_memory
 from fansrec.training.plan import Plan, make_plan, saved_plan
 from fansrec.training.reporting import Reporter, Silence
 
@@ -61,6 +62,7 @@ def _fit(plan: Plan, corpus: Corpus, out: Path, network: Any, reporter: Reporter
     if hasattr(network, "fit"):
         network.fit(*_training_lists(corpus))
         return [], {}
+    keep_freed_memory()
     with stop_signals() as stopped:
         return Loop(plan, corpus, out, network, reporter, stopped).train()
 
