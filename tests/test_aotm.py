@@ -18,7 +18,7 @@ def test_fans_is_far_ahead_of_popularity_on_the_papers_test_lists(
 ) -> None:
     how = Preparation(min_length=10, max_length=60, categories=10, categories_from="all", split="file-order")
     prepare(real_data("aotm/AotM.txt.zip"), tmp_path / "corpus", how)
-    train(tmp_path / "corpus", tmp_path / "run", "fans", {"classifier": classifier, "epochs": 20})
+    train(tmp_path / "corpus", tmp_path / "run", "fans", {"classifier": classifier})
     corpus = read_corpus(tmp_path / "corpus")
     row = evaluate_run(open_run(tmp_path / "run", corpus), corpus, protocol("paper"))
     assert (row["lists@5"], row["lists@10"]) == (1292, 65)

@@ -120,7 +120,7 @@ class Loop:
     def _learning_rate(self) -> float:
         total = self.settings.epochs * self._batches()
         # Small corpora have few steps in all; they shall not spend them on warming up.
-        return self.settings.learning_rate * warmth(self.counters.step, min(self.settings.warmup, total // 10), total)
+        return self.settings.learning_rate * warmth(self.counters.step, min(self.settings.warmup, total // 5), total)
 
     def _end_epoch(self, seconds: float, batches: int) -> None:
         now = self.counters
