@@ -45,6 +45,11 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json_text(value))
 
 
+def told(error: OSError) -> str:
+    """What the system says is wrong, and with which file."""
+    return ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
+
+
 def sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -15,6 +15,7 @@ from fansrec.cli.evaluate import evaluate
 from fansrec.cli.prepare import prepare
 from fansrec.cli.train import train
 from fansrec.errors import FansError, Interrupted, MissingExtra
+from fansrec.files import told
 
 app = typer.Typer(
     name="fans",
@@ -72,4 +73,4 @@ def run() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:  # a disk that is full, a place that cannot be read or written
-        refuse(": ".join(str(part) for part in (error.filename, error.strerror or error) if part))
+        refuse(told(error))

@@ -12,7 +12,7 @@ from accelerate import PartialState
 from fansrec.artifact import MANIFEST, write_artifact
 from fansrec.data.corpus import Corpus, read_corpus
 from fansrec.errors import BadSetting, Unfinished
-from fansrec.files import new_folder, refuse_existing, write_json
+from fansrec.files import new_folder, refuse_existing, told, write_json
 from fansrec.training import checkpoint
 from fansrec.training.card import model_card
 from fansrec.training.interrupts import stop_signals
@@ -53,7 +53,7 @@ def train(
         if PartialState().is_main_process:
             _finish(plan, corpus, out, network, history, figures, draw)
     except OSError as error:
-        raise Unfinished(f"training broke off ({_told(error)}); mend that and go on with --resume") from error
+        raise Unfinished(f"training broke off ({told(error)}); mend that and go on with --resume") from error
     return plan
 
 
@@ -97,13 +97,9 @@ def _begin(corpus: Corpus, out: Path, model: str | None, values: Mapping[str, An
                 (new / checkpoint.FOLDER).mkdir()
                 write_json(new / checkpoint.FOLDER / checkpoint.PLAN, plan.plain())
         except OSError as error:
-            raise BadSetting(f"{out} cannot be written ({_told(error)}); choose another place") from error
+            raise BadSetting(f"{out} cannot be written ({told(error)}); choose another place") from error
     processes.wait_for_everyone()
     return plan
-
-
-def _told(error: OSError) -> str:
-    return ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
 
 
 def _training_lists(corpus: Corpus) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
