@@ -1,12 +1,14 @@
-"""From the scores of K positions to one list of K distinct items under the caller's rules. No model is known here.
+"""From scores to one list of K distinct items under the caller's rules. No model is known here.
 
-A model hands over its scores as a `ScoreBlock`: a function from (first position, last position, rank) to scores
+A model that scores K positions at once hands over its scores as a `ScoreBlock`: a function from (first position, last position, rank) to scores
 (B, positions, M). A model with a two-stage classifier scores one category at a time, the best at rank 0; a position
-whose category has nothing left to give is asked again at the next rank.
+whose category has nothing left to give is asked again at the next rank. One that scores only the next position is
+taken along item by item, as `Steps`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -15,6 +17,18 @@ SCORES_AT_ONCE = 1 << 24  # 64 MB of fp32
 NONE = -1  # where a list has no item
 
 ScoreBlock = Callable[[int, int, int], Tensor]
+
+
+class Steps(Protocol):
+    """B lists that grow item by item."""
+
+    def scores(self) -> Tensor:
+        """(B, M): how well every item would come next."""
+        ...
+
+    def append(self, items: Tensor) -> None:
+        """(B,): one more item for each list; where it is NONE the list has ended, and its scores no longer matter."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -95,6 +109,20 @@ def by_position(score: ScoreBlock, ranks: int, limits: Limits) -> Answers:
             scores = score(first, last, rank)
             for position in range(first, last):
                 choice.take(scores[:, position - first], position)
+    return choice.answers()
+
+
+def one_by_one(steps: Steps, limits: Limits) -> Answers:
+    """The best item not taken before, then the next one in the light of it; a list with nothing to take has ended."""
+    choice = Choice(limits)
+    for position in range(choice.items.shape[1]):
+        if position > 0:
+            steps.append(choice.items[:, position - 1])
+        choice.take(steps.scores(), position)
+        ended = choice.items[:, position] == NONE
+        if bool(ended.all()):
+            break
+        choice.blocked |= ended[:, None]
     return choice.answers()
 
 

@@ -1,4 +1,7 @@
-"""Lists laid out as the tokens a bidirectional encoder reads: CLS input SEP target SEP, padded to a rectangle."""
+"""Lists laid out as the tokens models read, padded to a rectangle.
+
+FANS reads CLS input SEP target SEP (`lay_out`), the other models one list without parts (`in_a_row`).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -19,6 +22,10 @@ class Alphabet:
 
     items: int
     categories: int
+
+    @classmethod
+    def of(cls, category_starts: Sequence[int]) -> "Alphabet":
+        return cls(items=category_starts[-1], categories=len(category_starts) - 1)
 
     @property
     def pad(self) -> int:
@@ -64,20 +71,23 @@ class Tokens:
 
 
 @dataclass(frozen=True)
-class MaskedBatch:
-    """Lists with some items hidden, and what stood there; lists of like length share a chunk, to save padding."""
+class Batch:
+    """Lists to learn from: what is shown, where an item is to be told, and which one it is.
+
+    Lists of like length share a chunk, to save padding.
+    """
 
     chunks: Sequence[Tokens]
-    masked: Tensor  # (P,) int64: which of all tokens, chunk after chunk, are to be predicted
-    labels: Tensor  # (P,) int64: the items that stood there
+    places: Tensor  # (P,) int64: at which of all tokens, chunk after chunk, an item is to be told
+    labels: Tensor  # (P,) int64: these items
     lists: int  # in the whole batch, over all processes
-    positions: int  # to be predicted in the whole batch, over all processes
+    positions: int  # where an item is to be told in the whole batch, over all processes
 
-    def to(self, device: torch.device | str) -> "MaskedBatch":
+    def to(self, device: torch.device | str) -> "Batch":
         return replace(
             self,
             chunks=[chunk.to(device) for chunk in self.chunks],
-            masked=self.masked.to(device, non_blocking=True),
+            places=self.places.to(device, non_blocking=True),
             labels=self.labels.to(device, non_blocking=True),
         )
 
@@ -114,7 +124,7 @@ def lay_out(input_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64])
     return Layout(np.arange(longest)[None], input_lengths[:, None], target_lengths[:, None])
 
 
-def fill(layout: Layout, input_items: Numbers, target: Numbers | int, alphabet: Alphabet) -> NDArray[np.int64]:
+def fill(layout: Layout, input_items: Numbers | int, target: Numbers | int, alphabet: Alphabet) -> NDArray[np.int64]:
     """The item tokens (B, T): the flat `input_items` and `target` items, list after list, in their places."""
     items = np.full(np.broadcast_shapes(layout.columns.shape, layout.end.shape), alphabet.pad)
     items[:, 0] = alphabet.cls
@@ -137,3 +147,16 @@ def tokens_of(items: NDArray[np.int64], layout: Layout, categories_of: NDArray[n
 def category_table(categories: NDArray[np.int64], alphabet: Alphabet) -> NDArray[np.int64]:
     """The category of every token: an item's own, and none for PAD, MASK, CLS and SEP."""
     return np.concatenate([categories, np.full(alphabet.size - alphabet.items, alphabet.no_category)])
+
+
+def in_a_row(lengths: Numbers, items: Numbers | int, categories_of: NDArray[np.int64], alphabet: Alphabet) -> Tokens:
+    """Lists without parts: the flat `items`, list after list, from column 0 on."""
+    real = np.arange(int(lengths.max(initial=0)))[None] < lengths[:, None]
+    tokens = np.full(real.shape, alphabet.pad)
+    tokens[real] = items
+    return Tokens(
+        items=torch.from_numpy(tokens),
+        categories=torch.from_numpy(categories_of[tokens]),
+        segments=torch.zeros(real.shape, dtype=torch.int64),
+        real=torch.from_numpy(real),
+    )

@@ -14,6 +14,9 @@ from worlds import corpus_of, vocabulary_of
 class Parrot:
     """Answers every list with 0, 1, 2, … and remembers what it was asked."""
 
+    def __init__(self, generation: str = "one-pass") -> None:
+        self.generation = generation
+
     def continue_lists(
         self, inputs: Sequence[NDArray[np.int64]], k: int | Sequence[int], rules: Rules
     ) -> list[Continuation]:
@@ -30,6 +33,13 @@ def test_the_paper_masks_as_many_as_the_target_has_and_keeps_the_input() -> None
     ask(parrot, asked_of([1] * 3, [1] * 14), protocol("paper"))
     assert parrot.k == [3, 14]
     assert parrot.rules.keep_seen
+
+
+@pytest.mark.parametrize("generation", ["autoregressive", "recall"])
+def test_where_later_items_change_no_earlier_ones_no_more_are_made_than_are_judged(generation: str) -> None:
+    parrot = Parrot(generation)
+    ask(parrot, asked_of([1] * 3, [1] * 14), protocol("paper"))
+    assert parrot.k == [3, 10]
 
 
 def test_the_standard_masks_ten_and_excludes_the_input() -> None:

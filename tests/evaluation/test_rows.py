@@ -152,9 +152,14 @@ def test_another_corpus_is_refused(world: Path) -> None:
         open_run(world / "fans", other)
 
 
-def test_a_model_is_not_run_in_another_way_than_its_own(world: Path, corpus: Corpus) -> None:
-    open_run(world / "fans", corpus, "one-pass")
-    with pytest.raises(BadSetting, match="one-pass and cannot be run autoregressive"):
+def test_a_model_can_be_run_in_another_way_than_its_own(world: Path, corpus: Corpus) -> None:
+    run = open_run(world / "fans", corpus, "recall")
+    own, other = (evaluate_run(run, corpus, protocol("paper"), generation=way) for way in (None, "recall"))
+    assert (own["generation"], other["generation"]) == ("one-pass", "recall")
+
+
+def test_a_model_is_not_run_in_a_way_it_does_not_have(world: Path, corpus: Corpus) -> None:
+    with pytest.raises(BadSetting, match="cannot be run autoregressive; it can be run one-pass or recall"):
         open_run(world / "fans", corpus, "autoregressive")
 
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from fansrec.models.classifiers import VanillaClassifier
 from fansrec.models.two_stage import EPSILON, LocalTransforms, TwoStageClassifier
-from fansrec.tokens import MaskedBatch
+from fansrec.tokens import Batch
 
 STARTS = (0, 2, 5)  # two categories: items 0 and 1, items 2 to 4
 
@@ -18,9 +18,9 @@ def alone(counts: Tensor) -> Tensor:
     return counts
 
 
-def batch(labels: list[int], lists: int, positions: int | None = None) -> MaskedBatch:
+def batch(labels: list[int], lists: int, positions: int | None = None) -> Batch:
     """What a classifier needs of a batch: the labels and how much is to be divided by."""
-    return MaskedBatch([], torch.arange(len(labels)), torch.tensor(labels), lists, positions or len(labels))
+    return Batch([], torch.arange(len(labels)), torch.tensor(labels), lists, positions or len(labels))
 
 
 def minus_log_softmax(logits: list[float], right: int) -> float:

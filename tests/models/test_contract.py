@@ -9,6 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from fansrec.engine.generation import Recomputed, recalled, ways
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch_backend import TorchEngine
 from fansrec.errors import BadSetting
@@ -22,7 +23,12 @@ ITEMS = len(CORPUS.vocabulary)
 EMPTY = np.array([], dtype=np.int64)
 INPUTS = [np.array([3, 4, 5, 3]), EMPTY, np.array([59]), np.arange(20, 30)]
 COUNTS = [4, 6, 1, 3]
-KINDS = [*[(name, {}) for name in MODELS], ("fans", {"classifier": "vanilla"}), ("fans", {"use_categories": False})]
+STARRED = [name for name in MODELS if "use_categories" in known_names(name)]
+KINDS = [
+    *[(name, {}) for name in MODELS],
+    *[(name, {"use_categories": False}) for name in STARRED],
+    ("fans", {"classifier": "vanilla"}),
+]
 
 
 def made(name: str, settings: dict[str, Any]) -> Any:
@@ -42,7 +48,10 @@ def model(request: pytest.FixtureRequest) -> Any:
 
 @torch.inference_mode()
 def scores(model: Any, first: int = 0, last: int = max(COUNTS), rank: int = 0) -> torch.Tensor:
-    return model.score_positions(INPUTS, COUNTS)(first, last, rank)
+    """Of all positions, if the model scores them together, else of the next one for each."""
+    one_pass = hasattr(model, "score_positions")
+    score = model.score_positions(INPUTS, COUNTS) if one_pass else recalled(model, INPUTS)
+    return score(first, last, rank)
 
 
 def wanted() -> torch.Tensor:
@@ -52,7 +61,7 @@ def wanted() -> torch.Tensor:
 
 def test_it_says_who_it_is(model: Any) -> None:
     assert entry(model.name).model is type(model)
-    assert model.generation in ("one-pass", "autoregressive", "recall")
+    assert model.generation in ways(model)
     assert model.ranks >= 1
     limit = model.longest_sequence()
     assert limit is None or limit >= int(CORPUS.lengths.max())
@@ -96,19 +105,65 @@ def test_scoring_twice_gives_the_same(model: Any) -> None:
 
 
 @pytest.mark.parametrize("fill", ["by-position", "depth-first"])
-def test_answers_are_distinct_known_items_without_those_of_the_input(model: Any, fill: str) -> None:
-    for items, k, answer in zip(
-        INPUTS, COUNTS, TorchEngine(model, ITEMS).continue_lists(INPUTS, COUNTS, Rules(fill=fill)), strict=True
-    ):
-        assert len(answer.items) == len(set(answer.items.tolist())) == k
-        assert answer.items.min() >= 0 and answer.items.max() < ITEMS
-        assert not set(answer.items.tolist()) & set(items.tolist())
-        assert np.isfinite(answer.scores).all()
+def test_answers_are_distinct_known_items_without_those_of_the_input_however_they_are_made(
+    model: Any, fill: str
+) -> None:
+    for way in ways(model):
+        answers = TorchEngine(model, ITEMS, generation=way).continue_lists(INPUTS, COUNTS, Rules(fill=fill))
+        for items, k, answer in zip(INPUTS, COUNTS, answers, strict=True):
+            assert len(answer.items) == len(set(answer.items.tolist())) == k
+            assert answer.items.min() >= 0 and answer.items.max() < ITEMS
+            assert not set(answer.items.tolist()) & set(items.tolist())
+            assert np.isfinite(answer.scores).all()
 
 
 def test_all_items_can_be_asked_for(model: Any) -> None:
-    (answer,) = TorchEngine(model, ITEMS).continue_lists([np.array([7])], ITEMS, Rules(keep_seen=True))
-    assert sorted(answer.items.tolist()) == list(range(ITEMS))
+    for way in ways(model):
+        engine = TorchEngine(model, ITEMS, generation=way)
+        (answer,) = engine.continue_lists([np.array([7])], ITEMS, Rules(keep_seen=True))
+        assert sorted(answer.items.tolist()) == list(range(ITEMS))
+
+
+def test_an_answer_does_not_depend_on_the_lists_asked_beside_it(model: Any) -> None:
+    for way in ways(model):
+        engine = TorchEngine(model, ITEMS, generation=way)
+        together = engine.continue_lists(INPUTS, COUNTS, Rules())
+        for items, k, answer in zip(INPUTS, COUNTS, together, strict=True):
+            (alone,) = engine.continue_lists([items], k, Rules())
+            assert alone.items.tolist() == answer.items.tolist()
+            np.testing.assert_allclose(alone.scores, answer.scores, rtol=1e-4, atol=1e-5)
+
+
+@torch.inference_mode()
+def test_steps_that_keep_their_state_score_as_if_they_began_anew(model: Any) -> None:
+    if not hasattr(model, "begin"):
+        pytest.skip("keeps no state between steps")
+    kept, anew = model.begin(INPUTS, 8), Recomputed(model, INPUTS)
+    for step in range(9):
+        torch.testing.assert_close(kept.scores(), anew.scores(), rtol=1e-4, atol=1e-5)
+        if step < 8:  # whatever is appended: the best, the worst, anything
+            items = torch.randint(ITEMS, (len(INPUTS),), generator=torch.Generator().manual_seed(step))
+            kept.append(items)
+            anew.append(items)
+
+
+@pytest.mark.parametrize("name", ["sasrec", "car", "gru4rec"])
+def test_models_that_read_from_left_to_right_keep_their_state(name: str) -> None:
+    assert hasattr(entry(name).model, "begin")
+
+
+@torch.inference_mode()
+def test_recall_is_the_best_k_of_one_prediction(model: Any) -> None:
+    if not hasattr(model, "score_next"):
+        pytest.skip("scores positions, not the next item")
+    recall = TorchEngine(model, ITEMS, generation="recall").continue_lists(INPUTS, COUNTS, Rules(keep_seen=True))
+    for row, answer in zip(model.score_next(INPUTS), recall, strict=True):
+        np.testing.assert_allclose(answer.scores, row.topk(len(answer.items)).values.numpy())
+
+
+def test_a_way_a_model_does_not_have_is_refused() -> None:
+    with pytest.raises(BadSetting, match="sasrec cannot be run one-pass; it can be run autoregressive or recall"):
+        TorchEngine(made("sasrec", {}), ITEMS, generation="one-pass")
 
 
 def test_a_model_that_does_not_exist_is_refused_with_those_that_do() -> None:

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from fansrec.errors import BadSetting
 from fansrec.models.blocks import Dropout, rectangle
 from fansrec.models.fans import Fans, FansConfig
-from fansrec.tokens import MaskedBatch, Tokens, category_table, fill, lay_out, tokens_of
+from fansrec.tokens import Batch, Tokens, category_table, fill, lay_out, tokens_of
 from fansrec.training.batches import BatchBuilder, Share
 from fansrec.training.masking import MaskingRates
 from worlds import walks
@@ -27,7 +27,7 @@ def fans(seed: int = 0, **changes: object) -> Fans:
     return Fans(replace(CONFIG, **changes))
 
 
-def batch(lists: int = 12, share: Share = Share(), seed: int = 0) -> MaskedBatch:  # noqa: B008
+def batch(lists: int = 12, share: Share = Share(), seed: int = 0) -> Batch:  # noqa: B008
     return BatchBuilder(CORPUS, CONFIG.alphabet, MaskingRates(hidden=0.4)).build(np.arange(lists), 0.6, [seed], share)
 
 
@@ -52,16 +52,16 @@ def test_only_masked_positions_leave_the_encoder_and_they_are_as_if_all_did(clas
     x = torch.cat([model.embed(chunk) for chunk in whole.chunks])
     for layer in model.layers:
         x = layer(x, [rectangle(chunk) for chunk in whole.chunks])
-    encoded = model.encode(whole.chunks, whole.masked)
-    assert len(encoded) == len(whole.masked) < len(x)
-    torch.testing.assert_close(encoded, x[whole.masked])
-    expected = model.classifier.loss(x[whole.masked], whole, lambda counts: counts)
+    encoded = model.encode(whole.chunks, whole.places)
+    assert len(encoded) == len(whole.places) < len(x)
+    torch.testing.assert_close(encoded, x[whole.places])
+    expected = model.classifier.loss(x[whole.places], whole, lambda counts: counts)
     torch.testing.assert_close(model(whole).total, expected.total)
 
 
 def test_the_vanilla_loss_is_torchs_cross_entropy_over_the_masked_positions() -> None:
     model, whole = fans(classifier="vanilla"), batch()
-    hidden = model.encode(whole.chunks, whole.masked)
+    hidden = model.encode(whole.chunks, whole.places)
     logits = model.classifier.items(model.classifier.transform(hidden))  # type: ignore[attr-defined]
     torch.testing.assert_close(model(whole).total, F.cross_entropy(logits, whole.labels))
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from fansrec.data.corpus import Corpus
 from fansrec.data.halves import target_lengths
-from fansrec.tokens import Alphabet, MaskedBatch
+from fansrec.tokens import Alphabet, Batch
 from fansrec.training.batches import CHUNKS, BatchBuilder, Share, by_length, epoch_plan, gather
 from fansrec.training.masking import MaskingRates
 from worlds import corpus_of, vocabulary_of, walks
@@ -19,10 +19,10 @@ def builder(corpus: Corpus, rates: MaskingRates | None = None) -> BatchBuilder:
     return BatchBuilder(corpus, Alphabet(int(starts[-1]), len(starts) - 1), rates or MaskingRates())
 
 
-def whole_lists(batch: MaskedBatch, alphabet: Alphabet) -> list[list[int]]:
+def whole_lists(batch: Batch, alphabet: Alphabet) -> list[list[int]]:
     """The lists of a batch as they stood before masking: the labels put back in their places."""
     tokens = torch.cat([chunk.items.flatten() for chunk in batch.chunks])
-    tokens[batch.masked] = batch.labels
+    tokens[batch.places] = batch.labels
     lists, at = [], 0
     for chunk in batch.chunks:
         rows, columns = chunk.items.shape
@@ -88,9 +88,9 @@ def test_a_batch_holds_every_list_and_its_labels_stand_where_it_is_masked(
 ) -> None:
     built = builder(corpus_of(lists, vocabulary_of([4, 5])), MaskingRates(hidden=0.4))
     batch = built.build(np.arange(len(lists)), ratio, [seed])
-    assert sorted(whole_lists(batch, built.alphabet)) == sorted(lists)
+    assert sorted(whole_lists(batch, built.terms.alphabet)) == sorted(lists)
     assert batch.lists == len(lists)
-    assert batch.positions == len(batch.masked) == len(batch.labels)
+    assert batch.positions == len(batch.places) == len(batch.labels)
 
 
 @settings(deadline=None)
@@ -100,15 +100,15 @@ def test_the_shares_of_the_processes_are_the_whole_batch(lists: list[list[int]],
     every = np.arange(len(lists))
     whole = built.build(every, 0.6, [seed])
     shares = [built.build(every, 0.6, [seed], Share(rank, processes)) for rank in range(processes)]
-    together = [row for share in shares for row in whole_lists(share, built.alphabet)]
+    together = [row for share in shares for row in whole_lists(share, built.terms.alphabet)]
     assert sorted(together) == sorted(lists)
     assert sorted(torch.cat([share.labels for share in shares]).tolist()) == sorted(whole.labels.tolist())
     assert {share.lists for share in shares} == {whole.lists}
     assert {share.positions for share in shares} == {whole.positions}
 
 
-def same(one: MaskedBatch, other: MaskedBatch) -> bool:
-    return torch.equal(one.masked, other.masked) and all(
+def same(one: Batch, other: Batch) -> bool:
+    return torch.equal(one.places, other.places) and all(
         torch.equal(a.items, b.items) for a, b in zip(one.chunks, other.chunks, strict=True)
     )
 

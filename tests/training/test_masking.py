@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fansrec.tokens import Alphabet, Layout, MaskedBatch, category_table, fill, lay_out, tokens_of
+from fansrec.tokens import Alphabet, Batch, Layout, category_table, fill, lay_out, tokens_of
 from fansrec.training.batches import BatchBuilder
 from fansrec.training.curriculum import ratio
 from fansrec.training.masking import MaskingRates, hidden_target, hide_input, mask, target_to_hide
@@ -126,7 +126,7 @@ def test_the_category_of_a_masked_replaced_and_kept_item(rates: MaskingRates, ca
         assert np.array_equal(categories, before)
 
 
-def built(rates: MaskingRates) -> MaskedBatch:
+def built(rates: MaskingRates) -> Batch:
     """One list, 0 1 2 3 4 5, of two categories of three items each: the first half input, the second target."""
     corpus = corpus_of([[0, 1, 2, 3, 4, 5]], vocabulary_of([3, 3]))
     return BatchBuilder(corpus, Alphabet(6, 2), rates).build(np.array([0]), 1 / 3, [0])
@@ -137,7 +137,7 @@ def test_a_batch_hides_a_list_as_worked_out_by_hand() -> None:
     pad, mask_, cls, sep = 6, 7, 8, 9
     assert batch.chunks[0].items.tolist() == [[cls, mask_, mask_, mask_, sep, 3, 4, mask_, sep]]
     assert batch.chunks[0].categories.tolist() == [[2, 2, 2, 2, 2, 1, 1, 2, 2]]
-    assert batch.masked.tolist() == [1, 2, 3, 7]
+    assert batch.places.tolist() == [1, 2, 3, 7]
     assert batch.labels.tolist() == [0, 1, 2, 5]
     assert pad not in batch.chunks[0].items
 
@@ -145,5 +145,5 @@ def test_a_batch_hides_a_list_as_worked_out_by_hand() -> None:
 def test_labels_are_the_items_that_stood_there_even_if_others_replaced_them() -> None:
     batch = built(MaskingRates(hidden=1.0, masked=0.0, replaced=1.0))
     assert batch.labels.tolist() == [0, 1, 2, 5]
-    shown = batch.chunks[0].items.flatten()[batch.masked]
-    assert batch.chunks[0].categories.flatten()[batch.masked].tolist() == [*(int(i) // 3 for i in shown[:3]), 2]
+    shown = batch.chunks[0].items.flatten()[batch.places]
+    assert batch.chunks[0].categories.flatten()[batch.places].tolist() == [*(int(i) // 3 for i in shown[:3]), 2]

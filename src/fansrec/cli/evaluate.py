@@ -102,7 +102,9 @@ def _evaluated(
             configs.append(artifact.config)
             for one in how:
                 bar.update(task, description=f"{artifact.folder.name}, {one.name}", completed=0, total=None)
-                rows.append(evaluate_run(artifact, corpus, one, **settings, progress=_advance(bar, task)))
+                rows.append(
+                    evaluate_run(artifact, corpus, one, **settings, progress=_advance(bar, task), generation=generation)
+                )
     return rows, configs
 
 

@@ -18,7 +18,7 @@ def train(
     corpus: Annotated[Path, typer.Argument(help="A folder made by `fans prepare`")],
     out: Annotated[Path, typer.Option(help="The folder to write the model to")],
     model: Annotated[str | None, typer.Option(help="fans or popularity", show_default="fans")] = None,
-    recipe: Annotated[Literal["paper"] | None, typer.Option(help="Which defaults to use", show_default="paper")] = None,
+    recipe: Annotated[Literal["paper", "best"] | None, typer.Option(help="Which defaults to use", show_default="paper")] = None,
     classifier: Annotated[
         Literal["two-stage", "vanilla"] | None,
         typer.Option(help="How items are chosen", show_default="two-stage", rich_help_panel=PAPER),

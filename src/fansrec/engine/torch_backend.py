@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fansrec.decoding import by_position, depth_first
+from fansrec.engine.generation import ONE_PASS, generate, way_of
 from fansrec.engine.rules import Rules, limits_of
 from fansrec.errors import BadSetting
 from fansrec.models.contract import ContinuationModel
@@ -28,8 +28,15 @@ class Continuation:
 class TorchEngine:
     """Continues lists of item numbers; an answer never depends on the other lists of the call."""
 
-    def __init__(self, model: ContinuationModel, items: int, device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self,
+        model: ContinuationModel,
+        items: int,
+        device: torch.device | str = "cpu",
+        generation: str | None = None,  # the model's own way, unless told otherwise
+    ) -> None:
         self.model = model
+        self.generation = way_of(model, generation)
         self.items = items
         self.device = torch.device(device)
 
@@ -52,8 +59,7 @@ class TorchEngine:
         self, inputs: Sequence[NDArray[np.int64]], wanted: Sequence[int], rules: Rules
     ) -> Iterator[Continuation]:
         limits = limits_of(rules, inputs, wanted, self.items, self.device)
-        decode = by_position if rules.fill == "by-position" else depth_first
-        answers = decode(self.model.score_positions(inputs, wanted), self.model.ranks, limits)
+        answers = generate(self.model, self.generation, inputs, wanted, limits, rules.fill)
         items, scores = answers.items.cpu().numpy(), answers.scores.cpu().numpy()
         for row, score in zip(items, scores, strict=True):
             given = row >= 0
@@ -73,7 +79,8 @@ class TorchEngine:
     def _batches(self, inputs: Sequence[NDArray[np.int64]], wanted: Sequence[int], rules: Rules) -> Iterator[list[int]]:
         """Lists of like length together, within a budget of tokens and of scores."""
         lengths = [len(items) + k for items, k in zip(inputs, wanted, strict=True)]
-        scores = self.items * (max(wanted, default=1) if rules.fill == "depth-first" else 1)  # a list needs at once
+        together = rules.fill == "depth-first" and self.generation == ONE_PASS
+        scores = self.items * (max(wanted, default=1) if together else 1)  # a list needs at once
         most = max(1, min(LISTS_AT_ONCE, SCORES_AT_ONCE // scores))
         batch: list[int] = []
         for i in sorted(range(len(inputs)), key=lengths.__getitem__):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fansrec.data.corpus import Corpus
 from fansrec.data.halves import target_lengths
+from fansrec.engine.generation import ONE_PASS
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch_backend import Continuation
 from fansrec.errors import BadSetting
@@ -20,6 +21,8 @@ CUTS = (5, 10)
 
 
 class Engine(Interface):
+    generation: str
+
     def continue_lists(
         self, inputs: Sequence[NDArray[np.int64]], k: int | Sequence[int], rules: Rules
     ) -> list[Continuation]: ...
@@ -62,7 +65,10 @@ def questions(corpus: Corpus, part: str, most: int | None = None) -> Questions:
 
 def ask(engine: Engine, asked: Questions, how: Protocol, fill: str = Rules.fill) -> NDArray[np.int64]:
     """The first 10 items of every answer, (lists, 10), -1 where an answer is shorter."""
-    answers = engine.continue_lists(asked.inputs, wanted(asked, how), rules(how, fill))
+    counts = wanted(asked, how)
+    if engine.generation != ONE_PASS:  # later items do not change the first ones, and only those are judged
+        counts = [min(count, LONGEST) for count in counts]
+    answers = engine.continue_lists(asked.inputs, counts, rules(how, fill))
     return first_items([answer.items for answer in answers])
 
 

@@ -1,7 +1,17 @@
 """What every model offers. `tests/models/test_contract.py` holds all of them to it.
 
 A model is trained in one of two ways: it has `fit(items, offsets)`, which learns from all training lists at once, or it
-is called with a `MaskedBatch` and gives a `Loss`, and `training/loop.py` does the rest.
+names an `objective` of `training/objectives.py`, is called with a `Batch` and gives a `Loss`; `training/loop.py` does
+the rest.
+
+A model is asked in one or more of three ways, and names its own as `generation`:
+
+- one-pass: `score_positions(inputs, counts)` scores all next positions at once;
+- autoregressive: `score_next(inputs)` scores the very next item; the answer is appended and the model asked again. One
+  that can go on from where it stood also has `begin(inputs, room)`, which gives `decoding.Steps`;
+- recall: one prediction, its best k. Every model can do that.
+
+Items are numbers, inputs are arrays of them and may be empty, higher scores are better.
 """
 
 from collections.abc import Sequence
@@ -11,14 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fansrec.decoding import ScoreBlock
+from fansrec.decoding import ScoreBlock, Steps
+
+Inputs = Sequence[NDArray[np.int64]]
 
 
 class ContinuationModel(Protocol):
     """A torch module whose `state_dict` is all it has learned, and whose `config` is all that shapes it."""
 
     name: ClassVar[str]  # the NAME of `fans train --model NAME`
-    generation: ClassVar[str]  # one-pass, autoregressive or recall
+    title: ClassVar[str]  # as papers write it
+    generation: ClassVar[str]  # its own way: one-pass, autoregressive or recall
     config: Any  # a frozen dataclass of plain values
 
     @property
@@ -26,12 +39,26 @@ class ContinuationModel(Protocol):
         """How many ranks `score_positions` can be asked for: 1 if every item is scored at once."""
         ...
 
-    def score_positions(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> ScoreBlock:
-        """Scores of the next `counts[i]` positions after `inputs[i]`; items are numbers, higher is better."""
-        ...
-
     def longest_sequence(self) -> int | None:
         """How many items, input and answer together, one call can take; None if there is no limit."""
         ...
 
     def state_dict(self) -> dict[str, Tensor]: ...
+
+
+class ScoresPositions(Protocol):
+    def score_positions(self, inputs: Inputs, counts: Sequence[int]) -> ScoreBlock:
+        """Scores of the next `counts[i]` positions after `inputs[i]`."""
+        ...
+
+
+class ScoresNext(Protocol):
+    def score_next(self, inputs: Inputs) -> Tensor:
+        """(B, M): how well every item would come next."""
+        ...
+
+
+class KeepsState(Protocol):
+    def begin(self, inputs: Inputs, room: int) -> Steps:
+        """The same answers as asking `score_next` again and again, for at most `room` items, without beginning anew."""
+        ...

@@ -1,31 +1,77 @@
-"""The models by name. A new model is one file and one line here."""
+"""The models by name. A new model is one file and one line here, or an entry point of another package."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
 from typing import Any
 
 from torch import nn
 
 from fansrec.errors import BadSetting
+from fansrec.models.bert4rec import Bert4Rec, Bert4RecConfig
+from fansrec.models.car import Car, CarConfig
+from fansrec.models.caser import Caser, CaserConfig
+
+# from fansrec.models.ease import Ease, EaseConfig
 from fansrec.models.fans import Fans, FansConfig
+from fansrec.models.gru4rec import Gru4Rec, Gru4RecConfig
+
+# from fansrec.models.item_knn import ItemKnn, ItemKnnConfig
+# from fansrec.models.markov import Markov, MarkovConfig
 from fansrec.models.popularity import Popularity, PopularityConfig
+from fansrec.models.sasrec import SasRec, SasRecConfig
+
+GROUP = "fansrec.models"  # entry points of other packages: a name, and an Entry
 
 
 @dataclass(frozen=True)
 class Entry:
     model: type[nn.Module]
-    config: type[Any]
+    config: type[Any]  # a frozen dataclass
+    fixed: Mapping[str, Any] = field(default_factory=dict)  # settings that make it this model and no other
+    title: str | None = None  # as papers write it, where the name of the class's own does not do
 
 
 MODELS = {
     "fans": Entry(Fans, FansConfig),
+    "bert4rec": Entry(Bert4Rec, Bert4RecConfig),
+    "bert4rec-nar": Entry(Fans, FansConfig, {"classifier": "vanilla", "scheduler": "naive"}, "BERT4Rec_NAR"),
+    "sasrec": Entry(SasRec, SasRecConfig),
+    "gru4rec": Entry(Gru4Rec, Gru4RecConfig),
+    "caser": Entry(Caser, CaserConfig),
+    "car": Entry(Car, CarConfig),
+    # "item-knn": Entry(ItemKnn, ItemKnnConfig),
+    # "ease": Entry(Ease, EaseConfig),
+    # "markov": Entry(Markov, MarkovConfig),
     "popularity": Entry(Popularity, PopularityConfig),
 }
 
 
+def names() -> list[str]:
+    """All models that can be trained here, those of other packages last."""
+    return [*MODELS, *(found.name for found in entry_points(group=GROUP) if found.name not in MODELS)]
+
+
 def entry(name: str) -> Entry:
-    if name not in MODELS:
-        raise BadSetting(f"there is no model {name!r}; choose one of {', '.join(MODELS)}")
-    return MODELS[name]
+    if name in MODELS:
+        return MODELS[name]
+    for found in entry_points(group=GROUP, name=name):
+        return _loaded(name, found)
+    raise BadSetting(f"there is no model {name!r}; choose one of {', '.join(names())}")
+
+
+def _loaded(name: str, found: Any) -> Entry:
+    try:
+        loaded = found.load()
+    except (ImportError, AttributeError) as error:
+        raise BadSetting(
+            f"the model {name!r} of {found.value} cannot be loaded ({error}); mend that package"
+        ) from error
+    if not isinstance(loaded, Entry):
+        raise BadSetting(
+            f"{found.value} is no fansrec.models.registry.Entry, so {name!r} is no model; see add-a-model.md"
+        )
+    return loaded
 
 
 def build(name: str, config: dict[str, Any]) -> Any:

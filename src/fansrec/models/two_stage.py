@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from fansrec.models.blocks import Transform
 from fansrec.models.classifiers import Loss, Reduce
 from fansrec.models.cross_entropy import grouped_cross_entropy
-from fansrec.tokens import MaskedBatch
+from fansrec.tokens import Batch
 
 EPSILON = 1e-6  # keeps the mean of a category without samples at zero instead of undefined
 
@@ -31,7 +31,7 @@ class TwoStageClassifier(nn.Module):
         bounds: Tensor = self.bounds  # type: ignore[assignment]
         return torch.bucketize(items, bounds, right=True) - 1
 
-    def loss(self, hidden: Tensor, batch: MaskedBatch, reduce: Reduce) -> Loss:  # (P, D)
+    def loss(self, hidden: Tensor, batch: Batch, reduce: Reduce) -> Loss:  # (P, D)
         """L = L_cat + (1/N) sum L_loc; a local loss is a mean over the positions whose category was predicted right."""
         categories = self.category_of(batch.labels)
         logits = self.category(self.transform(hidden)).float()  # (P, N)

@@ -12,7 +12,7 @@ from fansrec.errors import BadSetting, FansError, Interrupted
 from fansrec.evaluation.protocol import CUTS, protocol
 from fansrec.evaluation.rows import evaluate_run, open_run
 from fansrec.files import write_json
-from fansrec.models.registry import MODELS
+from fansrec.models.registry import names
 from fansrec.training.reporting import PlainReporter
 from fansrec.training.trainer import train
 
@@ -23,7 +23,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m fansrec.training", description=__doc__)
     parser.add_argument("corpus", type=Path, help="a folder made by `fans prepare`")
     parser.add_argument("--out", type=Path, required=True, help="where the model goes")
-    parser.add_argument("--model", choices=list(MODELS), help="fans, unless told otherwise")
+    parser.add_argument("--model", choices=names(), help="fans, unless told otherwise")
     for name in FLAGS:
         parser.add_argument(f"--{name}", help="as in `fans train`")
     parser.add_argument("--resume", action="store_true", help="go on with an interrupted training")

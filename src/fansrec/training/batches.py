@@ -1,16 +1,16 @@
-"""Batches of masked lists, built with array operations only and reproducible from (seed, epoch, batch)."""
+"""Batches of lists to learn from, built with array operations only and reproducible from (seed, epoch, batch)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from fansrec.data.corpus import Corpus
-from fansrec.data.halves import target_lengths
-from fansrec.tokens import Alphabet, MaskedBatch, Tokens, category_table, fill, lay_out, tokens_of
-from fansrec.training.masking import MaskingRates, mask
+from fansrec.tokens import Alphabet, Batch, category_table
+from fansrec.training.masking import MaskingRates
+from fansrec.training.objectives import OBJECTIVES, Lists, Terms
 
 Numbers = NDArray[np.int64]
 
@@ -65,45 +65,31 @@ def gather(corpus: Corpus, starts: Numbers, counts: Numbers) -> NDArray[np.int32
     return np.asarray(corpus.items[places])
 
 
-@dataclass(frozen=True)
-class Chunk:
-    """Lists of like length: their item tokens, which of them are hidden, and what a model sees."""
-
-    items: Numbers  # (B, T)
-    to_predict: NDArray[np.bool_]  # (B, T)
-    tokens: Tokens
-
-
 class BatchBuilder:
-    """Turns numbers of lists into masked batches."""
+    """Turns numbers of lists into batches to learn from."""
 
-    def __init__(self, corpus: Corpus, alphabet: Alphabet, rates: MaskingRates) -> None:
+    def __init__(
+        self, corpus: Corpus, alphabet: Alphabet, rates: MaskingRates, objective: str = "continuation"
+    ) -> None:
         self.corpus = corpus
-        self.alphabet = alphabet
-        self.rates = rates
-        self.categories = category_table(corpus.vocabulary.categories, alphabet)
+        self.objective = OBJECTIVES[objective]
+        self.terms = Terms(alphabet, category_table(corpus.vocabulary.categories, alphabet), rates, ratio=1.0)
 
-    def build(self, lists: Numbers, ratio: float, seed: Sequence[int], share: Share = ALL) -> MaskedBatch:
-        """A masked batch; every process masks the whole batch alike and keeps its own rows."""
-        random = np.random.default_rng(seed)
-        chunks = [self._chunk(lists[rows], ratio, random) for rows in by_length(self.corpus.lengths[lists])]
+    def build(self, lists: Numbers, ratio: float, seed: Sequence[int], share: Share = ALL) -> Batch:
+        """A batch; every process draws the whole batch alike and keeps its own rows."""
+        chunks = [self._lists(lists[rows]) for rows in by_length(self.corpus.lengths[lists])]
+        lessons = self.objective(chunks, replace(self.terms, ratio=ratio), np.random.default_rng(seed))
         own = slice(share.rank, None, share.processes)
-        hidden = np.concatenate([chunk.to_predict[own].ravel() for chunk in chunks])
-        stood = np.concatenate([chunk.items[own].ravel() for chunk in chunks])
-        return MaskedBatch(
-            chunks=[chunk.tokens.rows(own) for chunk in chunks],
-            masked=torch.from_numpy(np.flatnonzero(hidden)),
-            labels=torch.from_numpy(stood[hidden]),
+        to_tell = np.concatenate([lesson.places[own].ravel() for lesson in lessons])
+        items = np.concatenate([lesson.items[own].ravel() for lesson in lessons])
+        return Batch(
+            chunks=[lesson.shown.rows(own) for lesson in lessons],
+            places=torch.from_numpy(np.flatnonzero(to_tell)),
+            labels=torch.from_numpy(items[to_tell]),
             lists=len(lists),
-            positions=sum(int(chunk.to_predict.sum()) for chunk in chunks),
+            positions=sum(int(lesson.places.sum()) for lesson in lessons),
         )
 
-    def _chunk(self, lists: Numbers, ratio: float, random: np.random.Generator) -> Chunk:
+    def _lists(self, lists: Numbers) -> Lists:
         lengths = self.corpus.lengths[lists]
-        targets = target_lengths(lengths)
-        starts = self.corpus.offsets[lists]
-        layout = lay_out(lengths - targets, targets)
-        inputs = gather(self.corpus, starts, lengths - targets)
-        items = fill(layout, inputs, gather(self.corpus, starts + lengths - targets, targets), self.alphabet)
-        shown, to_predict = mask(items, layout, ratio, self.rates, self.alphabet, random)
-        return Chunk(items, to_predict, tokens_of(shown, layout, self.categories))
+        return Lists(lengths, gather(self.corpus, self.corpus.offsets[lists], lengths).astype(np.int64))

@@ -26,16 +26,34 @@ def target_to_hide(layout: Layout, ratio: float) -> NDArray[np.bool_]:
     return layout.in_target & (layout.target_column >= first)
 
 
-def hide_input(
-    items: NDArray[np.int64], layout: Layout, rates: MaskingRates, alphabet: Alphabet, random: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The item tokens with some of the input hidden, and which tokens are to be predicted."""
-    chosen = layout.in_input & (random.random(items.shape) < rates.hidden)
+def hide(
+    items: NDArray[np.int64],
+    chosen: NDArray[np.bool_],
+    rates: MaskingRates,
+    alphabet: Alphabet,
+    random: np.random.Generator,
+) -> NDArray[np.int64]:
+    """The item tokens with the chosen ones hidden as in BERT: MASK, a random item, or left as they are."""
     lot = random.random(items.shape)
     strangers = random.integers(alphabet.items, size=items.shape)
     masked = chosen & (lot < rates.masked)
     replaced = chosen & ~masked & (lot < rates.masked + rates.replaced)
-    return np.where(masked, alphabet.mask, np.where(replaced, strangers, items)), chosen
+    return np.where(masked, alphabet.mask, np.where(replaced, strangers, items))
+
+
+def hide_input(
+    items: NDArray[np.int64], layout: Layout, rates: MaskingRates, alphabet: Alphabet, random: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The item tokens with some of the input hidden, and which tokens are to be told."""
+    chosen = layout.in_input & (random.random(items.shape) < rates.hidden)
+    return hide(items, chosen, rates, alphabet, random), chosen
+
+
+def some_of_each(real: NDArray[np.bool_], share: float, random: np.random.Generator) -> NDArray[np.bool_]:
+    """A random `share` of the items of every list, at least one; padding is not real."""
+    lots = np.where(real, random.random(real.shape), np.inf)
+    wanted = np.maximum(1, np.rint(real.sum(1) * share))
+    return np.asarray(lots.argsort(1).argsort(1) < wanted[:, None])
 
 
 def mask(

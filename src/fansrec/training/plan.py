@@ -10,7 +10,7 @@ from fansrec.data.corpus import Corpus, fingerprint
 from fansrec.errors import BadArtifact, BadSetting
 from fansrec.models.registry import build, entry
 from fansrec.tokens import SPECIALS
-from fansrec.training.settings import TrainSettings, parse, split
+from fansrec.training.settings import TrainSettings, fixed, parse, split
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,13 @@ class Plan:
     @property
     def variant(self) -> str:
         """The paper's name for what is trained."""
-        if self.model != "fans":
-            return self.model
-        two_stage = "TSC-" if self.config["classifier"] == "two-stage" else ""
-        star = "" if self.config["use_categories"] else "*"
-        return f"FANS_{two_stage}{self.training.scheduler.upper()}{star}"
+        found = entry(self.model)
+        title = found.title or str(getattr(found.model, "title", self.model))
+        if self.model == "fans":
+            two_stage = "TSC-" if self.config["classifier"] == "two-stage" else ""
+            title += f"_{two_stage}{self.training.scheduler.upper()}"
+        star = "" if self.config.get("use_categories", True) else "*"
+        return title + star + ("" if self.training.recipe == "paper" else f" ({self.training.recipe})")
 
     def build(self) -> Any:
         return build(self.model, self.config)
@@ -38,7 +40,8 @@ class Plan:
 
 def make_plan(model: str, values: Mapping[str, Any], corpus: Corpus) -> Plan:
     """A plan from the settings the user gave; everything else takes its default or comes from the corpus."""
-    training, of_model = split(parse(model, values))
+    training, of_model = split(fixed(model) | parse(model, values))
+    _check_recipe(model, training.recipe)
     from_corpus = {
         "category_starts": tuple(corpus.vocabulary.starts.tolist()),
         "positions": int(corpus.lengths.max()) + SPECIALS,
@@ -46,6 +49,11 @@ def make_plan(model: str, values: Mapping[str, Any], corpus: Corpus) -> Plan:
     kind = entry(model).config
     asked = {name: value for name, value in from_corpus.items() if name in kind.__dataclass_fields__} | of_model
     return Plan(model, asdict(kind(**asked)), training, fingerprint(corpus))
+
+
+def _check_recipe(model: str, recipe: str) -> None:
+    if recipe == "best" and not hasattr(entry(model).model, "search"):
+        raise BadSetting(f"there is no recipe 'best' for {model} yet; leave it out, or use paper")
 
 
 def saved_plan(path: Path, model: str | None, values: Mapping[str, Any], corpus: Corpus) -> Plan:

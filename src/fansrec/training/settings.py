@@ -10,8 +10,9 @@ from fansrec.errors import BadSetting
 from fansrec.models.registry import entry
 
 FROM_THE_CORPUS = {"category_starts", "positions"}  # parts of a model's config that nobody sets by hand
+ALSO_IN_CLOSED_FORM = {"recipe", "watch", "validation_lists", "seed"}  # what training without epochs goes by
 CHOICES = {
-    "recipe": ("paper",),
+    "recipe": ("paper", "best"),
     "scheduler": ("step", "naive"),
     "classifier": ("two-stage", "vanilla"),
     "precision": ("auto", "fp32", "bf16"),
@@ -51,13 +52,21 @@ class TrainSettings:
         return min(self.steps, self.epochs) if self.scheduler == "step" else 1
 
 
+def fixed(model: str) -> dict[str, Any]:
+    """What nobody can set for a model: what makes it what it is, and no curriculum where there is no target to mask."""
+    found = entry(model)
+    no_curriculum = {} if getattr(found.model, "objective", None) == "continuation" else {"scheduler": "naive"}
+    return no_curriculum | dict(found.fixed)
+
+
 def known_names(model: str) -> dict[str, type]:
     """Every name that can be set for a model, with its type."""
-    of_training = {field.name: type(field.default) for field in fields(TrainSettings)}
-    of_model = {
-        field.name: type(field.default) for field in fields(entry(model).config) if field.name not in FROM_THE_CORPUS
-    }
-    return of_training | of_model
+    set_already = fixed(model)
+    without = FROM_THE_CORPUS | {*set_already} | ({"steps"} if set_already.get("scheduler") == "naive" else set())
+    by_gradient = hasattr(entry(model).model, "objective")
+    of_training = [field for field in fields(TrainSettings) if by_gradient or field.name in ALSO_IN_CLOSED_FORM]
+    every = [*of_training, *fields(entry(model).config)]
+    return {field.name: type(field.default) for field in every if field.name not in without}
 
 
 def parse(model: str, values: Mapping[str, Any]) -> dict[str, Any]:

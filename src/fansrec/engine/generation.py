@@ -1,0 +1,68 @@
+"""The three ways to make an answer, for whatever a model can do."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fansrec.decoding import Answers, Limits, ScoreBlock, Steps, by_position, depth_first, one_by_one
+from fansrec.errors import BadSetting
+
+Inputs = Sequence[NDArray[np.int64]]
+
+ONE_PASS, AUTOREGRESSIVE, RECALL = "one-pass", "autoregressive", "recall"
+
+
+def ways(model: Any) -> list[str]:
+    """The ways a model can be asked: recall is always one."""
+    able = {ONE_PASS: hasattr(model, "score_positions"), AUTOREGRESSIVE: hasattr(model, "score_next"), RECALL: True}
+    return [way for way, can in able.items() if can]
+
+
+def way_of(model: Any, asked: str | None) -> str:
+    """The way asked for, or the model's own."""
+    if asked is None or asked in ways(model):
+        return asked or str(model.generation)
+    raise BadSetting(f"{model.name} cannot be run {asked}; it can be run {' or '.join(ways(model))}")
+
+
+def generate(model: Any, way: str, inputs: Inputs, counts: Sequence[int], limits: Limits, fill: str) -> Answers:
+    """Answers under `limits`; `fill` says how positions scored together become a list."""
+    if way == AUTOREGRESSIVE:
+        return one_by_one(begin(model, inputs, max(counts)), limits)
+    score = model.score_positions(inputs, counts) if way == ONE_PASS else recalled(model, inputs)
+    decode = by_position if fill == "by-position" else depth_first
+    return decode(score, model.ranks, limits)
+
+
+def recalled(model: Any, inputs: Inputs) -> ScoreBlock:
+    """The scores of the very next position for every position: the best k of one prediction."""
+    if hasattr(model, "score_next"):
+        scores = model.score_next(inputs)[:, None]
+        return lambda first, last, rank: scores.expand(-1, last - first, -1)
+    score: ScoreBlock = model.score_positions(inputs, [1] * len(inputs))
+    return lambda first, last, rank: score(0, 1, rank).expand(-1, last - first, -1)
+
+
+def begin(model: Any, inputs: Inputs, room: int) -> Steps:
+    """Steps that reuse what the model knows of the list so far, if it can."""
+    steps: Steps = model.begin(inputs, room) if hasattr(model, "begin") else Recomputed(model, inputs)
+    return steps
+
+
+class Recomputed:
+    """Every step looks at the whole list again."""
+
+    def __init__(self, model: Any, inputs: Inputs) -> None:
+        self.model = model
+        self.lists = list(inputs)
+
+    def scores(self) -> Tensor:
+        scores: Tensor = self.model.score_next(self.lists)
+        return scores
+
+    def append(self, items: Tensor) -> None:
+        grown = zip(self.lists, items.tolist(), strict=True)
+        self.lists = [np.append(given, item) if item >= 0 else given for given, item in grown]

@@ -1,0 +1,98 @@
+"""The bidirectional Transformer that FANS and BERT4Rec share: BERT's, over item tokens."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fansrec.decoding import ScoreBlock
+from fansrec.errors import BadSetting
+from fansrec.models.blocks import EncoderLayer, TokenEmbedding, rectangle, start_normal, start_small
+from fansrec.models.classifiers import Classifier, Loss, Reduce
+from fansrec.tokens import SPECIALS, Batch, Tokens, category_table
+
+BEYOND = 4  # how many times the longest trained sequence may be asked for; see `TokenEmbedding`
+AT_LEAST = 1024
+
+
+def check_sizes(config: Any) -> None:
+    """Refuse sizes no network can have; every config asks this of itself."""
+    for name in ("width", "layers", "heads", "feedforward"):
+        if getattr(config, name, 1) < 1:
+            raise BadSetting(f"{name} is {getattr(config, name)}; it must be at least 1")
+    if not 0 <= config.dropout < 1:
+        raise BadSetting(f"dropout is {config.dropout}; it must be at least 0 and below 1")
+    if config.width % getattr(config, "heads", 1):
+        raise BadSetting(f"width {config.width} cannot be shared by {config.heads} heads; make it a multiple")
+
+
+def longest_sequence(positions: int) -> int:
+    """How many items a model of so many trained positions may be asked to hold."""
+    return max(AT_LEAST, BEYOND * positions) - SPECIALS
+
+
+class Encoder(nn.Module):
+    """Embeddings, layers, and a classifier at the places to be told."""
+
+    classifier: Classifier
+
+    def __init__(self, config: Any, classifier: Callable[[], nn.Module]) -> None:
+        super().__init__()
+        self.config = config
+        self.embed = TokenEmbedding(
+            config.alphabet, config.width, config.positions, config.dropout, config.use_categories
+        )
+        self.layers = nn.ModuleList(
+            EncoderLayer(config.width, config.heads, config.feedforward, config.dropout) for _ in range(config.layers)
+        )
+        self.classifier = classifier()  # type: ignore[assignment]
+        self._start()
+        starts = np.array(config.category_starts)
+        self._categories = category_table(np.repeat(np.arange(len(starts) - 1), np.diff(starts)), config.alphabet)
+
+    def _start(self) -> None:
+        """Small weights as in BERT, but items and categories far apart, so that they differ from the first step on."""
+        self.apply(start_small)
+        start_normal(self.embed.items, 1.0)
+        if self.embed.categories is not None:
+            start_normal(self.embed.categories, 1.0)
+        start_normal(self.classifier.items, 0.1)
+
+    @property
+    def device(self) -> torch.device:
+        return self.embed.items.weight.device
+
+    def encode(self, chunks: Sequence[Tokens], places: Tensor) -> Tensor:
+        """(P, D): the encoder's output at these places among all tokens, chunk after chunk."""
+        x = torch.cat([self.embed(tokens) for tokens in chunks])  # (S, D), S = the sum of B * T
+        rectangles = [rectangle(tokens) for tokens in chunks]
+        for layer in self.layers[:-1]:
+            x = layer(x, rectangles)
+        return self.layers[-1](x, rectangles, places)  # type: ignore[no-any-return]
+
+    def forward(self, batch: Batch, reduce: Reduce = lambda counts: counts) -> Loss:
+        """The training loss; only the places to be told leave the last layer and go through the classifier."""
+        return self.classifier.loss(self.encode(batch.chunks, batch.places), batch, reduce)
+
+    @property
+    def ranks(self) -> int:
+        return self.classifier.ranks
+
+    def longest_sequence(self) -> int:
+        return longest_sequence(self.config.positions)
+
+    def score_masks(self, tokens: Tokens, counts: Sequence[int]) -> ScoreBlock:
+        """One pass over lists with `counts` MASKs each; scores are made from it when asked for."""
+        masked = (tokens.items == self.config.alphabet.mask).flatten().nonzero().flatten()
+        encoded = self.encode([tokens.to(self.device)], masked.to(self.device))  # (P, D), list after list
+        starts = torch.from_numpy(np.cumsum(counts) - counts).to(self.device)  # where each list's masks begin in it
+
+        def score(first: int, last: int, rank: int) -> Tensor:
+            places = starts[:, None] + torch.arange(first, last, device=encoded.device)
+            hidden = encoded[places.clamp(max=len(encoded) - 1)]  # (B, positions, D)
+            scores = self.classifier.scores(hidden.flatten(0, 1), rank)
+            return scores.view(*hidden.shape[:2], -1)
+
+        return score
