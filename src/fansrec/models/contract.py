@@ -2,7 +2,7 @@
 
 A model is trained in one of two ways: it has `fit(items, offsets)`, which learns from all training lists at once, or it
 names an `objective` of `training/objectives.py`, is called with a `Batch` and gives a `Loss`; `training/loop.py` does
-the rest.
+the rest. Its `defaults`, if it has them, replace those of `training/settings.py`.
 
 A model is asked in one or more of three ways, and names its own as `generation`:
 

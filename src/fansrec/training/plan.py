@@ -10,7 +10,7 @@ from fansrec.data.corpus import Corpus, fingerprint
 from fansrec.errors import BadArtifact, BadSetting
 from fansrec.models.registry import build, entry
 from fansrec.tokens import SPECIALS
-from fansrec.training.settings import TrainSettings, fixed, parse, split
+from fansrec.training.settings import TrainSettings, defaults, fixed, parse, split
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Plan:
 
 def make_plan(model: str, values: Mapping[str, Any], corpus: Corpus) -> Plan:
     """A plan from the settings the user gave; everything else takes its default or comes from the corpus."""
-    training, of_model = split(fixed(model) | parse(model, values))
+    training, of_model = split(defaults(model) | fixed(model) | parse(model, values))
     _check_recipe(model, training.recipe)
     from_corpus = {
         "category_starts": tuple(corpus.vocabulary.starts.tolist()),

@@ -59,6 +59,11 @@ def fixed(model: str) -> dict[str, Any]:
     return no_curriculum | dict(found.fixed)
 
 
+def defaults(model: str) -> dict[str, Any]:
+    """Where a model's training must differ from the defaults above to be fair to it."""
+    return dict(getattr(entry(model).model, "defaults", {}))
+
+
 def known_names(model: str) -> dict[str, type]:
     """Every name that can be set for a model, with its type."""
     set_already = fixed(model)
