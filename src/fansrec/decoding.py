@@ -66,8 +66,14 @@ class Choice:
         """Give each list that waits at `position` its best item not taken before; `scores` is (B, M)."""
         best, items = scores.masked_fill(self.blocked, -torch.inf).max(1)
         takes = (position < self.limits.wanted) & (self.items[:, position] == NONE) & self.good_enough(best)
-        rows = self.rows[takes]
-        self.put(rows, torch.full_like(rows, position), items[takes], best[takes])
+        if self.limits.max_per_group is not None:
+            rows = self.rows[takes]
+            self.put(rows, torch.full_like(rows, position), items[takes], best[takes])
+            return
+        # The same for every list at once: a GPU need not be waited for to know which ones take.
+        self.items[:, position] = torch.where(takes, items, self.items[:, position])
+        self.scores[:, position] = torch.where(takes, best, self.scores[:, position])
+        self.blocked[self.rows, items] |= takes
 
     def good_enough(self, scores: Tensor) -> Tensor:
         floor = self.limits.min_score
@@ -105,7 +111,7 @@ def by_position(score: ScoreBlock, ranks: int, limits: Limits) -> Answers:
         waiting = choice.waiting().nonzero().flatten().tolist()
         if not waiting or bool(choice.blocked.all()):
             break
-        for first, last in _blocks(waiting[0], waiting[-1] + 1, limits.blocked.numel()):
+        for first, last in blocks(waiting[0], waiting[-1] + 1, limits.blocked.numel()):
             scores = score(first, last, rank)
             for position in range(first, last):
                 choice.take(scores[:, position - first], position)
@@ -157,7 +163,7 @@ def _append(choice: Choice, filled: Tensor, scores: Tensor) -> None:
             filled += takes
 
 
-def _blocks(first: int, last: int, scores_a_position: int) -> list[tuple[int, int]]:
+def blocks(first: int, last: int, scores_a_position: int) -> list[tuple[int, int]]:
     """Positions `first` to `last` cut into runs whose scores fit into SCORES_AT_ONCE."""
     step = max(1, SCORES_AT_ONCE // max(1, scores_a_position))
     return [(start, min(start + step, last)) for start in range(first, last, step)]

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from fansrec.decoding import Answers, Limits, ScoreBlock, Steps, by_position, depth_first, one_by_one
 from fansrec.errors import BadSetting
+from fansrec.shortlists import by_position_from_shortlists
 
 Inputs = Sequence[NDArray[np.int64]]
 
@@ -33,8 +34,11 @@ def generate(model: Any, way: str, inputs: Inputs, counts: Sequence[int], limits
     if way == AUTOREGRESSIVE:
         return one_by_one(begin(model, inputs, max(counts)), limits)
     score = model.score_positions(inputs, counts) if way == ONE_PASS else recalled(model, inputs)
-    decode = by_position if fill == "by-position" else depth_first
-    return decode(score, model.ranks, limits)
+    if fill != "by-position":
+        return depth_first(score, model.ranks, limits)
+    if hasattr(score, "best") and limits.max_per_group is None:
+        return by_position_from_shortlists(score, model.ranks, limits)
+    return by_position(score, model.ranks, limits)
 
 
 def recalled(model: Any, inputs: Inputs) -> ScoreBlock:

@@ -22,6 +22,18 @@ class Loss:
     category_hits: Tensor  # (): masked positions whose category was predicted right
 
 
+@dataclass(frozen=True)
+class Blocked:
+    """Items that may not be answered, for positions of several lists."""
+
+    items: Tensor  # (B, M) bool
+    lists: Tensor  # (P,): the list of each position
+
+    def fill(self, scores: Tensor, rows: Tensor | slice, items: slice) -> Tensor:
+        """The scores of these `rows` of positions, -inf where an item is blocked."""
+        return scores.masked_fill_(self.items[self.lists[rows], items], -torch.inf)
+
+
 class Classifier(Protocol):
     """From the encoder's output at masked positions to items."""
 
@@ -31,6 +43,10 @@ class Classifier(Protocol):
     def loss(self, hidden: Tensor, batch: Batch, reduce: Reduce) -> Loss: ...
 
     def scores(self, hidden: Tensor, rank: int) -> Tensor: ...
+
+    def best(self, hidden: Tensor, rank: int, count: int, blocked: Blocked | None) -> tuple[Tensor, Tensor]:
+        """Scores and items, (P, L) each, L <= `count`: the best of `scores` that are not blocked, in order."""
+        ...
 
 
 def one_softmax_loss(hidden: Tensor, weight: Tensor, bias: Tensor, batch: Batch) -> Loss:
@@ -58,3 +74,10 @@ class VanillaClassifier(nn.Module):
         """The log-probability of every item at every position."""
         logits: Tensor = self.items(self.transform(hidden))
         return logits.float().log_softmax(-1)
+
+    def best(self, hidden: Tensor, rank: int, count: int, blocked: Blocked | None) -> tuple[Tensor, Tensor]:
+        scores = self.scores(hidden, rank)
+        if blocked is not None:
+            blocked.fill(scores, slice(None), slice(None))
+        best = scores.topk(min(count, scores.shape[1]), dim=1)
+        return best.values, best.indices

@@ -1,6 +1,7 @@
 """The bidirectional Transformer that FANS and BERT4Rec share: BERT's, over item tokens."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from torch import Tensor, nn
 from fansrec.decoding import ScoreBlock
 from fansrec.errors import BadSetting
 from fansrec.models.blocks import EncoderLayer, TokenEmbedding, rectangle, start_normal, start_small
-from fansrec.models.classifiers import Classifier, Loss, Reduce
+from fansrec.models.classifiers import Blocked, Classifier, Loss, Reduce
 from fansrec.tokens import SPECIALS, Batch, Tokens, category_table
 
 BEYOND = 4  # how many times the longest trained sequence may be asked for; see `TokenEmbedding`
@@ -89,10 +90,28 @@ class Encoder(nn.Module):
         encoded = self.encode([tokens.to(self.device)], masked.to(self.device))  # (P, D), list after list
         starts = torch.from_numpy(np.cumsum(counts) - counts).to(self.device)  # where each list's masks begin in it
 
-        def score(first: int, last: int, rank: int) -> Tensor:
-            places = starts[:, None] + torch.arange(first, last, device=encoded.device)
-            hidden = encoded[places.clamp(max=len(encoded) - 1)]  # (B, positions, D)
-            scores = self.classifier.scores(hidden.flatten(0, 1), rank)
-            return scores.view(*hidden.shape[:2], -1)
+        return MaskScores(self.classifier, encoded, starts)
 
-        return score
+
+@dataclass(frozen=True)
+class MaskScores:
+    """A `ScoreBlock` and `Shortlists`, made from the encoder's output when asked for."""
+
+    classifier: Classifier
+    encoded: Tensor  # (P, D), list after list
+    starts: Tensor  # (B,): where each list's positions begin in it
+
+    def __call__(self, first: int, last: int, rank: int) -> Tensor:
+        hidden = self._hidden(first, last)
+        return self.classifier.scores(hidden.flatten(0, 1), rank).view(*hidden.shape[:2], -1)
+
+    def best(self, first: int, last: int, rank: int, count: int, blocked: Tensor | None) -> tuple[Tensor, Tensor]:
+        hidden = self._hidden(first, last)
+        lists = torch.arange(len(hidden), device=hidden.device).repeat_interleave(last - first)
+        rows = None if blocked is None else Blocked(blocked, lists)
+        scores, items = self.classifier.best(hidden.flatten(0, 1), rank, count, rows)
+        return scores.view(*hidden.shape[:2], -1), items.view(*hidden.shape[:2], -1)
+
+    def _hidden(self, first: int, last: int) -> Tensor:  # (B, positions, D)
+        places = self.starts[:, None] + torch.arange(first, last, device=self.encoded.device)
+        return self.encoded[places.clamp(max=len(self.encoded) - 1)]

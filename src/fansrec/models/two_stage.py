@@ -1,5 +1,6 @@
 """The two-stage classifier of the paper: first a category, then an item inside it."""
 
+from collections.abc import Iterator
 from itertools import accumulate, pairwise
 
 import torch
@@ -7,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from fansrec.models.blocks import Transform
-from fansrec.models.classifiers import Loss, Reduce
+from fansrec.models.classifiers import Blocked, Loss, Reduce
 from fansrec.models.cross_entropy import grouped_cross_entropy
 from fansrec.tokens import Batch
 
@@ -57,19 +58,35 @@ class TwoStageClassifier(nn.Module):
 
     def scores(self, hidden: Tensor, rank: int) -> Tensor:  # (P, D) -> (P, M)
         """Log-probabilities inside each position's category number `rank` by probability; -inf outside it."""
+        out = hidden.new_full((len(hidden), self.starts[-1]), -torch.inf, dtype=torch.float32)
+        for rows, items, scores in self._by_category(hidden, rank):
+            out[rows, items] = scores
+        return out
+
+    def best(self, hidden: Tensor, rank: int, count: int, blocked: Blocked | None) -> tuple[Tensor, Tensor]:
+        """As `scores`, but only the best `count` items of each position: nothing of width M is made."""
+        out = hidden.new_full((len(hidden), count), -torch.inf, dtype=torch.float32)
+        found = torch.zeros((len(hidden), count), dtype=torch.int64, device=hidden.device)
+        for rows, items, scores in self._by_category(hidden, rank):
+            if blocked is not None:
+                blocked.fill(scores, rows, items)
+            best = scores.topk(min(count, scores.shape[1]), dim=1)
+            out[rows, : best.values.shape[1]] = best.values
+            found[rows, : best.values.shape[1]] = best.indices + items.start
+        return out, found
+
+    def _by_category(self, hidden: Tensor, rank: int) -> Iterator[tuple[Tensor, slice, Tensor]]:
+        """For each category that is number `rank` of some positions: which ones, its items, and their scores there."""
         by_category = self.category(self.transform(hidden)).float().log_softmax(1)  # (P, N)
         best, chosen = by_category.sort(dim=1, descending=True, stable=True)
         best, chosen = best[:, rank], chosen[:, rank]
         order = chosen.argsort(stable=True)
         ends = [0, *accumulate(torch.bincount(chosen, minlength=self.ranks).tolist())]
-        out = hidden.new_full((len(hidden), self.starts[-1]), -torch.inf, dtype=torch.float32)
         for category, (start, end) in enumerate(pairwise(ends)):
             if start < end:
                 rows = order[start:end]
                 items = slice(self.starts[category], self.starts[category + 1])
-                inside = self._inside(hidden[rows], category, items)
-                out[rows, items] = inside + best[rows, None]
-        return out
+                yield rows, items, self._inside(hidden[rows], category, items) + best[rows, None]
 
     def _inside(self, hidden: Tensor, category: int, items: slice) -> Tensor:
         transformed = self.local(hidden, [slice(0, len(hidden))], [category])

@@ -1,0 +1,67 @@
+"""docs/add-a-model.md, done as it says: a model from another package, known by its entry point alone."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fansrec.errors import BadSetting
+from fansrec.models import registry
+from worlds import write_walks
+
+ROOT = Path(__file__).parents[2]
+
+
+def install(folder: Path, code: str, value: str) -> Path:
+    """As pip would leave it: a module, and a dist-info that names the entry point."""
+    (folder / "mean_model.py").write_text(code)
+    info = folder / "mean_model-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mean-model\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[{registry.GROUP}]\nmean = {value}\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/add-a-model.md").read_text(), re.DOTALL)
+    return install(tmp_path_factory.mktemp("site"), code, "mean_model:ENTRY")
+
+
+def run(package: Path, *command: str) -> str:
+    python_path = os.pathsep.join([str(package), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": python_path, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, *command], env=environment, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_model_from_outside_passes_the_contract_suite(package: Path) -> None:
+    told = run(package, "-m", "pytest", "-q", "tests/models/test_contract.py", "-k", "mean", "-p", "no:cacheprovider")
+    (passed,) = re.findall(r"(\d+) passed", told)
+    assert int(passed) >= 20 and "failed" not in told
+
+
+def test_it_trains_evaluates_and_continues_by_its_name(package: Path, tmp_path: Path) -> None:
+    corpus = str(write_walks(tmp_path / "corpus"))
+    out = str(tmp_path / "run")
+    fans = ("-c", "from fansrec.cli.main import run; run()")
+    told = run(package, *fans, "train", corpus, "--out", out, "--model", "mean", "--epochs", "2", "--set", "width=8")
+    assert f"{out}: Mean" in told
+    assert "Mean" in run(package, *fans, "evaluate", out, "--corpus", corpus, "--protocol", "standard")
+    assert len(run(package, *fans, "continue", out, "i3", "i4", "-k", "4").splitlines()) == 4
+
+
+def test_a_package_that_cannot_be_loaded_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(install(tmp_path, "ENTRY = 1\n", "mean_model:ENTRY")))
+    assert "mean" in registry.names()
+    with pytest.raises(BadSetting, match="mean_model:ENTRY is no .*Entry"):
+        registry.entry("mean")
+    (tmp_path / "mean_model.py").unlink()
+    sys.modules.pop("mean_model", None)
+    monkeypatch.setattr("importlib.metadata.EntryPoint.load", lambda self: (_ for _ in ()).throw(ImportError("gone")))
+    with pytest.raises(BadSetting, match="the model 'mean' .*cannot be loaded \\(gone\\)"):
+        registry.entry("mean")
