@@ -11,14 +11,15 @@ from fansrec import demo
 from fansrec.training.reporting import Silence
 
 
-def test_the_demo_goes_the_whole_way_and_fans_is_ahead_of_popularity(
+def test_the_demo_goes_the_whole_way_and_every_model_is_ahead_of_popularity(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(demo, "FANS", demo.FANS | {"epochs": 3, "steps": 1, "warmup": 20})
     out = io.StringIO()
-    popularity, fans = demo.run_demo(tmp_path / "demo", 0, Console(file=out, width=200), Silence())
-    assert (popularity["model"], fans["model"]) == ("popularity", "fans")
-    assert fans["NDCG@5"] > popularity["NDCG@5"] and fans["HR@5"] > popularity["HR@5"]
+    rows = demo.run_demo(tmp_path / "demo", 0, Console(file=out, width=200), Silence())
+    assert [row["model"] for row in rows] == ["popularity", "item-knn", "ease", "fans"]
+    for better in rows[1:]:
+        assert better["NDCG@5"] > rows[0]["NDCG@5"] and better["HR@5"] > rows[0]["HR@5"]
     told = out.getvalue()
     assert all(f"{number}. " in told for number in range(1, 6))
     assert told.count("  … ") == demo.EXAMPLES
@@ -28,7 +29,8 @@ def test_the_demo_goes_the_whole_way_and_fans_is_ahead_of_popularity(
 def test_the_demo_as_a_user_runs_it() -> None:
     command = [str(Path(sys.executable).with_name("fans")), "demo"]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"COLUMNS": "200"}, check=True)
-    rows = [line.split() for line in done.stdout.splitlines() if line.startswith(("popularity ", "fans "))]
-    ndcg = {row[0]: float(row[3]) for row in rows[:2]}
-    assert ndcg["fans"] > 2 * ndcg["popularity"]
+    runs = ("popularity", "item-knn", "ease", "fans")
+    rows = [line.split() for line in done.stdout.splitlines() if line.startswith(tuple(f"{run} " for run in runs))]
+    ndcg = {row[0]: float(row[3]) for row in rows[: len(runs)]}
+    assert all(ndcg[run] > 2 * ndcg["popularity"] for run in runs[1:])
     assert done.stderr == ""

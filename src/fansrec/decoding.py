@@ -1,9 +1,9 @@
 """From scores to one list of K distinct items under the caller's rules. No model is known here.
 
-A model that scores K positions at once hands over its scores as a `ScoreBlock`: a function from (first position, last position, rank) to scores
-(B, positions, M). A model with a two-stage classifier scores one category at a time, the best at rank 0; a position
-whose category has nothing left to give is asked again at the next rank. One that scores only the next position is
-taken along item by item, as `Steps`.
+A model that scores K positions at once hands over its scores as a `ScoreBlock`: a function from (first position, last
+position, rank) to scores (B, positions, M). A model with a two-stage classifier scores one category at a time, the best
+at rank 0; a position whose category has nothing left to give is asked again at the next rank. A model that scores only
+the next position is taken along item by item, as `Steps`.
 """
 
 from collections.abc import Callable

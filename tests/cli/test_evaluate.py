@@ -110,7 +110,7 @@ def test_a_run_that_is_none_is_refused_before_the_others_are_asked(evaluate: Eva
 @pytest.mark.parametrize(
     ("options", "word"),
     [
-        (("--generation", "one-pass"), "generates recall and cannot be run one-pass"),
+        (("--generation", "one-pass"), "popularity cannot be run one-pass; it can be run autoregressive or recall"),
         (("--device", "abacus"), "no device abacus"),
         (("--json", "."), "is a folder"),
         (("--html", "corpus/summary.json/report.html"), "cannot write"),

@@ -15,9 +15,9 @@ def demo(
     out: Annotated[Path | None, typer.Option(help="Keep corpus and models in this folder")] = None,
     seed: Annotated[int, typer.Option(help="Another seed makes another world")] = 0,
 ) -> None:
-    """Make a small world of songs, prepare it, train FANS, measure it and continue a few lists. Needs no data.
+    """Make a small world of songs, prepare it, train FANS, measure it beside simpler models, continue a few lists.
 
-    Takes about two minutes on two cores.
+    Needs no data. Takes about two minutes on two cores.
     """
     from fansrec.demo import run_demo
 

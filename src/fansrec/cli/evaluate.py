@@ -41,7 +41,10 @@ def evaluate(
     ] = None,
     generation: Annotated[
         Literal["one-pass", "autoregressive", "recall"] | None,
-        typer.Option(help="How answers are made", show_default="the model's own way"),
+        typer.Option(
+            help="How answers are made: all at once, one by one, or the best of one prediction",
+            show_default="the model's own way",
+        ),
     ] = None,
     fill: Annotated[
         Literal["by-position", "depth-first"],

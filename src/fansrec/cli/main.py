@@ -13,6 +13,7 @@ from fansrec.cli.continue_ import continue_lists
 from fansrec.cli.demo import demo
 from fansrec.cli.evaluate import evaluate
 from fansrec.cli.prepare import prepare
+from fansrec.cli.reproduce import reproduce
 from fansrec.cli.train import train
 from fansrec.errors import FansError, Interrupted, MissingExtra
 from fansrec.files import told
@@ -32,6 +33,7 @@ app.command(context_settings={"allow_extra_args": True})(train)  # --set takes s
 app.command()(evaluate)
 app.command("continue")(continue_lists)
 app.add_typer(bench.app, name="bench")
+app.command()(reproduce)
 
 # Which extra an optional dependency belongs to, for a word on what to install.
 EXTRAS = dict.fromkeys(("polars", "pyarrow", "gensim", "sklearn", "accelerate", "matplotlib"), "train")

@@ -11,14 +11,20 @@ from fansrec.cli.progress import BarReporter
 from fansrec.errors import BadSetting
 
 PAPER = "The paper's variants"
+MODELS = (
+    "fans, bert4rec, bert4rec-nar, sasrec, gru4rec, caser, car, item-knn, ease, markov, popularity, "
+    "or one of another package"
+)
 
 
 def train(
     context: typer.Context,
     corpus: Annotated[Path, typer.Argument(help="A folder made by `fans prepare`")],
     out: Annotated[Path, typer.Option(help="The folder to write the model to")],
-    model: Annotated[str | None, typer.Option(help="fans or popularity", show_default="fans")] = None,
-    recipe: Annotated[Literal["paper", "best"] | None, typer.Option(help="Which defaults to use", show_default="paper")] = None,
+    model: Annotated[str | None, typer.Option(help=MODELS, show_default="fans")] = None,
+    recipe: Annotated[
+        Literal["paper", "best"] | None, typer.Option(help="Which defaults to use", show_default="paper")
+    ] = None,
     classifier: Annotated[
         Literal["two-stage", "vanilla"] | None,
         typer.Option(help="How items are chosen", show_default="two-stage", rich_help_panel=PAPER),
@@ -36,12 +42,15 @@ def train(
 ) -> None:
     """Train a model on a prepared corpus.
 
-    The paper's four variants are `--classifier two-stage|vanilla` with `--scheduler step|naive`.
+    The paper's four variants of FANS are `--classifier two-stage|vanilla` with `--scheduler step|naive`; its starred
+    ones leave categories out: `--set use_categories=false`. `--recipe best` searches what is best on the validation
+    lists, where a model has something to search (ease).
 
     Example: `fans train corpora/mine --out runs/mine`, and if it was stopped, the same with `--resume`.
 
     Settings for `--set a=1 b=2` and `--config`: steps, epochs, patience, watch, batch_size, learning_rate, warmup,
-    precision, checkpoint_seconds, validation_lists, seed; width, layers, heads, feedforward, dropout, use_categories.
+    precision, checkpoint_seconds, validation_lists, seed; width, layers, heads, feedforward, dropout, use_categories;
+    and each model's own. A wrong name is answered with the right ones.
     """
     from fansrec.evaluation.report import draw_history
     from fansrec.training import trainer

@@ -2,8 +2,8 @@
 
 In every layer a gate weighs two views of the list, one by the attention of SASRec, one that is the last item itself.
 It looks at a summary of the list and at how far each item lies from the centre of those before it: in a consistent list
-not far. The original's third view, the user's general preference, needs to know the user and is left out, as in the FANS
-paper.
+not far. The original's third view, the user's general preference, needs to know the user and is left out, as in the
+FANS paper.
 """
 
 from collections.abc import Sequence

@@ -9,8 +9,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from fansrec.decoding import ScoreBlock
-
 
 @dataclass(frozen=True)
 class PopularityConfig:
@@ -19,6 +17,7 @@ class PopularityConfig:
 
 class Popularity(nn.Module):
     name: ClassVar[str] = "popularity"
+    title: ClassVar[str] = "popularity"
     generation: ClassVar[str] = "recall"
     ranks: ClassVar[int] = 1
     counts: Tensor
@@ -29,14 +28,17 @@ class Popularity(nn.Module):
         self.register_buffer("counts", torch.zeros(config.category_starts[-1]))
 
     def fit(self, items: NDArray[np.int32], offsets: NDArray[np.int64]) -> None:
-        """Count the lists each item stands in; list i is `items[offsets[i]:offsets[i + 1]]`."""
-        lists = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        pairs = np.unique(np.stack([lists, items.astype(np.int64)], 1), axis=0)
-        self.counts = torch.from_numpy(np.bincount(pairs[:, 1], minlength=len(self.counts))).float()
+        """List i is `items[offsets[i]:offsets[i + 1]]`."""
+        self.counts = torch.from_numpy(list_counts(items, offsets, len(self.counts))).float()
 
     def longest_sequence(self) -> None:
         return None
 
-    def score_positions(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> ScoreBlock:
-        shares = self.counts / self.counts.sum()
-        return lambda first, last, rank: shares.expand(len(inputs), last - first, -1)
+    def score_next(self, inputs: Sequence[NDArray[np.int64]]) -> Tensor:  # (B, M)
+        return (self.counts / self.counts.sum()).expand(len(inputs), -1)
+
+
+def list_counts(items: NDArray[np.int32], offsets: NDArray[np.int64], vocabulary: int) -> NDArray[np.int64]:
+    """How many lists each item stands in."""
+    lists = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    return np.bincount(np.unique(lists * vocabulary + items) % vocabulary, minlength=vocabulary)

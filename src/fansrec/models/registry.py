@@ -11,13 +11,11 @@ from fansrec.errors import BadSetting
 from fansrec.models.bert4rec import Bert4Rec, Bert4RecConfig
 from fansrec.models.car import Car, CarConfig
 from fansrec.models.caser import Caser, CaserConfig
-
-# from fansrec.models.ease import Ease, EaseConfig
+from fansrec.models.ease import Ease, EaseConfig
 from fansrec.models.fans import Fans, FansConfig
 from fansrec.models.gru4rec import Gru4Rec, Gru4RecConfig
-
-# from fansrec.models.item_knn import ItemKnn, ItemKnnConfig
-# from fansrec.models.markov import Markov, MarkovConfig
+from fansrec.models.item_knn import ItemKnn, ItemKnnConfig
+from fansrec.models.markov import Markov, MarkovConfig
 from fansrec.models.popularity import Popularity, PopularityConfig
 from fansrec.models.sasrec import SasRec, SasRecConfig
 
@@ -40,9 +38,9 @@ MODELS = {
     "gru4rec": Entry(Gru4Rec, Gru4RecConfig),
     "caser": Entry(Caser, CaserConfig),
     "car": Entry(Car, CarConfig),
-    # "item-knn": Entry(ItemKnn, ItemKnnConfig),
-    # "ease": Entry(Ease, EaseConfig),
-    # "markov": Entry(Markov, MarkovConfig),
+    "item-knn": Entry(ItemKnn, ItemKnnConfig),
+    "ease": Entry(Ease, EaseConfig),
+    "markov": Entry(Markov, MarkovConfig),
     "popularity": Entry(Popularity, PopularityConfig),
 }
 

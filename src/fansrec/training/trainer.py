@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +14,33 @@ from fansrec.artifact import MANIFEST, write_artifact
 from fansrec.data.corpus import Corpus, read_corpus
 from fansrec.errors import BadSetting, Unfinished
 from fansrec.files import new_folder, refuse_existing, told, write_json
+from fansrec.models.registry import entry
 from fansrec.training import checkpoint
 from fansrec.training.card import model_card
 from fansrec.training.interrupts import stop_signals
+from fansrec.training.logs import write_metrics
 from fansrec.training.loop import Loop, check_precision, no_accelerator
 from fansrec.training.memory import keep_freed_memory
 from fansrec.training.plan import Plan, make_plan, saved_plan
 from fansrec.training.reporting import Reporter, Silence
+from fansrec.training.search import Lists, refuse_searched, search
 
 History = list[dict[str, Any]]
 Draw = Callable[[History, Path], None]
 
 
 SILENCE = Silence()
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What training made of a plan; a search settles the plan's last values."""
+
+    plan: Plan
+    network: Any
+    figures: dict[str, Any] = field(default_factory=dict)  # of the kept weights, on the validation lists
+    history: History = field(default_factory=list)  # a row an epoch
+    tried: History = field(default_factory=list)  # a row a candidate of a search
 
 
 def train(
@@ -46,35 +61,49 @@ def train(
         shutil.rmtree(out / checkpoint.FOLDER, ignore_errors=True)  # left by a kill at the very last moment
         raise BadSetting(f"{out} is a finished model; there is nothing to resume")
     plan = _begin(corpus, out, model, values or {}, resume)
-    torch.manual_seed(plan.training.seed)  # the same starting weights for the same seed
-    network = plan.build()
     try:
-        history, figures = _fit(plan, corpus, out, network, reporter)
+        closed_form = hasattr(entry(plan.model).model, "fit")
+        trained = _fit(plan, corpus, reporter) if closed_form else _loop(plan, corpus, out, reporter)
         if PartialState().is_main_process:
-            _finish(plan, corpus, out, network, history, figures, draw)
+            _finish(trained, corpus, out, draw)
     except OSError as error:
         raise Unfinished(f"training broke off ({told(error)}); mend that and go on with --resume") from error
-    return plan
+    return trained.plan
 
 
-def _fit(plan: Plan, corpus: Corpus, out: Path, network: Any, reporter: Reporter) -> tuple[History, dict[str, Any]]:
-    """Train in place; gives the figures of every epoch and the best ones."""
-    if hasattr(network, "fit"):
-        network.fit(*_training_lists(corpus))
-        return [], {}
+def _loop(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter) -> Trained:
+    """Train by gradient."""
+    torch.manual_seed(plan.training.seed)  # the same starting weights for the same seed
+    network = plan.build()
     keep_freed_memory()
     with stop_signals() as stopped:
-        return Loop(plan, corpus, out, network, reporter, stopped).train()
+        history, figures = Loop(plan, corpus, out, network, reporter, stopped).train()
+    return Trained(plan, network, figures, history)
 
 
-def _finish(
-    plan: Plan, corpus: Corpus, out: Path, network: Any, history: History, figures: dict[str, Any], draw: Draw | None
-) -> None:
+def _fit(plan: Plan, corpus: Corpus, reporter: Reporter) -> Trained:
+    """Train in closed form, looking at all lists at once."""
+    reporter = reporter if PartialState().is_main_process else SILENCE
+    reporter.say(f"fitting {plan.variant} to {len(corpus.part('train')):,} lists")
+    if plan.training.recipe == "best":
+        found = search(plan, corpus, _training_lists(corpus), reporter)
+        return Trained(found.plan, found.network, found.figures, tried=found.tried)
+    torch.manual_seed(plan.training.seed)
+    network = plan.build()
+    network.fit(*_training_lists(corpus))
+    return Trained(plan, network)
+
+
+def _finish(trained: Trained, corpus: Corpus, out: Path, draw: Draw | None) -> None:
     """The artifact, sealed; only then is the state of the training not needed any more."""
-    if draw is not None and history:
-        draw(history, out)
+    plan, figures = trained.plan, trained.figures
+    if draw is not None and trained.history:
+        draw(trained.history, out)
     config = {**plan.plain(), "variant": plan.variant, "validation": figures, "corpus": corpus.summary}
-    write_artifact(out, network, corpus.vocabulary, config, model_card(plan, corpus.summary, figures))
+    if trained.tried:
+        write_metrics(out, trained.tried)
+        config["search"] = trained.tried
+    write_artifact(out, trained.network, corpus.vocabulary, config, model_card(plan, corpus.summary, figures))
     shutil.rmtree(out / checkpoint.FOLDER, ignore_errors=True)
 
 
@@ -87,6 +116,7 @@ def _begin(corpus: Corpus, out: Path, model: str | None, values: Mapping[str, An
             raise BadSetting(f"{out} holds no interrupted training; start one without --resume")
         return saved_plan(folder / checkpoint.PLAN, model, values, corpus)
     plan = make_plan(model or "fans", values, corpus)
+    refuse_searched(plan, values)
     check_precision(plan.training.precision)
     if (folder / checkpoint.PLAN).is_file() and processes.is_main_process:
         raise BadSetting(f"{out} holds an interrupted training; go on with --resume, or remove it first")
@@ -102,6 +132,6 @@ def _begin(corpus: Corpus, out: Path, model: str | None, values: Mapping[str, An
     return plan
 
 
-def _training_lists(corpus: Corpus) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def _training_lists(corpus: Corpus) -> Lists:
     lists = [corpus.list(i) for i in corpus.part("train")]
     return np.concatenate(lists), np.concatenate([[0], np.cumsum([len(items) for items in lists])])

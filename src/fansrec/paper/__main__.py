@@ -1,0 +1,92 @@
+"""`python -m fansrec.paper WHAT... --out DIR`: the trainings and timings of experiments, on a bare accelerator machine.
+
+The corpora lie in DIR/corpora/<dataset>-<categories>/, prepared elsewhere; the figures come to DIR/cells/ and
+DIR/timings/. `fans reproduce` with the same DIR makes the report of them.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from fansrec.errors import BadSetting, FansError, Interrupted
+from fansrec.paper.workers import DONE, Outcome
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m fansrec.paper", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", nargs="+", help="table1 to table4, fig-category, fig-recall, fig-time, industry, all")
+    parser.add_argument("--out", type=Path, default=Path("reproduction"), help="where everything is kept")
+    parser.add_argument("--datasets", nargs="+", help="only these")
+    parser.add_argument("--seeds", nargs="+", type=int, help="0 1 2 unless told otherwise")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="trainings at once, a thread each")
+    parser.add_argument("--device", choices=["cpu", "cuda"], help="a GPU if there is one, unless told otherwise")
+    parser.add_argument("--time-limit", type=float, help="seconds after which all stops, to be gone on with later")
+    parser.add_argument("--keep-weights", choices=["latency", "all", "none"], default="latency", help="once finished")
+    parser.add_argument("--only", choices=["training", "timing"], help="not both")
+    parser.add_argument("--quick", action="store_true", help="a smoke test")
+    return parser.parse_args(arguments)
+
+
+def hide_gpu(device: str | None) -> None:
+    """A training takes a GPU that it sees; the workers inherit what is set here."""
+    if device == "cpu":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+
+class Log:
+    """A line a job."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self.jobs, self.over = 0, 0
+
+    def begin(self, what: str, jobs: int) -> None:
+        self.jobs, self.over = jobs, 0
+        print(f"{what}: {jobs} to do", flush=True)
+
+    def ended(self, outcome: Outcome) -> None:
+        self.over += 1
+        took = f"({outcome.seconds:.0f} s)" if outcome.state == DONE else f"{outcome.state}: {outcome.word}"
+        elapsed = time.monotonic() - self.began
+        print(f"[{self.over}/{self.jobs}] {elapsed:,.0f} s  {outcome.job.title} {took}", flush=True)
+
+
+def run(options: argparse.Namespace) -> int:
+    """How many jobs did not end well."""
+    hide_gpu(options.device)
+    from fansrec.paper.catalogue import choose
+    from fansrec.paper.cells import Corpora, Folder
+    from fansrec.paper.jobs import skipped
+    from fansrec.paper.machine import default_device
+    from fansrec.paper.work import do_all
+
+    choice = choose(options.what, options.datasets, options.seeds, options.quick)
+    corpora = Corpora(Folder(options.out))
+    for name in skipped(choice, corpora):
+        print(f"skipped: {options.out / 'corpora' / name} is not there", flush=True)
+    if not corpora.known and any(experiment.systems for experiment in choice.experiments):
+        raise BadSetting(f"{options.out / 'corpora'} holds none of the corpora; prepare them with `fans reproduce`")
+    device = options.device or default_device()
+    kept, limit = options.keep_weights, options.time_limit
+    return do_all(choice, corpora, Log(), options.workers, device, kept, limit, options.only)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0 if all is finished, 1 if some jobs failed or are left for later, 2 for anything refused."""
+    try:
+        undone = run(parse(arguments))
+    except (FansError, OSError) as error:
+        print(f"fansrec: {error}", file=sys.stderr)
+        return 130 if isinstance(error, Interrupted) else 2
+    if undone:
+        print(f"{undone} left undone; the same command goes on with them", file=sys.stderr)
+    return 1 if undone else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fansrec.artifact import read_artifact
+from fansrec.data.corpus import Corpus, write_corpus
+from fansrec.errors import BadArtifact, BadSetting
+from fansrec.models.ease import Ease
+from fansrec.training.reporting import Silence
+from fansrec.training.search import candidates
+from fansrec.training.trainer import train
+from worlds import corpus_of, vocabulary_of, walks
+
+BEST = {"recipe": "best"}
+GRID = Ease.search["regularization"]
+
+
+class Ear(Silence):
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.heard.append(text)
+
+
+def hubs(valid: bool = True) -> Corpus:
+    """Every list has a pair that belongs together and, between the two, most of the five items that stand everywhere.
+
+    Counts alone are taken in by those five; only a regression that may follow the lists closely tells the pair.
+    """
+    random = np.random.default_rng(0)
+    lists = []
+    for _ in range(200):
+        pair, everywhere = int(random.integers(10)), [20 + n for n in range(5) if random.random() < 0.8]
+        lists.append([pair, *everywhere, 10 + pair])
+    parts = [(0, 0, 0, 0, 0, 0, 0, 0, 1 if valid else 0, 2)[n % 10] for n in range(200)]
+    return corpus_of(lists, vocabulary_of([25]), parts)
+
+
+def searched(corpus: Corpus, folder: Path, reporter: Silence | None = None, **values: Any) -> dict[str, Any]:
+    """The config kept beside a model found by search."""
+    write_corpus(folder / "corpus", corpus)
+    train(folder / "corpus", folder / "run", "ease", BEST | values, reporter or Silence())
+    config: dict[str, Any] = json.loads((folder / "run" / "config.json").read_text())
+    return config
+
+
+def test_little_regularization_is_chosen_where_counts_mislead(tmp_path: Path) -> None:
+    assert searched(hubs(), tmp_path)["config"]["regularization"] == GRID[0]
+
+
+def test_much_regularization_is_chosen_where_counts_say_it_all(tmp_path: Path) -> None:
+    assert searched(walks(), tmp_path)["config"]["regularization"] >= 1000
+
+
+def test_the_best_candidate_is_what_is_kept_and_all_are_told(tmp_path: Path) -> None:
+    ear = Ear()
+    config = searched(hubs(), tmp_path, ear)
+    tried = config["search"]
+    assert [row["regularization"] for row in tried] == list(GRID)
+    best = max(tried, key=lambda row: row["valid NDCG@5"])
+    assert config["validation"] == {name: best[name] for name in ("regularization", "valid HR@5", "valid NDCG@5")}
+    assert read_artifact(tmp_path / "run").model.config.regularization == best["regularization"]
+    with (tmp_path / "run" / "metrics.csv").open(newline="") as file:
+        assert [float(row["valid NDCG@5"]) for row in csv.DictReader(file)] == [row["valid NDCG@5"] for row in tried]
+    assert ear.heard[0] == "fitting EASE (best) to 160 lists"
+    assert [line.split()[:2] for line in ear.heard[1:]] == [["regularization", f"{value:g}"] for value in GRID]
+
+
+def test_the_kept_weights_are_those_of_the_chosen_value(tmp_path: Path) -> None:
+    config = searched(hubs(), tmp_path)
+    chosen = {"regularization": config["config"]["regularization"]}
+    train(tmp_path / "corpus", tmp_path / "again", "ease", chosen)
+    both = [(tmp_path / run / "model.safetensors").read_bytes() for run in ("run", "again")]
+    assert both[0] == both[1]
+
+
+def test_other_settings_hold_for_every_candidate(tmp_path: Path) -> None:
+    searched(hubs(), tmp_path, neighbours=3)
+    assert read_artifact(tmp_path / "run").model.config.neighbours == 3
+
+
+def test_a_searched_setting_cannot_be_given_as_well(tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match="--recipe best chooses regularization itself"):
+        searched(hubs(), tmp_path, regularization=3)
+    assert not (tmp_path / "run").exists()
+
+
+def test_without_validation_lists_there_is_nothing_to_choose_by(tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match="no validation lists"):
+        searched(hubs(valid=False), tmp_path)
+
+
+def test_a_fit_that_was_interrupted_leaves_no_artifact_and_can_be_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(self: Ease, *lists: Any) -> None:
+        raise KeyboardInterrupt
+
+    write_corpus(tmp_path / "corpus", hubs())
+    with monkeypatch.context() as patch:
+        patch.setattr(Ease, "fit", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            train(tmp_path / "corpus", tmp_path / "run", "ease", BEST)
+    with pytest.raises(BadArtifact, match="its training has not ended; go on with --resume"):
+        read_artifact(tmp_path / "run")
+    train(tmp_path / "corpus", tmp_path / "run", resume=True)
+    assert read_artifact(tmp_path / "run").model.config.regularization == GRID[0]
+
+
+def test_candidates_are_all_combinations(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Ease, "search", {"regularization": (1.0, 2.0), "neighbours": (0, 5)})
+    assert [tuple(values.values()) for values in candidates("ease")] == [(1, 0), (1, 5), (2, 0), (2, 5)]
