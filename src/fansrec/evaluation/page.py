@@ -31,15 +31,20 @@ def page(
     source = str(summary.get("source", "a corpus"))
     return Template(files("fansrec.evaluation").joinpath("page.html").read_text(encoding="utf-8")).substitute(
         title=escape(f"List continuation on {source}"),
+        style=style(),
         about=_about(rows[0], len(configs)),
         accuracy=_table([(row, accuracy(row)) for row in rows]),
-        pictures="\n".join(_picture(picture) for picture in pictures),
+        pictures="\n".join(picture_html(picture) for picture in pictures),
         beside=_table([(row, beside(row)) for row in rows]),
         protocols=_terms({name: PROTOCOLS[name] for name in dict.fromkeys(row["protocol"] for row in rows)}),
         figures=_terms(FIGURES),
         corpus=f'<div class="card scroll">{_pairs(flat(summary))}</div>',
         settings="\n".join(_settings(row, config) for row, config in zip(_runs(rows, configs), configs, strict=True)),
     )
+
+
+def style() -> str:
+    return files("fansrec.evaluation").joinpath("page.css").read_text(encoding="utf-8")
 
 
 def _about(row: Row, runs: int) -> str:
@@ -60,7 +65,7 @@ def _line(row: Row, cells: Iterable[Cell]) -> str:
     return f'<tr><th scope="row">{escape(row["run"])}<small>{about}</small></th>{figures}</tr>'
 
 
-def _picture(picture: Picture) -> str:
+def picture_html(picture: Picture) -> str:
     light, dark = (base64.b64encode(content).decode() for content in (picture.light, picture.dark))
     return (
         f'<div class="card"><picture><source media="(prefers-color-scheme: dark)" '

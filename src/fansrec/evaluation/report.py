@@ -1,9 +1,7 @@
 """Pictures of figures: the HTML report of an evaluation, and the curves of a training."""
 
-import io
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from fansrec.evaluation.drawing import DARK, LIGHT, Theme, png, tidy
 from fansrec.evaluation.page import Picture, page
 from fansrec.evaluation.rows import Row
 from fansrec.evaluation.wording import METRICS, NOTHING, figure, manner
@@ -27,22 +26,10 @@ PANELS = {
 }
 
 
-@dataclass(frozen=True)
-class Theme:
-    ink: str
-    background: str
-    grid: str
-    bars: dict[str, str]  # by protocol
-
-
-LIGHT = Theme("#1f2328", "#ffffff", "#d0d7de", {"paper": "#2a6f97", "standard": "#d9731a"})
-DARK = Theme("#e6edf3", "#161b22", "#3d444d", {"paper": "#6cb4e0", "standard": "#f0a259"})
-
-
 def write_report(path: Path, rows: Sequence[Row], configs: Sequence[dict[str, Any]], summary: dict[str, Any]) -> None:
     """One HTML file that needs nothing else; `configs` are those of the runs, `summary` is that of the corpus."""
     pictures = [
-        Picture(light=_png(_bars(metric, rows, LIGHT)), dark=_png(_bars(metric, rows, DARK)), text=_told(metric, rows))
+        Picture(light=png(_bars(metric, rows, LIGHT)), dark=png(_bars(metric, rows, DARK)), text=_told(metric, rows))
         for metric in METRICS
     ]
     write_text(path, page(rows, configs, summary, pictures))
@@ -56,9 +43,9 @@ def draw_history(history: list[dict[str, Any]], folder: Path) -> None:
         axes = picture.add_subplot(math.ceil(len(shown) / 2), 2, number)
         _draw_curve(axes, history, name)
         _shade_steps(axes, history)
-        _tidy(axes, LIGHT)
+        tidy(axes, LIGHT)
     picture.supxlabel("bands: curriculum steps, with the share of the target that is masked", fontsize=9)
-    write_atomically(folder / CURVES, lambda temporary: temporary.write_bytes(_png(picture)))
+    write_atomically(folder / CURVES, lambda temporary: temporary.write_bytes(png(picture)))
 
 
 def _draw_curve(axes: Axes, history: list[dict[str, Any]], name: str) -> None:
@@ -98,7 +85,7 @@ def _bars(metric: str, rows: Sequence[Row], theme: Theme) -> Figure:
     axes.invert_yaxis()
     axes.set_xlim(left=0, right=1.25 * max(0.001, *(_end(row, metric) for row in rows)))
     axes.set_title(metric, fontsize=13, fontweight="bold", color=theme.ink)
-    _tidy(axes, theme)
+    tidy(axes, theme)
     axes.tick_params(axis="y", length=0, labelsize=9)
     axes.grid(visible=False, axis="y")
     return picture
@@ -123,22 +110,7 @@ def _short(text: str, most: int = 24) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def _tidy(axes: Axes, theme: Theme) -> None:
-    axes.set_facecolor(theme.background)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(theme.grid)
-    axes.tick_params(colors=theme.ink, labelsize=9)
-    axes.grid(visible=True, color=theme.grid, linewidth=0.6)
-    axes.set_axisbelow(True)
-
-
 def _told(metric: str, rows: Sequence[Row]) -> str:
     """The picture in words, for those who do not see it."""
     bars = [f"{row['run']}, {manner(row)}: {figure(row[metric])}" for row in rows if figure(row[metric]) != NOTHING]
     return f"{metric}. " + "; ".join(bars)
-
-
-def _png(picture: Figure) -> bytes:
-    content = io.BytesIO()
-    picture.savefig(content, format="png", facecolor=picture.get_facecolor(), metadata={"Software": None})
-    return content.getvalue()

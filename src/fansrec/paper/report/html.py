@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 
-from fansrec.evaluation.page import _picture as picture
+from fansrec.evaluation.page import picture_html, style
 from fansrec.files import write_text
 from fansrec.paper.report.blocks import BEST, SECOND, Block, Drawing, Entry, Heading, Paragraph, Table
 
@@ -31,13 +30,8 @@ def write_html(path: Path, title: str, blocks: Sequence[Block]) -> None:
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta name="color-scheme" content="light dark">\n<title>{escape(title)}</title>\n'
-        f"<style>{_style()}{MORE}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n",
+        f"<style>{style()}{MORE}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n",
     )
-
-
-def _style() -> str:
-    page = files("fansrec.evaluation").joinpath("page.html").read_text(encoding="utf-8")
-    return page.split("<style>")[1].split("</style>")[0]
 
 
 def _block(block: Block) -> str:
@@ -46,7 +40,7 @@ def _block(block: Block) -> str:
     if isinstance(block, Paragraph):
         return _tagged("p", "strong" if block.strong else "plain", escape(block.text))
     if isinstance(block, Drawing):
-        return picture(block.picture).replace('class="card"', 'class="card drawing"', 1)
+        return picture_html(block.picture).replace('class="card"', 'class="card drawing"', 1)
     return _table(block)
 
 

@@ -5,10 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from fansrec.evaluation.drawing import DARK, LIGHT, Theme, png, tidy
 from fansrec.evaluation.page import Picture
-from fansrec.evaluation.report import DARK, LIGHT, Theme
-from fansrec.evaluation.report import _png as png
-from fansrec.evaluation.report import _tidy as tidy
 
 # Blue, orange, green as the paper's circles, then two more; for light and for dark pages.
 ON_LIGHT = ("#2a6f97", "#d9731a", "#3a8f4f", "#8a5fb0", "#7a7a7a")

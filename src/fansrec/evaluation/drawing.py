@@ -1,0 +1,34 @@
+"""What all pictures share: colours for light and dark pages, tidy axes, a file's bytes."""
+
+import io
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Theme:
+    ink: str
+    background: str
+    grid: str
+    bars: dict[str, str]  # by protocol
+
+
+LIGHT = Theme("#1f2328", "#ffffff", "#d0d7de", {"paper": "#2a6f97", "standard": "#d9731a"})
+DARK = Theme("#e6edf3", "#161b22", "#3d444d", {"paper": "#6cb4e0", "standard": "#f0a259"})
+
+
+def tidy(axes: Axes, theme: Theme) -> None:
+    axes.set_facecolor(theme.background)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(theme.grid)
+    axes.tick_params(colors=theme.ink, labelsize=9)
+    axes.grid(visible=True, color=theme.grid, linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def png(picture: Figure) -> bytes:
+    content = io.BytesIO()
+    picture.savefig(content, format="png", facecolor=picture.get_facecolor(), metadata={"Software": None})
+    return content.getvalue()
