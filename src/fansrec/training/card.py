@@ -30,7 +30,7 @@ def model_card(plan: Plan, summary: dict[str, Any], figures: dict[str, Any]) -> 
             "",
             *_table(figures),
             "",
-            "Figures on the validation lists, if it was trained by gradient or searched. Test figures: `fans evaluate`.",
+            "Figures on the validation lists, if it was trained by gradient or searched. Test: `fans evaluate`.",
             "",
             "## Settings",
             "",
