@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from fansrec import __version__
 from fansrec.errors import BadArtifact, FansError
 from fansrec.files import json_text, sha256, write_atomically, write_bytes, write_json, write_text
-from fansrec.models.registry import build
+from fansrec.models.registry import build, names
 from fansrec.vocabulary import CATEGORIES_FILE, ITEMS_FILE, Vocabulary, read_vocabulary
 
 FORMAT = 1
@@ -62,6 +62,10 @@ def read_artifact(folder: Path) -> Artifact:
     manifest_hash = check(folder)
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        if config["model"] not in names():
+            raise BadArtifact(
+                f"{folder} is a {config['model']!r} model, which comes from a package that is not installed"
+            )
         model = build(config["model"], config["config"])
         model.load_state_dict(load_file(folder / WEIGHTS))
         model.train(False)

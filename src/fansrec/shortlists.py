@@ -23,7 +23,7 @@ class Shortlists(Protocol):
 
 
 def by_position_from_shortlists(shortlists: Shortlists, ranks: int, limits: Limits) -> Answers:
-    """The same answers as `by_position`, for limits without groups."""
+    """The same answers as `by_position`, for limits without groups; items of the very same score may change places."""
     choice = HostChoice(limits.wanted.tolist(), limits.min_score)
     blocked = limits.blocked if bool(limits.blocked.any()) else None
     for rank in range(ranks):

@@ -1,5 +1,6 @@
 """docs/add-a-model.md, done as it says: a model from another package, known by its entry point alone."""
 
+import importlib
 import os
 import re
 import subprocess
@@ -8,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fansrec.errors import BadSetting
+from fansrec.artifact import read_artifact
+from fansrec.errors import BadArtifact, BadSetting
 from fansrec.models import registry
 from worlds import write_walks
 
@@ -53,6 +55,8 @@ def test_it_trains_evaluates_and_continues_by_its_name(package: Path, tmp_path: 
     assert f"{out}: Mean" in told
     assert "Mean" in run(package, *fans, "evaluate", out, "--corpus", corpus, "--protocol", "standard")
     assert len(run(package, *fans, "continue", out, "i3", "i4", "-k", "4").splitlines()) == 4
+    with pytest.raises(BadArtifact, match="is a 'mean' model, which comes from a package that is not installed"):
+        read_artifact(tmp_path / "run")  # this process does not have the package
 
 
 def test_a_package_that_cannot_be_loaded_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,8 +64,8 @@ def test_a_package_that_cannot_be_loaded_is_told(tmp_path: Path, monkeypatch: py
     assert "mean" in registry.names()
     with pytest.raises(BadSetting, match="mean_model:ENTRY is no .*Entry"):
         registry.entry("mean")
-    (tmp_path / "mean_model.py").unlink()
     sys.modules.pop("mean_model", None)
-    monkeypatch.setattr("importlib.metadata.EntryPoint.load", lambda self: (_ for _ in ()).throw(ImportError("gone")))
+    (tmp_path / "mean_model.py").write_text("raise RuntimeError('gone')\n")
+    importlib.invalidate_caches()
     with pytest.raises(BadSetting, match="the model 'mean' .*cannot be loaded \\(gone\\)"):
         registry.entry("mean")

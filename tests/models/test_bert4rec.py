@@ -4,11 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 from fansrec.artifact import read_artifact
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch_backend import TorchEngine
+from fansrec.errors import BadSetting
 from fansrec.training.plan import make_plan
 from fansrec.training.reporting import Silence
 from fansrec.training.trainer import train
@@ -78,3 +80,9 @@ def test_bert4rec_nar_is_fans_with_the_vanilla_classifier_and_the_naive_schedule
     for one, other in zip(*(engine.continue_lists(INPUTS, 5, Rules()) for engine in (nar, fans)), strict=True):
         assert one.items.tolist() == other.items.tolist()
     assert nar.generation == "one-pass"
+
+
+@pytest.mark.parametrize("share", [-0.1, 0, 1.5])
+def test_a_share_that_is_none_is_refused(share: float) -> None:
+    with pytest.raises(BadSetting, match="hidden_share is .*; it must be above 0 and at most 1"):
+        make_plan("bert4rec", {"hidden_share": share}, CORPUS)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from fansrec.data.corpus import Corpus
 from fansrec.data.halves import target_lengths
+from fansrec.errors import BadSetting
 from fansrec.tokens import Alphabet, Batch
 from fansrec.training.batches import CHUNKS, BatchBuilder, Share, by_length, epoch_plan, gather
 from fansrec.training.masking import MaskingRates
@@ -131,3 +132,8 @@ def test_without_random_masking_only_the_end_of_the_target_is_hidden() -> None:
     built = builder(corpus_of([[0, 1, 2, 3, 4, 5, 6, 7], [1, 2]], vocabulary_of([4, 5])), NOTHING_AT_RANDOM)
     batch = built.build(np.array([0, 1]), 0.5, [0])
     assert sorted(batch.labels.tolist()) == [2, 6, 7]
+
+
+def test_an_objective_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(BadSetting, match="there is no objective 'nextitem'; a model can name continuation, cloze"):
+        BatchBuilder(walks(), Alphabet(60, 4), MaskingRates(), "nextitem")

@@ -22,6 +22,7 @@ import torch
 from fansrec.bench.workloads import Question, even_categories, questions_of, sequence_length, workload
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch_backend import TorchEngine
+from fansrec.errors import BadSetting
 from fansrec.files import write_json
 from fansrec.models.registry import build
 
@@ -160,7 +161,13 @@ def main() -> None:
     parser.add_argument("--json", type=Path, required=True)
     options = vars(parser.parse_args())
     file, items = options.pop("json"), options.pop("items")
-    rows = one_by_one_against_one_pass(items or workload(options["workload"]).items, **options)
+    try:
+        size = items or workload(options["workload"]).items
+    except BadSetting as error:
+        parser.error(str(error))
+    if min(options["lists"], options["batch"], *options["categories"]) < 1:
+        parser.error("--lists, --batch and --categories must be at least 1")
+    rows = one_by_one_against_one_pass(size, **options)
     write_json(file, rows)
     for row in rows:
         print(*(f"{row[name]}" if isinstance(row[name], str | int) else f"{row[name]:.2f}" for name in SHOWN))

@@ -11,6 +11,7 @@ from rich.status import Status
 from rich.table import Table
 
 from fansrec.cli.devices import usable_device
+from fansrec.cli.places import make_room
 from fansrec.errors import BadSetting
 from fansrec.files import write_json
 
@@ -42,6 +43,7 @@ def training(
     """
     from fansrec.bench.training import measure
 
+    make_room(json)
     names = _workloads(workload)
     rows = []
     with Console(stderr=True).status("measuring …") as status:
@@ -81,8 +83,10 @@ def latency(
     from fansrec.bench.workloads import WORKLOADS
 
     names, counts, place = _workloads(workload), _counts(categories), usable_device(device)
-    if json is not None:
-        json.parent.mkdir(parents=True, exist_ok=True)  # a place that cannot be written to is refused before the work
+    make_room(json)
+    for name in names:
+        if max(counts) > WORKLOADS[name].items:
+            raise BadSetting(f"--categories {max(counts)} is more than the {WORKLOADS[name].items:,} items of {name}")
     rows = []
     with Console(stderr=True).status("making models …") as status:
         for name in names:
@@ -108,7 +112,7 @@ def _workloads(names: str) -> list[str]:
 
 def _counts(text: str) -> list[int]:
     try:
-        counts = [int(count) for count in text.split(",")]
+        counts = list(dict.fromkeys(int(count) for count in text.split(",")))
     except ValueError:
         counts = [0]
     if min(counts) < 1:

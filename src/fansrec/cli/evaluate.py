@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from fansrec.cli.devices import usable_device
-from fansrec.errors import BadSetting
+from fansrec.cli.places import make_room
 from fansrec.files import write_json
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def evaluate(
     from fansrec.evaluation.protocol import protocol as named
 
     for path in (json, html):
-        _make_room(path)
+        make_room(path)
     names = ("paper", "standard") if protocol == "both" else (protocol,)
     prepared = read_corpus(corpus)
     how = [named(name, input_, masks) for name in names]
@@ -76,18 +76,6 @@ def evaluate(
     if html is not None:
         write_report(html, rows, configs, prepared.summary)
     _print(rows, [path for path in (json, html) if path is not None])
-
-
-def _make_room(path: Path | None) -> None:
-    """Refuse a place that cannot be written to before the work is done."""
-    if path is None:
-        return
-    if path.is_dir():
-        raise BadSetting(f"{path} is a folder; give the name of a file")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadSetting(f"cannot write to {path}: {error.strerror}; choose another place") from error
 
 
 def _evaluated(

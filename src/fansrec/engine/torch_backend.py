@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fansrec.engine.generation import ONE_PASS, generate, way_of
+from fansrec.engine.generation import AUTOREGRESSIVE, generate, way_of
 from fansrec.engine.rules import Rules, limits_of
 from fansrec.errors import BadSetting
 from fansrec.models.contract import ContinuationModel
@@ -79,7 +79,7 @@ class TorchEngine:
     def _batches(self, inputs: Sequence[NDArray[np.int64]], wanted: Sequence[int], rules: Rules) -> Iterator[list[int]]:
         """Lists of like length together, within a budget of tokens and of scores."""
         lengths = [len(items) + k for items, k in zip(inputs, wanted, strict=True)]
-        together = rules.fill == "depth-first" and self.generation == ONE_PASS
+        together = rules.fill == "depth-first" and self.generation != AUTOREGRESSIVE
         scores = self.items * (max(wanted, default=1) if together else 1)  # a list needs at once
         most = max(1, min(LISTS_AT_ONCE, SCORES_AT_ONCE // scores))
         batch: list[int] = []

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fansrec.decoding import ScoreBlock
+from fansrec.errors import BadSetting
 from fansrec.models.classifiers import VanillaClassifier
 from fansrec.models.encoder import Encoder, check_sizes
 from fansrec.tokens import Alphabet, in_a_row
@@ -32,6 +33,8 @@ class Bert4RecConfig:
 
     def __post_init__(self) -> None:
         check_sizes(self)
+        if not 0 < self.hidden_share <= 1:
+            raise BadSetting(f"hidden_share is {self.hidden_share}; it must be above 0 and at most 1")
 
     @property
     def alphabet(self) -> Alphabet:

@@ -1,7 +1,7 @@
 """CAR (He et al., WSDM 2020) without its user model: SASRec with a consistency-aware gate.
 
 In every layer a gate weighs two views of the list, one by the attention of SASRec, one that is the last item itself.
-It looks at a summary of the list and at how far each item lies from the centre of those before it: in a consistent list
+It looks at a summary of the list and at how far an item lies from the centre of the list up to it: in a consistent list
 not far. The original's third view, the user's general preference, needs to know the user and is left out, as in the
 FANS paper.
 """

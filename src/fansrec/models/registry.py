@@ -61,7 +61,7 @@ def entry(name: str) -> Entry:
 def _loaded(name: str, found: Any) -> Entry:
     try:
         loaded = found.load()
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # whatever a package of somebody else's does when it is imported
         raise BadSetting(
             f"the model {name!r} of {found.value} cannot be loaded ({error}); mend that package"
         ) from error

@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from fansrec.data.corpus import Corpus
+from fansrec.errors import BadSetting
 from fansrec.tokens import Alphabet, Batch, category_table
 from fansrec.training.masking import MaskingRates
 from fansrec.training.objectives import OBJECTIVES, Lists, Terms
@@ -71,6 +72,8 @@ class BatchBuilder:
     def __init__(
         self, corpus: Corpus, alphabet: Alphabet, rates: MaskingRates, objective: str = "continuation"
     ) -> None:
+        if objective not in OBJECTIVES:
+            raise BadSetting(f"there is no objective {objective!r}; a model can name {', '.join(OBJECTIVES)}")
         self.corpus = corpus
         self.objective = OBJECTIVES[objective]
         self.terms = Terms(alphabet, category_table(corpus.vocabulary.categories, alphabet), rates, ratio=1.0)

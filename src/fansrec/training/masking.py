@@ -53,7 +53,7 @@ def some_of_each(real: NDArray[np.bool_], share: float, random: np.random.Genera
     """A random `share` of the items of every list, at least one; padding is not real."""
     lots = np.where(real, random.random(real.shape), np.inf)
     wanted = np.maximum(1, np.rint(real.sum(1) * share))
-    return np.asarray(lots.argsort(1).argsort(1) < wanted[:, None])
+    return np.asarray((lots.argsort(1).argsort(1) < wanted[:, None]) & real)
 
 
 def mask(

@@ -114,7 +114,9 @@ def _begin(corpus: Corpus, out: Path, model: str | None, values: Mapping[str, An
     if resume:
         if not (folder / checkpoint.PLAN).is_file():
             raise BadSetting(f"{out} holds no interrupted training; start one without --resume")
-        return saved_plan(folder / checkpoint.PLAN, model, values, corpus)
+        plan = saved_plan(folder / checkpoint.PLAN, model, values, corpus)
+        refuse_searched(plan, values)
+        return plan
     plan = make_plan(model or "fans", values, corpus)
     refuse_searched(plan, values)
     check_precision(plan.training.precision)
