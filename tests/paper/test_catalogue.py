@@ -100,6 +100,29 @@ def test_what_is_not_in_the_paper_is_refused():
         chosen_datasets(["lastfm"])
 
 
+def test_what_is_named_twice_is_done_once():
+    choice = choose(["table2", "table2"], ["aotm", "zhihu", "aotm"], [2, 0, 2])
+    assert [len(choice.experiments), [one.name for one in choice.datasets], choice.seeds] == [
+        1,
+        ["aotm", "zhihu"],
+        (2, 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"of": []}, "no dataset is named"),
+        ({"seeds": [0, -1]}, "whole numbers from 0 on"),
+        ({"seeds": []}, "whole numbers from 0 on"),
+        ({"seeds": [0], "quick": True}, "leave out --quick or --seeds"),
+    ],
+)
+def test_choices_that_make_no_sense_are_refused(options, word):
+    with pytest.raises(BadSetting, match=word):
+        choose(["table2"], **options)
+
+
 def test_quick_has_one_seed_and_one_epoch():
     choice = choose(["all"], quick=True)
     assert choice.seeds == (0,)

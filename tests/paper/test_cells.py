@@ -114,6 +114,14 @@ def test_a_cell_made_with_other_defaults_is_made_again(corpora, choice, monkeypa
     assert (cell.run / "model.safetensors").read_bytes() != weights
 
 
+@pytest.mark.parametrize("content", ["{", "[]", "{}", ""])
+def test_a_damaged_cell_counts_as_not_finished(corpora, choice, content):
+    cell = cell_of(corpora, choice)
+    cell.file.parent.mkdir(parents=True)
+    cell.file.write_text(content)
+    assert missing([cell]) == [cell]
+
+
 def test_a_cell_that_knows_nothing_of_a_new_setting_stays(corpora, choice):
     cell = cell_of(corpora, choice, "popularity")
     train_cell(cell, keep=False)

@@ -4,6 +4,7 @@ import pytest
 
 from fansrec.cli import main as cli
 from fansrec.paper.__main__ import main
+from paper.conftest import write_corpora
 
 
 @pytest.fixture
@@ -42,7 +43,13 @@ def test_no_set_at_hand_is_refused(fans, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("arguments", "word"),
-    [(["table7"], "no experiment 'table7'"), (["table2", "--seeds", "one"], "no list of numbers")],
+    [
+        (["table7"], "no experiment 'table7'"),
+        (["table2", "--seeds", "one"], "no list of numbers"),
+        (["table2", "--seeds", "-1"], "whole numbers from 0 on"),
+        (["table2", "--seeds", "1", "--quick"], "leave out --quick or --seeds"),
+        (["table2", "--datasets", ","], "no dataset is named"),
+    ],
 )
 def test_what_makes_no_sense_is_refused(fans, arguments, word):
     code, told = fans("reproduce", *arguments)
@@ -52,6 +59,22 @@ def test_what_makes_no_sense_is_refused(fans, arguments, word):
 def test_the_bare_command_trains_nothing_without_corpora(tmp_path, capsys):
     assert main(["table2", "--out", str(tmp_path)]) == 2
     assert "holds none of the corpora" in capsys.readouterr().err
+
+
+def test_the_bare_command_needs_a_worker(tmp_path, capsys):
+    assert main(["table2", "--out", str(tmp_path), "--workers", "0"]) == 2
+    assert "--workers 0" in capsys.readouterr().err
+
+
+def test_a_set_whose_corpus_is_there_needs_no_file(fans, tmp_path, monkeypatch):
+    monkeypatch.setenv("FANS_DATA", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write_corpora(tmp_path, [10])
+    (tmp_path / "corpora" / "sample-10").rename(tmp_path / "corpora" / "zhihu-10")
+    code, told = fans("reproduce", "table4", "--datasets", "zhihu", "--only-report", "--out", tmp_path)
+    assert code == 0
+    assert "skipped: Zhihu with 5 categories" in told.err and "Zhihu with 10 " not in told.err
+    assert "zhihu, N = 10" in (tmp_path / "report.md").read_text()  # among the cells that are not finished
 
 
 def test_the_bare_command_finds_a_finished_reproduction_finished(quick, capsys):

@@ -1,6 +1,8 @@
 """`fans reproduce all --quick`, done once: what it leaves, and what it does not do twice."""
 
+import json
 import re
+import shutil
 import subprocess
 import sys
 
@@ -8,7 +10,12 @@ import pytest
 
 from fansrec.paper.catalogue import experiments
 from fansrec.paper.cells import Corpora, Folder, cells_of
+from fansrec.paper.jobs import timing_jobs, timings_of
+from fansrec.paper.report import pictures
+from fansrec.paper.reproduce import reproduce
+from fansrec.paper.timings import RANDOM
 from fansrec.paper.workers import DONE
+from paper.conftest import Ear
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +73,7 @@ def test_claims_have_verdicts_and_the_online_test_is_named_as_left_out(report):
 
 def test_the_report_says_on_what_it_was_made(report):
     made = report.split("## How this was made")[1]
-    for word in ("torch", "Python", "cores", "seeds", "hours in all"):
+    for word in ("torch", "Python", "cores", "seeds", "hours in all", "seconds in all", "| timed on |"):
         assert word in made
 
 
@@ -96,6 +103,45 @@ def test_a_second_run_does_only_what_is_missing(quick):
     assert [outcome.job.title for outcome in ear.outcomes] == [str(lost)]
     assert made.undone == 0 and lost.file.is_file()
     assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_stray_and_damaged_files_stop_no_report(quick, tmp_path):
+    out = tmp_path / "copy"
+    shutil.copytree(quick.out, out)
+    corpora = Corpora(Folder(out))
+    cell = cells_of(quick.choice, corpora)[0]
+    (cell.file.parent / f".{cell.file.name}.abc").write_text("{")
+    cell.file.write_text("{")
+    timing, _ = next(timings_of(quick.choice, corpora))
+    timing.file("cpu").write_text("{")
+    made = reproduce(quick.choice, out, Ear(), 1, "cpu", only_report=True)
+    assert f"cells are not finished: {cell}." in made.report.read_text()
+    assert [job.arguments[0] for job in timing_jobs(quick.choice, corpora, "cpu")] == [timing]
+
+
+def test_a_timing_with_random_weights_is_made_again_once_there_are_trained_ones(quick, tmp_path):
+    out = tmp_path / "copy"
+    shutil.copytree(quick.out, out)
+    corpora = Corpora(Folder(out))
+    timing, _ = next(timings_of(quick.choice, corpora))
+    content = json.loads(timing.file("cpu").read_text())
+    content["rows"][0]["weights"] = RANDOM
+    timing.file("cpu").write_text(json.dumps(content))
+    assert [job.arguments[0] for job in timing_jobs(quick.choice, corpora, "cpu")] == [timing]
+    shutil.rmtree(timing.entries[0].cell.run)
+    assert timing_jobs(quick.choice, corpora, "cpu") == []
+
+
+def test_the_generated_table_says_that_one_category_is_the_vanilla_classifier(report):
+    table = report.split("## Table 4")[1].split("### Generated lists and weights")[1]
+    assert "Here N = 1 is the vanilla classifier" in table.split("\n| ")[0]
+
+
+def test_bars_stand_on_zero_whatever_their_errors(monkeypatch):
+    seen = []
+    monkeypatch.setattr(pictures, "png", lambda figure: seen.append(figure.axes[0].get_ylim()[0]) or b"")
+    pictures.bars({"HR@10": [("FANS", 0.01, 0.02)]})
+    assert seen == [0, 0]
 
 
 def test_training_and_timing_need_no_library_beyond_those_of_a_bare_machine():

@@ -4,7 +4,10 @@ import operator
 import os
 import time
 
-from fansrec.paper.workers import DONE, FAILED, STOPPED, Job, run_jobs
+import pytest
+
+from fansrec.errors import Interrupted, Unfinished
+from fansrec.paper.workers import DONE, FAILED, STOPPED, Job, _done, run_jobs
 
 
 def test_failed_and_dead_jobs_are_told_and_the_others_done():
@@ -24,6 +27,20 @@ def test_failed_and_dead_jobs_are_told_and_the_others_done():
     ]
     assert told == outcomes
     assert "died (3)" in outcomes[0].word and "ZeroDivisionError" in outcomes[1].word
+
+
+def test_a_file_that_cannot_be_read_is_told_in_one_line():
+    assert _done(Job("reads", os.listdir, ("/nowhere",))) == (FAILED, "/nowhere: No such file or directory")
+
+
+@pytest.mark.parametrize("error", [Interrupted("go on with --resume"), Unfinished("disk full; go on with --resume")])
+def test_what_stopped_goes_on_with_the_same_command(error):
+    def stop():
+        raise error
+
+    state, word = _done(Job("stops", stop, ()))
+    assert state == STOPPED
+    assert "the same command" in word and "--resume" not in word
 
 
 def test_after_the_time_limit_no_job_begins_and_running_ones_stop():

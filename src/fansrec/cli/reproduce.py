@@ -37,7 +37,7 @@ def reproduce(
         typer.Option(help="Where models run", show_default="a GPU if there is one, else cpu"),
     ] = None,
     only_report: Annotated[
-        bool, typer.Option("--only-report", help="Train and time nothing: a report of what is finished")
+        bool, typer.Option("--only-report", help="Prepare the corpora, train and time nothing, report what is finished")
     ] = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="A smoke test in about a minute; its figures mean nothing")
@@ -48,8 +48,10 @@ def reproduce(
     Finished cells are kept in OUT, so an interrupted run goes on where it stopped; the report is OUT/report.md and
     OUT/report.html. Datasets whose files are missing are skipped by name: `fans data list` says how to get them.
 
-    All of it takes days on a few cores and hours on a GPU. On a bare GPU machine `python -m fansrec.paper` does the
-    trainings of corpora prepared here; copy its cells/ and timings/ back into OUT and run this again for the report.
+    All of it takes days on a few cores and hours on a GPU. For a bare GPU machine, first run this with --only-report:
+    it prepares the corpora and trains nothing. Copy OUT/corpora/ there, train with `python -m fansrec.paper`, copy its
+    cells/ and timings/ back into OUT and run this again for the report. Copy runs/ back too if timings made here shall
+    use trained weights: without them they are drawn at random, and the report says so.
 
     Example: `fans reproduce table2 --datasets aotm --seeds 0`
     """

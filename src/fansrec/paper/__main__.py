@@ -1,7 +1,8 @@
 """`python -m fansrec.paper WHAT... --out DIR`: the trainings and timings of experiments, on a bare accelerator machine.
 
-The corpora lie in DIR/corpora/<dataset>-<categories>/, prepared elsewhere; the figures come to DIR/cells/ and
-DIR/timings/. `fans reproduce` with the same DIR makes the report of them.
+The corpora lie in DIR/corpora/<dataset>-<categories>/, prepared elsewhere with `fans reproduce --only-report`; the
+figures come to DIR/cells/ and DIR/timings/. `fans reproduce` with the same DIR makes the report of them. Copy DIR/runs/
+back too if it shall time with trained weights there: without them it draws weights at random, and says so.
 """
 
 import argparse
@@ -58,6 +59,8 @@ class Log:
 
 def run(options: argparse.Namespace) -> int:
     """How many jobs did not end well."""
+    if options.workers < 1:
+        raise BadSetting(f"--workers {options.workers}: at least 1 is needed")
     hide_gpu(options.device)
     from fansrec.paper.catalogue import choose
     from fansrec.paper.cells import Corpora, Folder
@@ -70,7 +73,8 @@ def run(options: argparse.Namespace) -> int:
     for name in skipped(choice, corpora):
         print(f"skipped: {options.out / 'corpora' / name} is not there", flush=True)
     if not corpora.known and any(experiment.systems for experiment in choice.experiments):
-        raise BadSetting(f"{options.out / 'corpora'} holds none of the corpora; prepare them with `fans reproduce`")
+        raise BadSetting(f"{options.out / 'corpora'} holds none of the corpora; prepare them "
+                         "with `fans reproduce --only-report`")  # fmt: skip
     device = options.device or default_device()
     kept, limit = options.keep_weights, options.time_limit
     return do_all(choice, corpora, Log(), options.workers, device, kept, limit, options.only)

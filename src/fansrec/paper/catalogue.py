@@ -127,11 +127,21 @@ def chosen_experiments(names: Iterable[str]) -> tuple[Experiment, ...]:
 
 def chosen_datasets(names: Iterable[str] | None) -> tuple[Dataset, ...]:
     known = datasets()
-    for name in (wanted := list(names or [])):
+    usual = (name for name in known if name != "sample")
+    wanted = list(dict.fromkeys(usual if names is None else names))
+    if not wanted:
+        raise BadSetting(f"no dataset is named; choose from {', '.join(known)}")
+    for name in wanted:
         if name not in known:
             raise BadSetting(f"there is no dataset {name!r}; choose from {', '.join(known)}")
-    usual = [name for name in known if name != "sample"]
-    return tuple(known[name] for name in wanted or usual)
+    return tuple(known[name] for name in wanted)
+
+
+def chosen_seeds(seeds: Iterable[int] | None) -> tuple[int, ...]:
+    wanted = SEEDS if seeds is None else tuple(dict.fromkeys(seeds))
+    if not wanted or min(wanted) < 0:
+        raise BadSetting(f"--seeds {','.join(map(str, wanted))}: seeds are whole numbers from 0 on, such as 0,1,2")
+    return wanted
 
 
 def hurried(experiment: Experiment) -> Experiment:
@@ -148,7 +158,9 @@ def choose(
 ) -> Choice:
     wanted, sets = chosen_experiments(what), chosen_datasets(of)
     if not quick:
-        return Choice(wanted, sets, tuple(SEEDS if seeds is None else seeds))
+        return Choice(wanted, sets, chosen_seeds(seeds))
+    if seeds is not None:
+        raise BadSetting("--quick has a seed of its own; leave out --quick or --seeds")
     limits = read("quick.toml")
     some = sets if of else tuple(datasets()[name] for name in limits["datasets"])
     return Choice(tuple(map(hurried, wanted)), some, tuple(limits["seeds"]), limits["settings"], quick=True)

@@ -96,12 +96,21 @@ def generations(cell: Cell) -> list[str | None]:
 
 
 def read_cell(cell: Cell) -> dict[str, Any] | None:
-    """The figures of a finished cell."""
-    if not cell.file.is_file():
+    """The figures of a finished cell; None: it is missing, damaged or of other settings, and is to be trained."""
+    found = read_object(cell.file)
+    if found is None or found.get("key") != cell.key:
         return None
-    found: dict[str, Any] = json.loads(cell.file.read_text(encoding="utf-8"))
     whole = all(way_name(way) in found["ways"] for way in generations(cell))
-    return found if whole and found["key"] == cell.key and agrees(cell, found["recipe"]) else None
+    return found if whole and agrees(cell, found["recipe"]) else None
+
+
+def read_object(path: Path) -> dict[str, Any] | None:
+    """What a file of JSON holds; None: there is no such file, or it is damaged."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def agrees(cell: Cell, recipe: Mapping[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from fansrec.data.sample import write_sample
 from fansrec.data.settings import Preparation
 from fansrec.errors import BadInput, BadSetting
 from fansrec.files import write_text
-from fansrec.paper.catalogue import Choice, Dataset
+from fansrec.paper.catalogue import USUAL_CATEGORIES, Choice, Dataset
 from fansrec.paper.cells import Folder
 
 Say = Callable[[str], None]
@@ -18,19 +18,30 @@ SAMPLE = "sample"
 SAMPLE_LISTS = 2_000
 
 
-def at_hand(choice: Choice, say: Say) -> Choice:
-    """The choice without the sets whose files are missing; `--quick` takes the first that is there."""
+def at_hand(choice: Choice, folder: Folder, say: Say) -> Choice:
+    """The choice without the sets that have neither a file nor a corpus; `--quick` takes the first that is there."""
     found = []
     for dataset in choice.datasets:
-        try:
-            lists_of(dataset, None)
-        except BadInput as error:
-            say(f"skipped: {dataset.title} ({error})")
-        else:
+        prepared = any(folder.has_corpus(dataset.name, number) for number in numbers_of(choice))
+        if prepared or _has_file(dataset, say):
             found.append(dataset)
     if not found:
         raise BadInput("none of the datasets is at hand; `fans data list` says how to get them")
     return replace(choice, datasets=tuple(found[:1] if choice.quick else found))
+
+
+def _has_file(dataset: Dataset, say: Say) -> bool:
+    try:
+        lists_of(dataset, None)
+    except BadInput as error:
+        say(f"skipped: {dataset.title} ({error})")
+        return False
+    return True
+
+
+def numbers_of(choice: Choice) -> list[int]:
+    """With how many categories corpora are needed."""
+    return sorted({n for experiment in choice.experiments for _, n in experiment.pairs()} or {USUAL_CATEGORIES})
 
 
 def lists_of(dataset: Dataset, folder: Path | None) -> tuple[Path, Path | None, int, int]:
@@ -53,14 +64,17 @@ def _small_sample(folder: Path) -> tuple[Path, Path]:
 def prepare_corpora(choice: Choice, folder: Folder, say: Say) -> None:
     """Every corpus the choice needs and that is not there yet: same lists, same split, only the categories differ."""
     for dataset in choice.datasets:
-        numbers = {n for experiment in choice.experiments for _, n in experiment.pairs()} or {10}
-        for categories in sorted(numbers):
+        for categories in numbers_of(choice):
             if not folder.has_corpus(dataset.name, categories):
                 _prepare(dataset, categories, folder, say)
 
 
 def _prepare(dataset: Dataset, categories: int, folder: Folder, say: Say) -> None:
-    lists, items, shortest, longest = lists_of(dataset, folder.out / "sample")
+    try:
+        lists, items, shortest, longest = lists_of(dataset, folder.out / "sample")
+    except BadInput as missing:  # its other corpora were copied here
+        say(f"skipped: {dataset.title} with {categories} categories ({missing})")
+        return
     preparation = Preparation(
         min_length=shortest,
         max_length=longest,

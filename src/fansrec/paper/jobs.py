@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from fansrec.bench.workloads import workload
 from fansrec.paper.catalogue import Choice, Dataset, Experiment, systems
 from fansrec.paper.cells import Cell, Corpora, cells_of, missing
-from fansrec.paper.timings import Entry, Timing, time_generated, time_shares, time_systems
+from fansrec.paper.timings import Entry, Timing, is_made, time_generated, time_shares, time_systems
 from fansrec.paper.train_cell import train_cell
 from fansrec.paper.workers import Job
 
@@ -36,11 +36,18 @@ def skipped(choice: Choice, corpora: Corpora) -> list[str]:
 
 
 def timing_jobs(choice: Choice, corpora: Corpora, device: str) -> list[Job]:
-    """The timings that were not made on this kind of device."""
-    jobs = [Job(f"{timing.name} on {device}", function, (timing, device))
-            for experiment in choice.experiments
-            for timing, function in _timings(experiment, choice, corpora)]  # fmt: skip
-    return [job for job in jobs if not job.arguments[0].file(device).is_file()]
+    """The timings that were not made on this kind of device, or with random weights where trained ones are kept now."""
+    return [
+        Job(f"{timing.name} on {device}", function, (timing, device))
+        for timing, function in timings_of(choice, corpora)
+        if not is_made(timing, device)
+    ]
+
+
+def timings_of(choice: Choice, corpora: Corpora) -> Iterator[tuple[Timing, Measure]]:
+    """Every timing the chosen experiments need, and what makes it."""
+    for experiment in choice.experiments:
+        yield from _timings(experiment, choice, corpora)
 
 
 def _timings(experiment: Experiment, choice: Choice, corpora: Corpora) -> Iterator[tuple[Timing, Measure]]:

@@ -36,7 +36,7 @@ def reproduce(
         if text.startswith("skipped"):
             notes.append(text[0].upper() + text[1:] + ".")
 
-    choice = at_hand(choice, note)
+    choice = at_hand(choice, Folder(out), note)
     prepare_corpora(choice, Folder(out), note)
     corpora = Corpora(Folder(out))
     undone = 0 if only_report else do_all(choice, corpora, listener, workers or os.cpu_count() or 1, device)

@@ -38,6 +38,12 @@ def together(differences: Sequence[Floats]) -> Floats:
     return np.asarray(sum(parts)) if parts else np.zeros_like(differences[0])
 
 
+def means(values: Floats) -> Floats:
+    """(…) from (…, lists): NaN is a list that does not count, and the mean where none does."""
+    counts = (~np.isnan(values)).sum(-1)
+    return np.where(counts > 0, np.nansum(values, -1) / np.maximum(counts, 1), np.nan)
+
+
 def resampled_means(values: Floats) -> Floats:
     """(resamples, …) from (…, lists): means over lists drawn with replacement; NaN is a list that does not count."""
     lists = values.shape[-1]

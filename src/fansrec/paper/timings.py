@@ -20,13 +20,14 @@ from fansrec.evaluation.protocol import Questions, questions
 from fansrec.evaluation.rows import open_run
 from fansrec.files import write_text
 from fansrec.paper.catalogue import systems
-from fansrec.paper.cells import Cell, Folder
+from fansrec.paper.cells import Cell, Folder, read_object
 from fansrec.paper.machine import machine
 from fansrec.training.plan import make_plan
 from fansrec.training.trainer import train
 
 WARM_UP = 2
 DEVICES = ("cpu", "cuda")
+TRAINED, RANDOM = "trained", "drawn at random"
 KEEP_INPUT = Rules(keep_seen=True)
 
 
@@ -53,9 +54,22 @@ class Timing:
 
 
 def read_timings(timing: Timing) -> list[dict[str, Any]]:
-    """Its results, one for every device it was measured on."""
-    found = [timing.file(device) for device in DEVICES if timing.file(device).is_file()]
-    return [json.loads(path.read_text(encoding="utf-8")) for path in found]
+    """Its results, one for every device it was measured on; a damaged one counts as not made."""
+    found = [read_object(timing.file(device)) for device in DEVICES]
+    return [content for content in found if content is not None and "rows" in content]
+
+
+def is_made(timing: Timing, device: str) -> bool:
+    """Whether its result is there, with trained weights wherever there are any by now."""
+    found = read_object(timing.file(device))
+    if found is None or "rows" not in found:
+        return False
+    random = {(row["system"], row["categories"]) for row in found["rows"] if row.get("weights") == RANDOM}
+    return not any((entry.system, entry.cell.categories) in random and _kept(entry.cell) for entry in timing.entries)
+
+
+def _kept(cell: Cell) -> bool:
+    return (cell.run / MANIFEST).is_file()
 
 
 def write_timing(timing: Timing, device: str, rows: Sequence[Mapping[str, Any]], seconds: float) -> None:
@@ -106,11 +120,15 @@ def time_systems(timing: Timing, device: str) -> None:
 
 
 def _opened(entry: Entry, device: str) -> Timed:
-    """With trained weights where they are kept; how long an answer takes hardly depends on them."""
+    """With trained weights where they are kept, else with random ones.
+
+    A two-stage classifier's time depends on them, as it multiplies once for every category that some position chose:
+    1.2 of 10 once trained on AotM, about 7 of 10 with the bench's random weights.
+    """
     cell = entry.cell
     corpus = read_corpus(cell.corpus)
-    weights = "trained"
-    if (cell.run / MANIFEST).is_file():
+    weights = TRAINED
+    if _kept(cell):
         model = open_run(cell.run, corpus).model
     elif systems()[entry.system].deterministic:  # large and quickly made, so they are not kept
         with tempfile.TemporaryDirectory() as folder:
@@ -118,7 +136,7 @@ def _opened(entry: Entry, device: str) -> Timed:
             model = open_run(Path(folder) / "run", corpus).model
     else:
         torch.manual_seed(cell.seed)
-        model, weights = make_plan(cell.model, cell.settings, corpus).build().eval(), "drawn at random"
+        model, weights = make_plan(cell.model, cell.settings, corpus).build().eval(), RANDOM
     engine = TorchEngine(model.to(device), len(corpus.vocabulary), device, systems()[entry.system].generation)
     return Timed(entry, engine, questions(corpus, "test"), weights)
 

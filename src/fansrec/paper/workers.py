@@ -11,6 +11,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from fansrec.errors import FansError, Interrupted, Unfinished
+from fansrec.files import told
 from fansrec.training.interrupts import stop_signals
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -147,10 +148,14 @@ def _work(pipe: Connection) -> None:
 def _done(job: Job) -> tuple[str, str]:
     try:
         job.function(*job.arguments)
-    except Unfinished as stopped:
-        return STOPPED, str(stopped)
+    except Interrupted:
+        return STOPPED, "the same command goes on with it"
+    except Unfinished as broken:  # a training's words are for `fans train`, which goes on with --resume
+        return STOPPED, str(broken).replace("--resume", "the same command")
     except FansError as refused:
         return FAILED, str(refused)
+    except OSError as error:
+        return FAILED, told(error)
     except KeyboardInterrupt:
         return STOPPED, ""
     except Exception:  # one bad cell must not end the others

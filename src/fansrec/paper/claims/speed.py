@@ -7,17 +7,19 @@ from fansrec.paper.catalogue import USUAL_CATEGORIES, Dataset, Experiment
 from fansrec.paper.claims.verdict import FAILS, HOLDS, UNTRIED, Rule, Verdict, all_of, datasets_of, sided
 from fansrec.paper.jobs import generated_timings, shares_timing
 from fansrec.paper.report.wording import told_machine
-from fansrec.paper.results import Latencies, Results, ratio
-from fansrec.paper.timings import read_timings
+from fansrec.paper.results import Latencies, Latency, Results, ratio
+from fansrec.paper.timings import RANDOM, TRAINED, read_timings
 
 MARGIN = 0.05  # by which a curve must fall and rise to be called one
+LEAST_POINTS = 3
+RANDOM_WEIGHTS = f"weights {RANDOM}"  # those of generated workloads are
 
 
 def faster(rule: Rule, experiment: Experiment, results: Results) -> Iterator[Verdict]:
     """How many times as long the right ones take as the left one."""
     if "size" in rule:
         for where, row in _generated(rule, experiment, results):
-            told = f"{row['mean_ms']:.2f} ms, {row['speedup']:.1f}x over {row['speedup_lists']} lists"
+            told = f"{row['mean_ms']:.2f} ms, {row['speedup']:.1f}x over {row['speedup_lists']} lists; {RANDOM_WEIGHTS}"
             yield Verdict(rule["text"], where, (told,), HOLDS if row["speedup"] >= rule["times"] else FAILS)
         return
     for dataset, timed in _timed(rule, experiment, results):
@@ -33,38 +35,52 @@ def _ratio(rule: Rule, left: str, right: str, timed: Latencies) -> tuple[str, st
         return UNTRIED, f"{left} or {right} was not timed"
     found = ratio(theirs, ours)
     told = f"{right} {theirs.mean:.2f} ms / {left} {ours.mean:.2f} ms: {found.value:.2f}x "
-    return sided(found.low, found.high, rule["times"]), told + f"[{found.low:.2f}, {found.high:.2f}]"
+    told += f"[{found.low:.2f}, {found.high:.2f}]{_weights({left: ours, right: theirs})}"
+    return sided(found.low, found.high, rule["times"]), told
+
+
+def _weights(rows: Mapping[str, Latency]) -> str:
+    """A warning, if the weights of some were drawn at random."""
+    random = [name for name, row in rows.items() if row.weights != TRAINED]
+    whose = "" if len(random) == len(rows) else f" ({', '.join(random)})"
+    return f"; {RANDOM_WEIGHTS}{whose}" if random else ""
 
 
 def below(rule: Rule, experiment: Experiment, results: Results) -> Iterator[Verdict]:
     if "size" in rule:
         for where, row in _generated(rule, experiment, results):
             verdict = HOLDS if row["mean_ms"] < rule["ms"] else FAILS
-            yield Verdict(rule["text"], where, (f"{row['mean_ms']:.2f} ms over {row['lists']} lists",), verdict)
+            told = f"{row['mean_ms']:.2f} ms over {row['lists']} lists; {RANDOM_WEIGHTS}"
+            yield Verdict(rule["text"], where, (told,), verdict)
         return
     for dataset, timed in _timed(rule, experiment, results):
         for name in rule["systems"]:
             found = timed.of(name)
             if found is not None:
                 low, high = found.interval
-                told = f"{name} {found.mean:.2f} ms [{low:.2f}, {high:.2f}]"
+                told = f"{name} {found.mean:.2f} ms [{low:.2f}, {high:.2f}]{_weights({name: found})}"
                 where = f"{dataset.title}, {told_machine(timed.machine)}"
                 yield Verdict(rule["text"], where, (told,), sided(-high, -low, -rule["ms"]))
 
 
 def curve(rule: Rule, experiment: Experiment, results: Results) -> Iterator[Verdict]:
-    """Over the sets at hand and over the generated sizes."""
-    found = [
-        (f"{dataset.title}, {told_machine(timed.machine)}",
-         {number: row.mean for number in experiment.categories if (row := timed.of(rule["system"], number))})
-        for dataset, timed in _timed(rule, experiment, results)
-    ]  # fmt: skip
-    for where, line in found + _lines(experiment, results):
-        numbers, times = list(line), list(line.values())
-        lowest = min(times)
-        bends = times[0] > (1 + MARGIN) * lowest and times[-1] > (1 + MARGIN) * lowest
-        told = ", ".join(f"N = {number}: {time:.2f} ms" for number, time in zip(numbers, times, strict=True))
-        yield Verdict(rule["text"], where, (told,), HOLDS if bends else FAILS)
+    """Over the sets at hand and over the generated sizes; two points make no curve."""
+    for dataset, timed in _timed(rule, experiment, results):
+        rows = {number: row for number in experiment.categories if (row := timed.of(rule["system"], number))}
+        line = {number: row.mean for number, row in rows.items()}
+        weights = _weights({f"N = {number}": row for number, row in rows.items()})
+        yield _bent(rule, f"{dataset.title}, {told_machine(timed.machine)}", line, weights)
+    for where, line in _lines(experiment, results):
+        yield _bent(rule, where, line, f"; {RANDOM_WEIGHTS}")
+
+
+def _bent(rule: Rule, where: str, line: Mapping[int, float], weights: str) -> Verdict:
+    told = ", ".join(f"N = {number}: {time:.2f} ms" for number, time in line.items()) or "nothing was timed"
+    times = list(line.values())
+    if len(times) < LEAST_POINTS:
+        return Verdict(rule["text"], where, (told + weights,), UNTRIED)
+    bends = min(times[0], times[-1]) > (1 + MARGIN) * min(times)
+    return Verdict(rule["text"], where, (told + weights,), HOLDS if bends else FAILS)
 
 
 def optimum(rule: Rule, experiment: Experiment, results: Results) -> Iterator[Verdict]:
@@ -77,7 +93,7 @@ def optimum(rule: Rule, experiment: Experiment, results: Results) -> Iterator[Ve
             by_device.setdefault(told_machine(found["machine"]), []).append((timing.key["items"], lowest))
     for device, points in by_device.items():
         ordered = sorted(points)
-        told = ", ".join(f"M = {items:,}: N = {number}" for items, number in ordered)
+        told = ", ".join(f"M = {items:,}: N = {number}" for items, number in ordered) + f"; {RANDOM_WEIGHTS}"
         best = [number for _, number in ordered]
         rises = best == sorted(best) and best[0] < best[-1]
         yield Verdict(rule["text"], f"generated sizes, {device}", (told,), HOLDS if rises else FAILS)
@@ -89,7 +105,11 @@ def share(rule: Rule, experiment: Experiment, results: Results) -> Iterator[Verd
         vanilla = [row for row in found["rows"] if row["classifier"] == "vanilla"]
         deepest = max(vanilla, key=lambda row: row["layers"])
         part = deepest["classifier_ms"] / (deepest["classifier_ms"] + deepest["encoder_ms"])
-        told = f"{part:.0%} with {deepest['layers']} layers, M = {timing.key['items']:,}" if timing else ""
+        told = (
+            f"{part:.0%} with {deepest['layers']} layers, M = {timing.key['items']:,}; {RANDOM_WEIGHTS}"
+            if timing
+            else ""
+        )
         verdict = HOLDS if part >= rule["least"] else FAILS
         yield Verdict(rule["text"], told_machine(found["machine"]), (told,), verdict)
 

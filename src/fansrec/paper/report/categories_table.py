@@ -16,7 +16,9 @@ TITLES = {"zhihu": "Zhihu", "spotify": "Spotify", "aotm": "AotM", "goodreads": "
 
 def categories(experiment: Experiment, results: Results) -> Iterator[Block]:
     """Table 4: the sets at hand with trained models, then the paper's four sizes with weights drawn at random."""
-    yield Paragraph("N = 1 is the two-stage classifier with a single category. In brackets: speed-up over BERT4Rec.")
+    yield Paragraph(
+        "On the sets N = 1 is the two-stage classifier with a single category. In brackets: speed-up over BERT4Rec."
+    )
     for dataset in results.choice.datasets:
         yield Heading(dataset.title, 3)
         yield _trained(experiment, dataset, results)
@@ -81,6 +83,8 @@ def generated(experiment: Experiment, results: Results) -> Iterator[Block]:
     head = ["ms a list", *ONE_BY_ONE.values(), *(f"N = {number}" for number in experiment.categories)]
     for device, rows in by_device.items():
         yield Heading(f"Generated lists and weights at the paper's sizes, {device}", 3)
+        if 1 in experiment.categories:
+            yield Paragraph("Here N = 1 is the vanilla classifier: FANS with one softmax over all items.")
         yield Table(head, rows)
 
 

@@ -25,6 +25,7 @@ def bars(panels: Mapping[str, Sequence[Bar]], hatched: Sequence[str] = (), paire
             axes.bar(place, height, color=colour, yerr=deviation, ecolor=theme.ink, capsize=3, **style)  # type: ignore[arg-type]
         names = [name for name, _, _ in panels[title]]
         axes.set_xticks(range(len(names)), names, rotation=35, ha="right", parse_math=False)
+        axes.set_ylim(bottom=0)  # whatever the error bars reach
         axes.set_title(title, color=theme.ink, fontsize=11, fontweight="bold")
         axes.grid(visible=False, axis="x")
 
