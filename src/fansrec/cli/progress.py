@@ -46,9 +46,9 @@ class BarReporter:
 
     def epoch(self, row: dict[str, Any]) -> None:
         self.validated = f"  valid HR@5 {row['valid HR@5']:.4f} NDCG@5 {row['valid NDCG@5']:.4f}"
+        masked = "" if row["masked_share"] is None else f"{row['masked_share']:>4.0%} masked  "
         self.console.print(
-            f"epoch {row['epoch']:>3}  {row['masked_share']:>4.0%} masked  loss {row['loss']:.4f}{self.validated}  "
-            f"{row['seconds']:.1f} s",
+            f"epoch {row['epoch']:>3}  {masked}loss {row['loss']:.4f}{self.validated}  {row['seconds']:.1f} s",
             highlight=False,
         )
 

@@ -66,7 +66,7 @@ def _shade_steps(axes: Axes, history: list[dict[str, Any]]) -> None:
         first, last = rows[0]["epoch"] - 0.5, rows[-1]["epoch"] + 0.5
         if step % 2:
             axes.axvspan(first, last, color=LIGHT.bars["paper"], alpha=0.1, linewidth=0)
-        if len(rows) >= NAMED_BAND * len(history):
+        if rows[0]["masked_share"] is not None and len(rows) >= NAMED_BAND * len(history):
             place = ((first + last) / 2, 1.01)
             word = f"{rows[0]['masked_share']:.0%}"
             axes.text(*place, word, transform=axes.get_xaxis_transform(), ha="center", fontsize=8, color=LIGHT.ink)

@@ -118,6 +118,11 @@ class Loop:
         two_stage = self.plan.config.get("classifier") == "two-stage"
         return self.counters.category_hits / self.counters.positions if two_stage else None
 
+    def _masked_share(self) -> float | None:
+        """Of the target; only FANS's objective has one."""
+        step, steps = self.counters.progress.step, self.curriculum.steps
+        return ratio(step, steps) if self.network.objective == "continuation" else None
+
     def _learning_rate(self) -> float:
         total = self.settings.epochs * self._batches()
         # Small corpora have few steps in all; they shall not spend them on warming up.
@@ -129,7 +134,7 @@ class Loop:
         row = {
             "epoch": now.epoch,
             "curriculum_step": now.progress.step,
-            "masked_share": ratio(now.progress.step, self.curriculum.steps),
+            "masked_share": self._masked_share(),
             "loss": now.loss / batches,
             "category_accuracy": self._category_accuracy(),
             **figures,
