@@ -1,4 +1,4 @@
-"""The paper's own test lists: minutes of training, so for `make test-long`. `benchmarks/aotm.py` has the figures."""
+"""The paper's own test lists: minutes of training, so for `make test-long`. docs/results.md has the figures."""
 
 from collections.abc import Callable
 from pathlib import Path

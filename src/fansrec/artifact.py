@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from fansrec import __version__
 from fansrec.errors import BadArtifact, FansError
 from fansrec.files import json_text, sha256, write_atomically, write_bytes, write_json, write_text
-from fansrec.models.registry import build, names
+from fansrec.models.registry import build, is_known
 from fansrec.vocabulary import CATEGORIES_FILE, ITEMS_FILE, Vocabulary, read_vocabulary
 
 FORMAT = 1
@@ -62,7 +62,7 @@ def read_artifact(folder: Path) -> Artifact:
     manifest_hash = check(folder)
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-        if config["model"] not in names():
+        if not is_known(config["model"]):
             raise BadArtifact(
                 f"{folder} is a {config['model']!r} model, which comes from a package that is not installed"
             )

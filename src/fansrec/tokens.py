@@ -149,6 +149,12 @@ def category_table(categories: NDArray[np.int64], alphabet: Alphabet) -> NDArray
     return np.concatenate([categories, np.full(alphabet.size - alphabet.items, alphabet.no_category)])
 
 
+def token_categories(category_starts: Sequence[int]) -> NDArray[np.int64]:
+    """The same from where the categories start."""
+    categories = np.repeat(np.arange(len(category_starts) - 1), np.diff(category_starts))
+    return category_table(categories, Alphabet.of(category_starts))
+
+
 def in_a_row(lengths: Numbers, items: Numbers | int, categories_of: NDArray[np.int64], alphabet: Alphabet) -> Tokens:
     """Lists without parts: the flat `items`, list after list, from column 0 on."""
     real = np.arange(int(lengths.max(initial=0)))[None] < lengths[:, None]

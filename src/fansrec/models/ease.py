@@ -4,7 +4,7 @@ Where the items are too many for their Gram matrix to be inverted, each is regre
 alone, whose Gram matrix is made of the strongest entries of each row (after Steck's Markov random fields, 2019).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,11 +12,11 @@ from typing import ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from fansrec.errors import BadSetting
 from fansrec.models.cooccurrence import Cooccurrence
-from fansrec.models.item_weights import DenseWeights, Table, item_weights, kept, prune, shares, strongest
+from fansrec.models.item_weights import DenseWeights, ItemToItem, Table, kept, prune, shares, strongest
 
 REGRESSIONS_AT_ONCE = 64
 
@@ -40,19 +40,12 @@ class EaseConfig:
                 raise BadSetting(f"{name} is {getattr(self, name)}; it must be above 0")
 
 
-class Ease(nn.Module):
+class Ease(ItemToItem):
     name: ClassVar[str] = "ease"
     title: ClassVar[str] = "EASE"
-    generation: ClassVar[str] = "recall"
-    ranks: ClassVar[int] = 1
     search: ClassVar[dict[str, tuple[float, ...]]] = {
         "regularization": (10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0)
     }
-
-    def __init__(self, config: EaseConfig) -> None:
-        super().__init__()
-        self.config = config
-        self.weights = item_weights(config.category_starts[-1], config.width)
 
     def fit(self, items: NDArray[np.int32], offsets: NDArray[np.int64]) -> None:
         """List i is `items[offsets[i]:offsets[i + 1]]`."""
@@ -72,13 +65,6 @@ class Ease(nn.Module):
         weights = regress(near, predictors, together.lengths(), self.config.regularization)
         predicted = torch.arange(len(together))[:, None].expand_as(predictors)
         return strongest(predictors.flatten(), predicted.flatten(), weights.flatten(), len(together), width)
-
-    def longest_sequence(self) -> None:
-        return None
-
-    def score_next(self, inputs: Sequence[NDArray[np.int64]]) -> Tensor:
-        scores: Tensor = self.weights(inputs)
-        return scores
 
 
 def exact(together: Cooccurrence, regularization: float) -> Tensor:

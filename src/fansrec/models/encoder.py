@@ -12,7 +12,7 @@ from fansrec.decoding import ScoreBlock
 from fansrec.errors import BadSetting
 from fansrec.models.blocks import EncoderLayer, TokenEmbedding, rectangle, start_normal, start_small
 from fansrec.models.classifiers import Blocked, Classifier, Loss, Reduce
-from fansrec.tokens import SPECIALS, Batch, Tokens, category_table
+from fansrec.tokens import SPECIALS, Batch, Tokens, token_categories
 
 BEYOND = 4  # how many times the longest trained sequence may be asked for; see `TokenEmbedding`
 AT_LEAST = 1024
@@ -50,8 +50,7 @@ class Encoder(nn.Module):
         )
         self.classifier = classifier()  # type: ignore[assignment]
         self._start()
-        starts = np.array(config.category_starts)
-        self._categories = category_table(np.repeat(np.arange(len(starts) - 1), np.diff(starts)), config.alphabet)
+        self._categories = token_categories(config.category_starts)
 
     def _start(self) -> None:
         """Small weights as in BERT, but items and categories far apart, so that they differ from the first step on."""

@@ -1,15 +1,13 @@
 """Item-kNN: items whose lists are most alike (cosine) to those of the input's items. No training, and hard to beat."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
 from fansrec.models.cooccurrence import Cooccurrence
-from fansrec.models.item_weights import DenseWeights, item_weights, kept, shares
+from fansrec.models.item_weights import DenseWeights, ItemToItem, kept, shares
 
 
 @dataclass(frozen=True)
@@ -26,16 +24,9 @@ class ItemKnnConfig:
         _ = self.width  # refuses what makes no sense
 
 
-class ItemKnn(nn.Module):
+class ItemKnn(ItemToItem):
     name: ClassVar[str] = "item-knn"
     title: ClassVar[str] = "item-kNN"
-    generation: ClassVar[str] = "recall"
-    ranks: ClassVar[int] = 1
-
-    def __init__(self, config: ItemKnnConfig) -> None:
-        super().__init__()
-        self.config = config
-        self.weights = item_weights(config.category_starts[-1], config.width)
 
     def fit(self, items: NDArray[np.int32], offsets: NDArray[np.int64]) -> None:
         """G / sqrt(pop_i pop_j) without its diagonal; list i is `items[offsets[i]:offsets[i + 1]]`."""
@@ -46,10 +37,3 @@ class ItemKnn(nn.Module):
             self.weights.matrix = together.gram().div_(lengths).div_(lengths[:, None]).fill_diagonal_(0)
         else:
             self.weights.learn(together.nearest(self.weights.width))
-
-    def longest_sequence(self) -> None:
-        return None
-
-    def score_next(self, inputs: Sequence[NDArray[np.int64]]) -> Tensor:
-        scores: Tensor = self.weights(inputs)
-        return scores

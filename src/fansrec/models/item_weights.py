@@ -5,6 +5,7 @@ A list's score for an item is the sum of the weights from the list's items to it
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -49,6 +50,25 @@ def kept(items: int, neighbours: int, dense_items: int) -> int | None:
 def item_weights(items: int, width: int | None) -> "DenseWeights | PrunedWeights":
     """Weights still to be learned: a matrix, or `width` of them an item."""
     return DenseWeights(items) if width is None else PrunedWeights(items, width)
+
+
+class ItemToItem(nn.Module):
+    """A model that is nothing but such weights; its own file says how they are learned."""
+
+    generation: ClassVar[str] = "recall"
+    ranks: ClassVar[int] = 1
+
+    def __init__(self, config: Any) -> None:
+        super().__init__()
+        self.config = config
+        self.weights = item_weights(config.category_starts[-1], config.width)
+
+    def longest_sequence(self) -> None:
+        return None
+
+    def score_next(self, inputs: Sequence[NDArray[np.int64]]) -> Tensor:
+        scores: Tensor = self.weights(inputs)
+        return scores
 
 
 class DenseWeights(nn.Module):

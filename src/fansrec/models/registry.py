@@ -50,6 +50,11 @@ def names() -> list[str]:
     return [*MODELS, *(found.name for found in entry_points(group=GROUP) if found.name not in MODELS)]
 
 
+def is_known(name: str) -> bool:
+    """Other packages are looked through only for what is not here."""
+    return name in MODELS or any(entry_points(group=GROUP, name=name))
+
+
 def entry(name: str) -> Entry:
     if name in MODELS:
         return MODELS[name]

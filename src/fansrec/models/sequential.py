@@ -15,7 +15,7 @@ from fansrec.decoding import Steps
 from fansrec.models.blocks import Dropout
 from fansrec.models.classifiers import Loss, Reduce, one_softmax_loss
 from fansrec.models.encoder import longest_sequence
-from fansrec.tokens import Alphabet, Batch, Tokens, category_table, in_a_row
+from fansrec.tokens import Alphabet, Batch, Tokens, in_a_row, token_categories
 
 
 class ItemEmbedding(nn.Module):
@@ -68,8 +68,7 @@ class NextItemModel(nn.Module):
         self.embed = embed
         self.choice = choice
         self.dropout = Dropout(config.dropout)
-        starts = np.array(config.category_starts)
-        self._categories = category_table(np.repeat(np.arange(len(starts) - 1), np.diff(starts)), config.alphabet)
+        self._categories = token_categories(config.category_starts)
         self.register_buffer("category_of", torch.from_numpy(self._categories), persistent=False)
 
     def read(self, chunks: Sequence[Tokens]) -> Tensor:
