@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from fansrec.cli.train import MODELS as TOLD
+from fansrec.models.registry import MODELS
 from worlds import MINUTE, write_walks
 
 Fans = Callable[..., tuple[int, str, str]]
@@ -89,3 +91,8 @@ def test_lists_too_short_for_the_papers_protocol_can_be_trained_on(fans: Fans, t
     assert code == 0
     kept = json.loads((tmp_path / "run" / "config.json").read_text())
     assert 0 <= kept["validation"]["valid NDCG@5"] <= 1
+
+
+def test_the_help_names_every_model() -> None:
+    """Written out there, since asking the registry would import torch for a help text."""
+    assert {*TOLD.split(", ")} >= {*MODELS}
