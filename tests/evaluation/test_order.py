@@ -35,6 +35,16 @@ def test_positions_beyond_an_answer_or_a_target_are_not_compared() -> None:
     assert order_of(([1, 2], list(range(20))), (list(range(10)), [3])).positions.tolist() == [2, 1]
 
 
+def test_a_step_counts_if_the_target_takes_it_too_wherever() -> None:
+    found = order_of(([2, 3, 9, 1, 2], [1, 2, 3, 4, 5]))  # 2-3 and 1-2
+    assert (found.steps.tolist(), found.adjacent.tolist()) == ([4], [2])
+
+
+def test_steps_beyond_the_targets_end_are_not_counted() -> None:
+    found = order_of(([7, 8, 1, 2], [1, 2]), ([1], [1, 2]), ([], [1, 2]))
+    assert (found.steps.tolist(), found.adjacent.tolist()) == ([1, 0, 0], [0, 0, 0])
+
+
 def test_no_lists_have_no_pairs() -> None:
     assert order(np.empty((0, 10), dtype=np.int64), []).pairs.shape == (0,)
 
@@ -45,6 +55,7 @@ def test_the_target_itself_is_wholly_in_order_and_its_reverse_wholly_not(target:
     assert forward.in_order == forward.pairs == backward.pairs == len(target) * (len(target) - 1) // 2
     assert backward.in_order == 0
     assert forward.exact == len(target)
+    assert (forward.adjacent, backward.adjacent) == (len(target) - 1, 0)
 
 
 def test_a_guessed_order_is_right_in_half_of_the_pairs() -> None:

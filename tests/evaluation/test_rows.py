@@ -134,6 +134,24 @@ def test_variety_stands_beside_that_of_the_real_continuations(fans_run: Artifact
     assert row["coverage@10_real"] == pytest.approx(len(named) / len(corpus.vocabulary))
 
 
+def test_popularity_answers_what_stands_in_most_training_lists(popularity_run: Artifact, corpus: Corpus) -> None:
+    row = evaluate_run(popularity_run, corpus, protocol("standard", input="kept"))
+    train = [set(corpus.list(i).tolist()) for i in corpus.part("train")]
+    shares = np.array([np.mean([item in items for items in train]) for item in range(len(corpus.vocabulary))])
+    assert row["popularity@10"] == pytest.approx(np.sort(shares)[-10:].mean())
+    real = [shares[target[:10]].mean() for target in questions(corpus, "test").targets]
+    assert row["popularity@10_real"] == pytest.approx(np.mean(real))
+    assert row["popularity@10_real"] < row["popularity@10"]
+
+
+def test_order_and_coherence_stand_beside_shuffled_and_real_ones(popularity_run: Artifact, corpus: Corpus) -> None:
+    row = evaluate_run(popularity_run, corpus, STANDARD, part="train")
+    assert row["coherence@10_real"] == 1 > row["coherence@10_matched"]  # every list of this world keeps its category
+    assert row["exact"] == pytest.approx(row["exact_hits"] / row["exact_positions"])
+    assert row["adjacent"] == pytest.approx(row["adjacent_hits"] / row["adjacent_steps"])
+    assert 0 < row["exact_shuffled"] < 1 and 0 < row["adjacent_shuffled"] < 1
+
+
 def test_answers_that_ran_out_of_items_are_counted(tmp_path: Path) -> None:
     lists = [list(range(6)), list(range(6)), [0, 0, 1, 1]]
     write_corpus(tmp_path / "tiny", corpus_of(lists, vocabulary_of([3, 3]), [0, 1, 2]))

@@ -1,8 +1,11 @@
+from itertools import combinations
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fansrec.evaluation.variety import coverage, distinct_categories
+from fansrec.evaluation.variety import coherence, coverage, distinct_categories, popularity
 
 CATEGORIES = np.array([0, 0, 1, 1, 2])
 
@@ -24,3 +27,17 @@ def test_categories_are_counted_once_an_answer() -> None:
 def test_categories_are_those_of_a_plain_count(rows: list[list[int]]) -> None:
     plain = [len({CATEGORIES[item] for item in row if item >= 0}) for row in rows]
     assert distinct_categories(np.array(rows), CATEGORIES).tolist() == plain
+
+
+def test_the_popularity_of_an_answer_is_the_mean_of_its_items() -> None:
+    shares = np.array([0.5, 0.25, 0.0, 0.1, 1.0])
+    found = popularity(np.array([[0, 1, -1], [4, 4, 2], [-1, -1, -1]]), shares)
+    assert found[:2] == pytest.approx([0.375, 2 / 3]) and np.isnan(found[2])
+
+
+@given(st.lists(st.lists(st.integers(-1, 4), min_size=10, max_size=10), min_size=1, max_size=8))
+def test_coherence_is_the_share_of_pairs_in_one_category(rows: list[list[int]]) -> None:
+    for row, found in zip(rows, coherence(np.array(rows), CATEGORIES), strict=True):
+        pairs = list(combinations([CATEGORIES[item] for item in row if item >= 0], 2))
+        by_hand = np.mean([left == right for left, right in pairs]) if pairs else np.nan
+        assert found == pytest.approx(by_hand, nan_ok=True)

@@ -10,7 +10,7 @@ from fansrec.data.corpus import Corpus, write_corpus
 from fansrec.paper.catalogue import Choice, choose
 from fansrec.paper.cells import Corpora, Folder
 from fansrec.paper.reproduce import Reproduction, reproduce
-from fansrec.paper.workers import Outcome
+from fansrec.workers import Outcome
 from worlds import CATEGORIES, ITEMS_PER_CATEGORY, vocabulary_of, walks
 
 ITEMS = CATEGORIES * ITEMS_PER_CATEGORY

@@ -9,7 +9,8 @@ from fansrec.data.corpus import read_corpus, write_corpus
 from fansrec.errors import Interrupted
 from fansrec.paper.catalogue import choose, systems
 from fansrec.paper.cells import Corpora, cells_of, missing, read_cell
-from fansrec.paper.train_cell import Watchful, train_cell
+from fansrec.paper.train_cell import train_cell
+from fansrec.watching import Watchful
 from worlds import walks
 
 

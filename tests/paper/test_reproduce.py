@@ -14,7 +14,7 @@ from fansrec.paper.jobs import timing_jobs, timings_of
 from fansrec.paper.report import pictures
 from fansrec.paper.reproduce import reproduce
 from fansrec.paper.timings import RANDOM
-from fansrec.paper.workers import DONE
+from fansrec.workers import DONE
 from paper.conftest import Ear
 
 

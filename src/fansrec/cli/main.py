@@ -10,6 +10,7 @@ from rich.console import Console
 from fansrec import __version__
 from fansrec.cli import bench, data
 from fansrec.cli.continue_ import continue_lists
+from fansrec.cli.crossval import crossval
 from fansrec.cli.demo import demo
 from fansrec.cli.evaluate import evaluate
 from fansrec.cli.prepare import prepare
@@ -31,6 +32,7 @@ app.add_typer(data.app, name="data")
 app.command()(prepare)
 app.command(context_settings={"allow_extra_args": True})(train)  # --set takes several pairs
 app.command()(evaluate)
+app.command()(crossval)
 app.command("continue")(continue_lists)
 app.add_typer(bench.app, name="bench")
 app.command()(reproduce)

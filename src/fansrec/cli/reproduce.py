@@ -12,7 +12,7 @@ from fansrec.cli.devices import usable_device
 from fansrec.errors import Unfinished
 
 if TYPE_CHECKING:
-    from fansrec.paper.workers import Outcome
+    from fansrec.workers import Outcome
 
 WHAT = "table1, table2, table3, table4, fig-category, fig-recall, fig-time, industry, or all"
 
@@ -55,9 +55,9 @@ def reproduce(
 
     Example: `fans reproduce table2 --datasets aotm --seeds 0`
     """
-    from fansrec.paper.__main__ import hide_gpu
     from fansrec.paper.catalogue import choose
     from fansrec.paper.reproduce import reproduce as redo
+    from fansrec.workers import hide_gpu
 
     hide_gpu(device)
     choice = choose(what, _names(datasets), _numbers(seeds), quick)
@@ -105,6 +105,7 @@ class Bar:
         self.progress.reset(self.task, total=jobs, description=what, visible=True)
 
     def ended(self, outcome: "Outcome") -> None:
+        from fansrec.watching import told_of
+
         self.progress.advance(self.task)
-        word = "" if outcome.state == "done" else f" {outcome.state}: {outcome.word}"
-        self.say(f"{outcome.job.title}: {outcome.seconds:.0f} s{word}")
+        self.say(told_of(outcome))

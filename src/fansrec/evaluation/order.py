@@ -6,6 +6,7 @@ other, and an answer that guesses the order is right in half of its pairs.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +22,14 @@ class Order:
     in_order: Ints  # of them, those that stand in the target's order
     positions: Ints  # positions at which there is both an answer and a target item
     exact: Ints  # of them, those at which both are the same item
+    steps: Ints  # from one of these positions to the next
+    adjacent: Ints  # of them, those from an item to the one that follows it somewhere in the target
 
 
 def order(answers: NDArray[np.int64], targets: Sequence[NDArray[np.int32]]) -> Order:
-    counts = [_pairs(*row) + _positions(*row) for row in zip(answers, targets, strict=True)]
-    columns = np.array(counts, dtype=np.int64).reshape(-1, 4).T
-    return Order(pairs=columns[0], in_order=columns[1], positions=columns[2], exact=columns[3])
+    counts = [_pairs(*row) + _positions(*row) + _steps(*row) for row in zip(answers, targets, strict=True)]
+    pairs, in_order, positions, exact, steps, adjacent = np.array(counts, dtype=np.int64).reshape(-1, 6).T
+    return Order(pairs, in_order, positions, exact, steps, adjacent)
 
 
 def _pairs(answer: NDArray[np.int64], target: NDArray[np.int32]) -> tuple[int, int]:
@@ -41,6 +44,17 @@ def _pairs(answer: NDArray[np.int64], target: NDArray[np.int32]) -> tuple[int, i
 
 def _positions(answer: NDArray[np.int64], target: NDArray[np.int32]) -> tuple[int, int]:
     """How many positions can be compared, and how many hold the very item of the target."""
-    both = min(len(answer), len(target))
-    given = answer[:both] >= 0
-    return int(given.sum()), int((given & (answer[:both] == target[:both])).sum())
+    given = compared(answer, target)
+    return len(given), int((given == target[: len(given)]).sum())
+
+
+def _steps(answer: NDArray[np.int64], target: NDArray[np.int32]) -> tuple[int, int]:
+    """How many steps there are between compared positions, and how many of them the target takes too."""
+    given = compared(answer, target).tolist()
+    return max(0, len(given) - 1), len(set(pairwise(given)) & set(pairwise(target.tolist())))
+
+
+def compared(answer: NDArray[np.int64], target: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The answer up to the target's end: the items that can stand at their very position."""
+    cut = answer[: len(target)]
+    return cut[cut >= 0]

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,9 @@ from fansrec.engine.generation import way_of
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch_backend import TorchEngine
 from fansrec.errors import BadSetting
+from fansrec.evaluation.beside import order_row, pair, variety_row
 from fansrec.evaluation.bootstrap import interval
-from fansrec.evaluation.metrics import lengths
-from fansrec.evaluation.order import order
+from fansrec.evaluation.order import Order, order
 from fansrec.evaluation.protocol import (
     CUTS,
     LONGEST,
@@ -26,14 +27,13 @@ from fansrec.evaluation.protocol import (
     Protocol,
     Questions,
     ask,
-    first_items,
     judge,
     mean,
     questions,
     rules,
     wanted,
 )
-from fansrec.evaluation.variety import coverage, distinct_categories
+from fansrec.evaluation.shuffling import Shuffled, shuffled
 
 Row = dict[str, Any]
 Progress = Callable[[int, int], None]  # lists done, lists in all
@@ -53,6 +53,17 @@ def open_run(folder: Path, corpus: Corpus, generation: str | None = None) -> Art
     return artifact
 
 
+@dataclass(frozen=True)
+class Measured:
+    """A row, and every list's part in it."""
+
+    row: Row
+    figures: dict[str, NDArray[np.float64]]  # (lists that count,) by metric
+    order: Order
+    shuffled: Shuffled
+    asked: Questions
+
+
 def evaluate_run(
     artifact: Artifact,
     corpus: Corpus,
@@ -64,6 +75,20 @@ def evaluate_run(
     generation: str | None = None,
 ) -> Row:
     """Ask the model about every list of a part, and judge and time its answers."""
+    return measure_run(artifact, corpus, how, part, fill, device, progress, generation).row
+
+
+def measure_run(
+    artifact: Artifact,
+    corpus: Corpus,
+    how: Protocol,
+    part: str = "test",
+    fill: str = Rules.fill,
+    device: torch.device | str = "cpu",
+    progress: Progress | None = None,
+    generation: str | None = None,
+) -> Measured:
+    """The same, with the figures list by list."""
     began = time.perf_counter()
     asked = questions(corpus, part)
     if not asked.inputs:
@@ -71,18 +96,21 @@ def evaluate_run(
     engine = TorchEngine(artifact.model.to(device), len(corpus.vocabulary), device, generation)
     answers = _answers(engine, asked, how, fill, progress)
     latency = _latency(engine, asked, how, fill)
+    figures = judge(answers, asked, how)
+    ordered, mixed = order(answers, asked.targets), shuffled(answers, asked.targets)
     row = {
         **_names(artifact, engine.generation, how, part, fill),
-        **_accuracy(answers, asked, how),
-        **_order(answers, asked),
-        **_variety(answers, asked, corpus),
+        **_accuracy(figures),
+        **order_row(ordered, mixed),
+        **variety_row(answers, asked, corpus),
         "lists": len(asked.inputs),
         "short_answers": _short(answers, wanted(asked, how)),
         **latency,
         "device": str(engine.device),
         "seconds": round(time.perf_counter() - began, 3),
     }
-    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
+    plain = {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
+    return Measured(plain, figures, ordered, mixed, asked)
 
 
 def _names(artifact: Artifact, generation: str, how: Protocol, part: str, fill: str) -> Row:
@@ -128,45 +156,12 @@ def _latency(engine: Engine, asked: Questions, how: Protocol, fill: str) -> Row:
     return {"latency_ms": 1000 * sum(timed) / len(timed), "latency_lists": len(timed)}
 
 
-def _accuracy(answers: NDArray[np.int64], asked: Questions, how: Protocol) -> Row:
-    figures = judge(answers, asked, how)
+def _accuracy(figures: dict[str, NDArray[np.float64]]) -> Row:
     row: Row = {name: mean(values) for name, values in figures.items()}
     row |= {f"lists@{n}": len(figures[f"HR@{n}"]) for n in CUTS}
-    return row | {f"{name}_ci": _pair(interval(values)) for name, values in figures.items()}
-
-
-def _order(answers: NDArray[np.int64], asked: Questions) -> Row:
-    counts = order(answers, asked.targets)
-    return {
-        "order": _share(counts.in_order, counts.pairs),
-        "order_ci": _pair(interval(counts.in_order, counts.pairs)),
-        "order_pairs": int(counts.pairs.sum()),
-        "exact": _share(counts.exact, counts.positions),
-        "exact_hits": int(counts.exact.sum()),
-        "exact_positions": int(counts.positions.sum()),
-    }
-
-
-def _variety(answers: NDArray[np.int64], asked: Questions, corpus: Corpus) -> Row:
-    """Beside the real continuations: an answer of 10 items mixes more than a target of 6, so it is also cut to 6."""
-    items, categories = len(corpus.vocabulary), corpus.vocabulary.categories
-    real = first_items(asked.targets)
-    matched = np.where(np.arange(LONGEST) < lengths(asked.targets)[:, None], answers, -1)
-    row: Row = {}
-    for name, some in (("", answers), ("_matched", matched), ("_real", real)):
-        row[f"coverage@{LONGEST}{name}"] = coverage(some, items)
-        row[f"categories@{LONGEST}{name}"] = mean(distinct_categories(some, categories).astype(np.float64))
-    return row
+    return row | {f"{name}_ci": pair(interval(values)) for name, values in figures.items()}
 
 
 def _short(answers: NDArray[np.int64], counts: Sequence[int]) -> int:
     """How many answers have fewer items than were asked for: the rules left the model nothing more to give."""
     return int(((answers >= 0).sum(1) < np.minimum(counts, LONGEST)).sum())
-
-
-def _share(part: NDArray[np.int64], whole: NDArray[np.int64]) -> float | None:
-    return float(part.sum() / whole.sum()) if whole.any() else None
-
-
-def _pair(bounds: tuple[float, float] | None) -> list[float] | None:
-    return None if bounds is None else list(bounds)

@@ -8,12 +8,12 @@ back too if it shall time with trained weights there: without them it draws weig
 import argparse
 import os
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from fansrec.errors import BadSetting, FansError, Interrupted
-from fansrec.paper.workers import DONE, Outcome
+from fansrec.watching import Log
+from fansrec.workers import hide_gpu
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -31,30 +31,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", choices=["training", "timing"], help="not both")
     parser.add_argument("--quick", action="store_true", help="a smoke test")
     return parser.parse_args(arguments)
-
-
-def hide_gpu(device: str | None) -> None:
-    """A training takes a GPU that it sees; the workers inherit what is set here."""
-    if device == "cpu":
-        os.environ["CUDA_VISIBLE_DEVICES"] = ""
-
-
-class Log:
-    """A line a job."""
-
-    def __init__(self) -> None:
-        self.began = time.monotonic()
-        self.jobs, self.over = 0, 0
-
-    def begin(self, what: str, jobs: int) -> None:
-        self.jobs, self.over = jobs, 0
-        print(f"{what}: {jobs} to do", flush=True)
-
-    def ended(self, outcome: Outcome) -> None:
-        self.over += 1
-        took = f"({outcome.seconds:.0f} s)" if outcome.state == DONE else f"{outcome.state}: {outcome.word}"
-        elapsed = time.monotonic() - self.began
-        print(f"[{self.over}/{self.jobs}] {elapsed:,.0f} s  {outcome.job.title} {took}", flush=True)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ from fansrec.paper.catalogue import Choice, Dataset, Experiment, systems
 from fansrec.paper.cells import Cell, Corpora, cells_of, missing
 from fansrec.paper.timings import Entry, Timing, is_made, time_generated, time_shares, time_systems
 from fansrec.paper.train_cell import train_cell
-from fansrec.paper.workers import Job
+from fansrec.workers import Job
 
 Measure = Callable[[Timing, str], None]
 

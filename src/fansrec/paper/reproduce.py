@@ -10,7 +10,8 @@ from fansrec.paper.cells import Corpora, Folder
 from fansrec.paper.corpora import at_hand, prepare_corpora
 from fansrec.paper.report.whole import write_reports
 from fansrec.paper.results import Results
-from fansrec.paper.work import Watcher, do_all
+from fansrec.paper.work import do_all
+from fansrec.watching import Watcher
 
 
 class Listener(Watcher, Protocol):

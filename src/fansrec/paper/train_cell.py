@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import shutil
 import time
 from typing import Any
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 from fansrec.artifact import CONFIG, MANIFEST
 from fansrec.data.corpus import read_corpus
 from fansrec.engine.torch_backend import TorchEngine
-from fansrec.errors import Interrupted
 from fansrec.evaluation.bootstrap import interval
 from fansrec.evaluation.metrics import counted
 from fansrec.evaluation.protocol import CUTS, Protocol, Questions, ask, judge, protocol, questions
@@ -21,8 +19,8 @@ from fansrec.evaluation.rows import open_run
 from fansrec.paper.cells import Cell, agrees, generations, way_name, write_cell
 from fansrec.paper.machine import default_device, machine
 from fansrec.training.checkpoint import FOLDER, PLAN
-from fansrec.training.reporting import Silence
 from fansrec.training.trainer import train
+from fansrec.watching import Watchful
 
 # Three ways to count: the paper's, the same without items of the input, and the usual one.
 PROTOCOLS = {
@@ -31,17 +29,6 @@ PROTOCOLS = {
     "standard": protocol("standard"),
 }
 DIGITS = 6
-
-
-class Watchful(Silence):
-    """Stops a training whose starter is gone; nobody would read its figures."""
-
-    def __init__(self) -> None:
-        self.starter = os.getppid()
-
-    def batch(self, epoch: int, batch: int, loss: float, category_accuracy: float | None) -> None:
-        if os.getppid() != self.starter:
-            raise Interrupted("whoever started this training is gone")
 
 
 def train_cell(cell: Cell, keep: bool) -> None:

@@ -1,20 +1,12 @@
 """All that is left of a choice: trainings side by side, then timings one at a time."""
 
 import time
-from typing import Protocol
 
 from fansrec.paper.catalogue import Choice
 from fansrec.paper.cells import Corpora
 from fansrec.paper.jobs import timing_jobs, training_jobs
-from fansrec.paper.workers import DONE, Job, Outcome, run_jobs
-
-
-class Watcher(Protocol):
-    def begin(self, what: str, jobs: int) -> None:
-        """So many jobs begin."""
-
-    def ended(self, outcome: Outcome) -> None:
-        """One of them is over."""
+from fansrec.watching import Watcher
+from fansrec.workers import DONE, Job, run_jobs
 
 
 def do_all(

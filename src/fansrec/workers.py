@@ -23,10 +23,10 @@ DONE, FAILED, STOPPED = "done", "failed", "stopped"
 
 @dataclass(frozen=True)
 class Job:
-    """A function of some module, called in a worker; it leaves its result in a file."""
+    """A function of some module, called in a worker; it leaves its result in a file and may say a word of it."""
 
     title: str
-    function: Callable[..., None]
+    function: Callable[..., str | None]
     arguments: tuple[Any, ...]
     cost: float = 1.0  # the longest go first
 
@@ -35,11 +35,17 @@ class Job:
 class Outcome:
     job: Job
     state: str  # done, failed or stopped
-    word: str  # what went wrong
+    word: str  # what came of it, or what went wrong
     seconds: float
 
 
 Tell = Callable[[Outcome], None]
+
+
+def hide_gpu(device: str | None) -> None:
+    """A training takes a GPU that it sees; the workers inherit what is set here."""
+    if device == "cpu":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 class Worker:
@@ -147,7 +153,7 @@ def _work(pipe: Connection) -> None:
 
 def _done(job: Job) -> tuple[str, str]:
     try:
-        job.function(*job.arguments)
+        word = job.function(*job.arguments)
     except Interrupted:
         return STOPPED, "the same command goes on with it"
     except Unfinished as broken:  # a training's words are for `fans train`, which goes on with --resume
@@ -160,7 +166,7 @@ def _done(job: Job) -> tuple[str, str]:
         return STOPPED, ""
     except Exception:  # one bad cell must not end the others
         return FAILED, traceback.format_exc()
-    return DONE, ""
+    return DONE, word or ""
 
 
 @contextmanager

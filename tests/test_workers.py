@@ -7,7 +7,7 @@ import time
 import pytest
 
 from fansrec.errors import Interrupted, Unfinished
-from fansrec.paper.workers import DONE, FAILED, STOPPED, Job, _done, run_jobs
+from fansrec.workers import DONE, FAILED, STOPPED, Job, _done, run_jobs
 
 
 def test_failed_and_dead_jobs_are_told_and_the_others_done():
