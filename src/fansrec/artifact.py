@@ -66,7 +66,7 @@ def read_artifact(folder: Path) -> Artifact:
             raise BadArtifact(
                 f"{folder} is a {config['model']!r} model, which comes from a package that is not installed"
             )
-        model = build(config["model"], config["config"])
+        model = build(config["model"], config["config"], config.get("training", {}).get("recipe", "paper"))
         model.load_state_dict(load_file(folder / WEIGHTS))
         model.train(False)
     except FansError:

@@ -118,6 +118,36 @@ def by_position(score: ScoreBlock, ranks: int, limits: Limits) -> Answers:
     return choice.answers()
 
 
+def best_of(scores: Tensor, limits: Limits) -> Answers:
+    """The best items of one score for each, (B, M), best first."""
+    choice = Choice(limits)
+    if limits.max_per_group is not None:
+        for position in range(choice.items.shape[1]):
+            choice.take(scores, position)
+        return choice.answers()
+    rows, places, items, best = _highest(scores.masked_fill(limits.blocked, -torch.inf), choice.items.shape[1])
+    given = (places < limits.wanted[rows]) & choice.good_enough(best)
+    choice.items[rows[given], places[given]] = items[given]
+    choice.scores[rows[given], places[given]] = best[given]
+    return choice.answers()
+
+
+def _highest(scores: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The `count` highest scores of every row: rows, places among them, items, scores. Of equals the first item wins.
+
+    `topk` alone breaks ties as it likes, and so differently for a list alone and among others.
+    """
+    least = scores.topk(count, dim=1).values[:, -1:] if count else scores[:, :0]
+    rows, items = (scores >= least).nonzero(as_tuple=True)
+    order = scores[rows, items].argsort(descending=True, stable=True)
+    order = order[rows[order].argsort(stable=True)]
+    rows, items = rows[order], items[order]
+    counts = torch.bincount(rows, minlength=len(scores))
+    places = torch.arange(len(rows), device=rows.device) - (counts.cumsum(0) - counts)[rows]
+    kept = places < count
+    return rows[kept], places[kept], items[kept], scores[rows[kept], items[kept]]
+
+
 def one_by_one(steps: Steps, limits: Limits) -> Answers:
     """The best item not taken before, then the next one in the light of it; a list with nothing to take has ended."""
     choice = Choice(limits)

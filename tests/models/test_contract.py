@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from fansrec.engine.generation import Recomputed, recalled, ways
+from fansrec.engine.generation import Recomputed, ways
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch_backend import TorchEngine
 from fansrec.errors import BadSetting
@@ -28,13 +28,15 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
     *[(name, {}) for name in names()],
     *[(name, {"use_categories": False}) for name in STARRED],
     ("fans", {"classifier": "vanilla"}),
+    ("fans", {"recipe": "best"}),
 ]
 
 
 def made(name: str, settings: dict[str, Any]) -> Any:
     """A small model of a kind, fitted if it is of those that are."""
     torch.manual_seed(0)
-    small = {setting: value for setting, value in SMALL.items() if setting in known_names(name)}
+    known = known_names(name, settings.get("recipe", "paper"))
+    small = {setting: value for setting, value in SMALL.items() if setting in known}
     model = make_plan(name, small | settings, CORPUS).build()
     if hasattr(model, "fit"):
         model.fit(CORPUS.items, CORPUS.offsets)
@@ -48,10 +50,15 @@ def model(request: pytest.FixtureRequest) -> Any:
 
 @torch.inference_mode()
 def scores(model: Any, first: int = 0, last: int = max(COUNTS), rank: int = 0) -> torch.Tensor:
-    """Of all positions, if the model scores them together, else of the next one for each."""
-    one_pass = hasattr(model, "score_positions")
-    score = model.score_positions(INPUTS, COUNTS) if one_pass else recalled(model, INPUTS)
-    return score(first, last, rank)
+    """Of all positions, if the model tells them apart, else the same for each."""
+    if hasattr(model, "score_positions"):
+        return model.score_positions(INPUTS, COUNTS)(first, last, rank)
+    score = model.score_lists(INPUTS, COUNTS) if hasattr(model, "score_lists") else model.score_next(INPUTS)
+    return score[:, None].expand(-1, last - first, -1)
+
+
+def recipe_of(model: Any) -> str:
+    return "best" if entry(model.name).best is not None and entry(model.name).model is not type(model) else "paper"
 
 
 def wanted() -> torch.Tensor:
@@ -60,7 +67,7 @@ def wanted() -> torch.Tensor:
 
 
 def test_it_says_who_it_is(model: Any) -> None:
-    assert entry(model.name).model is type(model)
+    assert entry(model.name, recipe_of(model)).model is type(model)
     assert model.generation in ways(model)
     assert model.ranks >= 1
     limit = model.longest_sequence()
@@ -70,7 +77,7 @@ def test_it_says_who_it_is(model: Any) -> None:
 def test_config_and_state_make_the_same_model_again(model: Any, tmp_path: Path) -> None:
     save_file(model.state_dict(), tmp_path / "weights.safetensors")
     torch.manual_seed(1)  # a new model must not need the starting weights of the old one
-    again = build(model.name, asdict(model.config)).eval()
+    again = build(model.name, asdict(model.config), recipe_of(model)).eval()
     again.load_state_dict(load_file(tmp_path / "weights.safetensors"))
     assert again.config == model.config
     for rank in range(model.ranks):

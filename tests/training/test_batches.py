@@ -135,5 +135,5 @@ def test_without_random_masking_only_the_end_of_the_target_is_hidden() -> None:
 
 
 def test_an_objective_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(BadSetting, match="there is no objective 'nextitem'; a model can name continuation, cloze"):
+    with pytest.raises(BadSetting, match="there is no objective 'nextitem'; a model can name continuation, completion"):
         BatchBuilder(walks(), Alphabet(60, 4), MaskingRates(), "nextitem")

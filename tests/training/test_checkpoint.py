@@ -36,10 +36,13 @@ COUNTERS = Counters(
 def test_everything_comes_back_bit_by_bit(tmp_path: Path) -> None:
     model, optimizer = trained(5)
     best = {"weight": torch.full((2, 3), 0.1), "bias": torch.zeros(2)}
-    checkpoint.save(tmp_path, model, optimizer, best, COUNTERS)
+    average = {"bias": torch.ones(2)}
+    checkpoint.save(tmp_path, model, optimizer, {"best": best, "average": average}, COUNTERS)
     other, its_optimizer = trained(1)
     loaded, counters = checkpoint.load(tmp_path, other, its_optimizer)
     assert counters == COUNTERS
+    assert torch.equal(loaded["average"]["bias"], average["bias"])
+    loaded = loaded["best"]
     assert all(torch.equal(loaded[name], best[name]) for name in best) and loaded.keys() == best.keys()
     for mine, yours in zip(model.parameters(), other.parameters(), strict=True):
         assert torch.equal(mine, yours)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fansrec.decoding import Answers, Limits, ScoreBlock, Steps, by_position, depth_first, one_by_one
+from fansrec.decoding import Answers, Limits, ScoreBlock, Steps, best_of, by_position, depth_first, one_by_one
 from fansrec.errors import BadSetting
 from fansrec.shortlists import by_position_from_shortlists
 
@@ -18,7 +18,8 @@ ONE_PASS, AUTOREGRESSIVE, RECALL = "one-pass", "autoregressive", "recall"
 
 def ways(model: Any) -> list[str]:
     """The ways a model can be asked: recall is always one."""
-    able = {ONE_PASS: hasattr(model, "score_positions"), AUTOREGRESSIVE: hasattr(model, "score_next"), RECALL: True}
+    one_pass = hasattr(model, "score_positions") or hasattr(model, "score_lists")
+    able = {ONE_PASS: one_pass, AUTOREGRESSIVE: hasattr(model, "score_next"), RECALL: True}
     return [way for way, can in able.items() if can]
 
 
@@ -33,6 +34,10 @@ def generate(model: Any, way: str, inputs: Inputs, counts: Sequence[int], limits
     """Answers under `limits`; `fill` says how positions scored together become a list."""
     if way == AUTOREGRESSIVE:
         return one_by_one(begin(model, inputs, max(counts)), limits)
+    if hasattr(model, "score_lists"):
+        return best_of(model.score_lists(inputs, counts if way == ONE_PASS else [1] * len(inputs)), limits)
+    if way == RECALL and hasattr(model, "score_next"):
+        return best_of(model.score_next(inputs), limits)
     score = model.score_positions(inputs, counts) if way == ONE_PASS else recalled(model, inputs)
     if fill != "by-position":
         return depth_first(score, model.ranks, limits)
@@ -43,9 +48,6 @@ def generate(model: Any, way: str, inputs: Inputs, counts: Sequence[int], limits
 
 def recalled(model: Any, inputs: Inputs) -> ScoreBlock:
     """The scores of the very next position for every position: the best k of one prediction."""
-    if hasattr(model, "score_next"):
-        scores = model.score_next(inputs)[:, None]
-        return lambda first, last, rank: scores.expand(-1, last - first, -1)
     score: ScoreBlock = model.score_positions(inputs, [1] * len(inputs))
     return lambda first, last, rank: score(0, 1, rank).expand(-1, last - first, -1)
 

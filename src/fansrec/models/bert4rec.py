@@ -15,7 +15,7 @@ from torch import Tensor
 from fansrec.decoding import ScoreBlock
 from fansrec.errors import BadSetting
 from fansrec.models.classifiers import VanillaClassifier
-from fansrec.models.encoder import Encoder, check_sizes
+from fansrec.models.encoder import MaskedModel, check_sizes
 from fansrec.tokens import Alphabet, in_a_row
 
 
@@ -41,7 +41,7 @@ class Bert4RecConfig:
         return Alphabet.of(self.category_starts)
 
 
-class Bert4Rec(Encoder):
+class Bert4Rec(MaskedModel):
     name: ClassVar[str] = "bert4rec"
     title: ClassVar[str] = "BERT4Rec"
     generation: ClassVar[str] = "autoregressive"

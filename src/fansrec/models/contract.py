@@ -6,7 +6,8 @@ the rest. Its `defaults`, if it has them, replace those of `training/settings.py
 
 A model is asked in one or more of three ways, and names its own as `generation`:
 
-- one-pass: `score_positions(inputs, counts)` scores all next positions at once;
+- one-pass: `score_positions(inputs, counts)` scores all next positions at once, or `score_lists(inputs, counts)` scores
+  every item once for the whole continuation, whose best come first;
 - autoregressive: `score_next(inputs)` scores the very next item; the answer is appended and the model asked again. One
   that can go on from where it stood also has `begin(inputs, room)`, which gives `decoding.Steps`;
 - recall: one prediction, its best k. Every model can do that.
@@ -49,6 +50,12 @@ class ContinuationModel(Protocol):
 class ScoresPositions(Protocol):
     def score_positions(self, inputs: Inputs, counts: Sequence[int]) -> ScoreBlock:
         """Scores of the next `counts[i]` positions after `inputs[i]`."""
+        ...
+
+
+class ScoresLists(Protocol):
+    def score_lists(self, inputs: Inputs, counts: Sequence[int]) -> Tensor:
+        """(B, M): how well every item would stand among the next `counts[i]` after `inputs[i]`."""
         ...
 
 

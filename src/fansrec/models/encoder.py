@@ -1,4 +1,4 @@
-"""The bidirectional Transformer that FANS and BERT4Rec share: BERT's, over item tokens."""
+"""The bidirectional Transformer that FANS and BERT4Rec share, BERT's over item tokens, and how the paper uses it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -35,11 +35,9 @@ def longest_sequence(positions: int) -> int:
 
 
 class Encoder(nn.Module):
-    """Embeddings, layers, and a classifier at the places to be told."""
+    """Embeddings and layers."""
 
-    classifier: Classifier
-
-    def __init__(self, config: Any, classifier: Callable[[], nn.Module]) -> None:
+    def __init__(self, config: Any) -> None:
         super().__init__()
         self.config = config
         self.embed = TokenEmbedding(
@@ -48,17 +46,7 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(
             EncoderLayer(config.width, config.heads, config.feedforward, config.dropout) for _ in range(config.layers)
         )
-        self.classifier = classifier()  # type: ignore[assignment]
-        self._start()
         self._categories = token_categories(config.category_starts)
-
-    def _start(self) -> None:
-        """Small weights as in BERT, but items and categories far apart, so that they differ from the first step on."""
-        self.apply(start_small)
-        start_normal(self.embed.items, 1.0)
-        if self.embed.categories is not None:
-            start_normal(self.embed.categories, 1.0)
-        start_normal(self.classifier.items, 0.1)
 
     @property
     def device(self) -> torch.device:
@@ -72,6 +60,28 @@ class Encoder(nn.Module):
             x = layer(x, rectangles)
         return self.layers[-1](x, rectangles, places)  # type: ignore[no-any-return]
 
+    def longest_sequence(self) -> int:
+        return longest_sequence(self.config.positions)
+
+
+class MaskedModel(Encoder):
+    """An encoder with a classifier at the places to be told."""
+
+    classifier: Classifier
+
+    def __init__(self, config: Any, classifier: Callable[[], nn.Module]) -> None:
+        super().__init__(config)
+        self.classifier = classifier()  # type: ignore[assignment]
+        self._start()
+
+    def _start(self) -> None:
+        """Small weights as in BERT, but items and categories far apart, so that they differ from the first step on."""
+        self.apply(start_small)
+        start_normal(self.embed.items, 1.0)
+        if self.embed.categories is not None:
+            start_normal(self.embed.categories, 1.0)
+        start_normal(self.classifier.items, 0.1)
+
     def forward(self, batch: Batch, reduce: Reduce = lambda counts: counts) -> Loss:
         """The training loss; only the places to be told leave the last layer and go through the classifier."""
         return self.classifier.loss(self.encode(batch.chunks, batch.places), batch, reduce)
@@ -79,9 +89,6 @@ class Encoder(nn.Module):
     @property
     def ranks(self) -> int:
         return self.classifier.ranks
-
-    def longest_sequence(self) -> int:
-        return longest_sequence(self.config.positions)
 
     def score_masks(self, tokens: Tokens, counts: Sequence[int]) -> ScoreBlock:
         """One pass over lists with `counts` MASKs each; scores are made from it when asked for."""

@@ -14,7 +14,7 @@ from torch import nn
 from fansrec.decoding import ScoreBlock
 from fansrec.errors import BadSetting
 from fansrec.models.classifiers import VanillaClassifier
-from fansrec.models.encoder import Encoder, check_sizes
+from fansrec.models.encoder import MaskedModel, check_sizes
 from fansrec.models.two_stage import TwoStageClassifier
 from fansrec.tokens import Alphabet, fill, lay_out, tokens_of
 
@@ -41,7 +41,7 @@ class FansConfig:
         return Alphabet.of(self.category_starts)
 
 
-class Fans(Encoder):
+class Fans(MaskedModel):
     name: ClassVar[str] = "fans"
     title: ClassVar[str] = "FANS"
     generation: ClassVar[str] = "one-pass"

@@ -13,6 +13,7 @@ from fansrec.models.car import Car, CarConfig
 from fansrec.models.caser import Caser, CaserConfig
 from fansrec.models.ease import Ease, EaseConfig
 from fansrec.models.fans import Fans, FansConfig
+from fansrec.models.fans_best import FansBest, FansBestConfig
 from fansrec.models.gru4rec import Gru4Rec, Gru4RecConfig
 from fansrec.models.item_knn import ItemKnn, ItemKnnConfig
 from fansrec.models.markov import Markov, MarkovConfig
@@ -28,10 +29,11 @@ class Entry:
     config: type[Any]  # a frozen dataclass
     fixed: Mapping[str, Any] = field(default_factory=dict)  # settings that make it this model and no other
     title: str | None = None  # as papers write it, where the name of the class's own does not do
+    best: "Entry | None" = None  # what `--recipe best` trains, where that is another network
 
 
 MODELS = {
-    "fans": Entry(Fans, FansConfig),
+    "fans": Entry(Fans, FansConfig, best=Entry(FansBest, FansBestConfig)),
     "bert4rec": Entry(Bert4Rec, Bert4RecConfig),
     "bert4rec-nar": Entry(Fans, FansConfig, {"classifier": "vanilla", "scheduler": "naive"}, "BERT4Rec_NAR"),
     "sasrec": Entry(SasRec, SasRecConfig),
@@ -55,7 +57,17 @@ def is_known(name: str) -> bool:
     return name in MODELS or any(entry_points(group=GROUP, name=name))
 
 
-def entry(name: str) -> Entry:
+def entry(name: str, recipe: str = "paper") -> Entry:
+    found = _entry(name)
+    return found.best if recipe == "best" and found.best is not None else found
+
+
+def has_best(name: str) -> bool:
+    """Whether there is a recipe 'best' for a model: a network of its own, or settings to search."""
+    return _entry(name).best is not None or hasattr(_entry(name).model, "search")
+
+
+def _entry(name: str) -> Entry:
     if name in MODELS:
         return MODELS[name]
     for found in entry_points(group=GROUP, name=name):
@@ -77,8 +89,8 @@ def _loaded(name: str, found: Any) -> Entry:
     return loaded
 
 
-def build(name: str, config: dict[str, Any]) -> Any:
-    """A model from its name and the plain values of its config."""
-    found = entry(name)
+def build(name: str, config: dict[str, Any], recipe: str = "paper") -> Any:
+    """A model from its name, the plain values of its config and the recipe it was trained by."""
+    found = entry(name, recipe)
     values = config | {"category_starts": tuple(config["category_starts"])}
     return found.model(found.config(**values))

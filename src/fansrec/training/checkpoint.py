@@ -21,6 +21,9 @@ from fansrec.training.curriculum import Progress
 FOLDER = "checkpoints"
 FILE = "state.safetensors"
 PLAN = "plan.json"
+KEPT = ("best", "average")  # weights beside the current ones: the best of the curriculum step, and the running average
+
+Kept = dict[str, dict[str, Tensor]]
 
 
 @dataclass
@@ -37,9 +40,10 @@ class Counters:
     history: list[dict[str, Any]] = field(default_factory=list)
 
 
-def save(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, best: dict[str, Tensor], counters: Counters) -> None:  # fmt: skip # noqa: E501
+def save(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, kept: Kept, counters: Counters) -> None:
     """Replace the last checkpoint; if the disk is full, the last one stays as it is."""
-    tensors = _tensors(model, optimizer) | {f"best.{name}": tensor for name, tensor in best.items()}
+    tensors = _tensors(model, optimizer)
+    tensors |= {f"{kind}.{name}": tensor for kind, some in kept.items() for name, tensor in some.items()}
     tensors = {name: tensor.contiguous().cpu() for name, tensor in tensors.items()}
     metadata = {"counters": json.dumps(asdict(counters))}
     try:
@@ -59,8 +63,8 @@ def _tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Te
     return tensors
 
 
-def load(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], Counters]:
-    """Put model and optimizer back where they stood; gives the best weights of the curriculum step and the counters."""
+def load(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[Kept, Counters]:
+    """Put model and optimizer back where they stood; gives what else was kept, and the counters."""
     try:
         with safe_open(folder / FILE, "pt") as file:
             counters = _counters(json.loads(file.metadata()["counters"]))
@@ -73,7 +77,7 @@ def load(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tu
             if f"adam.{key}.{name}" in tensors:
                 value = tensors[f"adam.{key}.{name}"]
                 optimizer.state[parameter][key] = value if key == "step" else value.to(parameter.device)
-    return _below(tensors, "best."), counters
+    return {kind: _below(tensors, f"{kind}.") for kind in KEPT}, counters
 
 
 def _below(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -17,12 +17,14 @@ from fansrec.engine.torch_backend import TorchEngine
 from fansrec.errors import BadSetting, Interrupted
 from fansrec.evaluation.protocol import ask, judge, mean, protocol, questions
 from fansrec.training import checkpoint
+from fansrec.training.averaging import Average
 from fansrec.training.batches import BatchBuilder, Share, epoch_plan
 from fansrec.training.curriculum import Curriculum, ratio
 from fansrec.training.logs import Events, write_metrics
 from fansrec.training.masking import MaskingRates
 from fansrec.training.plan import Plan
 from fansrec.training.reporting import Reporter, Silence
+from fansrec.training.settings import TrainSettings
 
 
 def warmth(step: int, warmup: int, total: int) -> float:
@@ -41,7 +43,8 @@ class Loop:
         self.accelerator = _accelerator(self.settings.precision)
         self.reporter: Reporter = reporter if self.accelerator.is_main_process else Silence()
         self.network = network.to(self.accelerator.device)
-        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=self.settings.learning_rate, fused=True)
+        self.optimizer = _optimizer(self.network, self.settings)
+        self.average = Average(self.network, self.settings.average)
         self.curriculum = Curriculum(self.settings.curriculum_steps, self.settings.epochs, self.settings.patience)
         rates = MaskingRates(hidden=plan.config.get("hidden_share", MaskingRates.hidden))
         self.builder = BatchBuilder(corpus, network.config.alphabet, rates, network.objective)
@@ -49,7 +52,8 @@ class Loop:
         self.engine = TorchEngine(self.network, network.config.alphabet.items, self.accelerator.device)
         self.asked = questions(corpus, "valid", self.settings.validation_lists)
         # The paper leaves lists with fewer than 5 targets out at 5; where there are no others, all count.
-        self.how = protocol("paper" if any(len(target) >= 5 for target in self.asked.targets) else "standard")
+        papers = self.settings.recipe == "paper" and any(len(target) >= 5 for target in self.asked.targets)
+        self.how = protocol("paper" if papers else "standard")
         self.best: dict[str, Tensor] = {}
         self.counters = checkpoint.Counters()
         self.saved_at = time.monotonic()
@@ -61,7 +65,9 @@ class Loop:
     def train(self) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Train to the end; the network then has the best weights of the last curriculum step."""
         if (self.folder / checkpoint.FILE).is_file():
-            self.best, self.counters = checkpoint.load(self.folder, self.network, self.optimizer)
+            kept, self.counters = checkpoint.load(self.folder, self.network, self.optimizer)
+            self.best = kept["best"]
+            self.average.load(kept["average"])
             self.reporter.say(f"going on in epoch {self.counters.epoch}, batch {self.counters.batch}")
         self.wrapped = self.accelerator.prepare_model(self.network)
         self.events = Events(self.out) if self.accelerator.is_main_process else None
@@ -98,6 +104,7 @@ class Loop:
         self.accelerator.backward(loss.total * self.share.processes)
         self.optimizer.step()
         self.optimizer.zero_grad()
+        self.average.follow(now.step)
         # One sum for all: also whether any process was asked to stop, so that all of them stop after the same batch.
         asked = torch.tensor(float(self.stopped()), device=self.accelerator.device)
         total, hits, stops = self._sum(torch.stack([loss.total.detach(), loss.category_hits.float(), asked])).tolist()
@@ -130,7 +137,11 @@ class Loop:
 
     def _end_epoch(self, seconds: float, batches: int) -> None:
         now = self.counters
-        figures = self._validate()
+        with self.average.in_use():
+            figures = self._validate()
+            score = figures[f"valid {self.settings.watch}"]
+            if now.progress.best is None or score > now.progress.best:
+                self.best = {name: tensor.clone() for name, tensor in self.network.state_dict().items()}
         row = {
             "epoch": now.epoch,
             "curriculum_step": now.progress.step,
@@ -141,9 +152,6 @@ class Loop:
             "learning_rate": self._learning_rate(),
             "seconds": round(seconds, 3),
         }
-        score = figures[f"valid {self.settings.watch}"]
-        if now.progress.best is None or score > now.progress.best:
-            self.best = {name: tensor.clone() for name, tensor in self.network.state_dict().items()}
         self.counters = checkpoint.Counters(
             epoch=now.epoch + 1,
             step=now.step,
@@ -157,10 +165,13 @@ class Loop:
         self._save_if_due()
 
     def _validate(self) -> dict[str, float]:
-        """The paper's protocol on the validation lists: the whole target masked, whatever the curriculum's step."""
+        """The validation lists with the whole target masked, whatever the curriculum's step."""
         self.network.eval()
         figures = judge(ask(self.engine, self.asked, self.how), self.asked, self.how)
         return {f"valid {name}": mean(figures[name]) for name in ("HR@5", "NDCG@5")}
+
+    def _kept(self) -> checkpoint.Kept:
+        return {"best": self.best, "average": self.average.weights}
 
     def _figures(self) -> dict[str, Any]:
         last = [row for row in self.counters.history if row["curriculum_step"] == self.curriculum.steps - 1]
@@ -172,11 +183,21 @@ class Loop:
         if not stops and time.monotonic() - self.saved_at < self.settings.checkpoint_seconds:
             return
         if self.accelerator.is_main_process:
-            checkpoint.save(self.folder, self.network, self.optimizer, self.best, self.counters)
+            checkpoint.save(self.folder, self.network, self.optimizer, self._kept(), self.counters)
         self.saved_at = time.monotonic()
         if stops:
             raise Interrupted(f"stopped in epoch {self.counters.epoch}; all is saved, go on with the same command "
                               f"and --resume")  # fmt: skip
+
+
+def _optimizer(network: Any, settings: TrainSettings) -> torch.optim.Optimizer:
+    """Adam, or AdamW where weights decay: matrices do, vectors do not."""
+    if not settings.weight_decay:
+        return torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=True)
+    vectors = [parameter for parameter in network.parameters() if parameter.ndim < 2]
+    matrices = [parameter for parameter in network.parameters() if parameter.ndim >= 2]
+    groups: list[dict[str, Any]] = [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True)
 
 
 def check_precision(precision: str) -> None:

@@ -1,6 +1,7 @@
 """What a model is trained to do, by name: which tokens of a list it is shown, and where it must tell which items.
 
 - `continuation`: FANS. The end of the target and random items of the input are hidden (paper, section 4.2).
+- `completion`: FANS by `--recipe best`. Lists are cut anywhere, half of them in the middle; all that follows is told.
 - `cloze`: BERT4Rec. Random items of the whole list are hidden; in one batch of ten, only the last one.
 - `next-item`: models that read from left to right. At every place, from the very start on, the item that comes next.
 
@@ -19,6 +20,7 @@ from fansrec.training.masking import MaskingRates, hide, mask, some_of_each
 
 Numbers = NDArray[np.int64]
 
+IN_THE_MIDDLE = 0.5  # of completion's lists are cut where they will be cut when it counts
 ONLY_LAST = 0.1  # of cloze's batches hide the last item alone, since that is what will be asked
 
 
@@ -65,6 +67,23 @@ def _continuation(lists: Lists, terms: Terms, random: np.random.Generator) -> Le
     return Lesson(tokens_of(shown, layout, terms.categories), to_tell, items)
 
 
+def completion(chunks: Sequence[Lists], terms: Terms, random: np.random.Generator) -> list[Lesson]:
+    return [_completion(lists, terms, random) for lists in chunks]
+
+
+def _completion(lists: Lists, terms: Terms, random: np.random.Generator) -> Lesson:
+    """The whole target is hidden, and of the input's items some, which need not be told."""
+    anywhere = np.minimum(1 + (random.random(len(lists.lengths)) * (lists.lengths - 1)).astype(int), lists.lengths)
+    middle = random.random(len(lists.lengths)) < IN_THE_MIDDLE
+    targets = np.where(middle, target_lengths(lists.lengths), anywhere)
+    layout = lay_out(lists.lengths - targets, targets)
+    items = fill(layout, 0, 0, terms.alphabet)
+    items[layout.in_input | layout.in_target] = lists.items
+    dropped = layout.in_input & (random.random(items.shape) < terms.rates.hidden)
+    shown = np.where(layout.in_target | dropped, terms.alphabet.mask, items)
+    return Lesson(tokens_of(shown, layout, terms.categories), layout.in_target, items)
+
+
 def cloze(chunks: Sequence[Lists], terms: Terms, random: np.random.Generator) -> list[Lesson]:
     only_last = random.random() < ONLY_LAST
     return [_cloze(lists, terms, only_last, random) for lists in chunks]
@@ -94,4 +113,9 @@ def _next_item(lists: Lists, terms: Terms) -> Lesson:
     return Lesson(in_a_row(lists.lengths, shifted[places], terms.categories, terms.alphabet), places, items)
 
 
-OBJECTIVES: dict[str, Objective] = {"continuation": continuation, "cloze": cloze, "next-item": next_item}
+OBJECTIVES: dict[str, Objective] = {
+    "continuation": continuation,
+    "completion": completion,
+    "cloze": cloze,
+    "next-item": next_item,
+}

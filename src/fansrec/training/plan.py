@@ -8,9 +8,10 @@ from typing import Any
 
 from fansrec.data.corpus import Corpus, fingerprint
 from fansrec.errors import BadArtifact, BadSetting
-from fansrec.models.registry import build, entry
+from fansrec.models.registry import build, entry, has_best
 from fansrec.tokens import SPECIALS
 from fansrec.training.settings import TrainSettings, defaults, fixed, parse, split
+from fansrec.training.sizing import fitting
 
 
 @dataclass(frozen=True)
@@ -19,20 +20,22 @@ class Plan:
     config: dict[str, Any]  # the plain values of the model's config
     training: TrainSettings
     fingerprint: str  # of the corpus
+    given: tuple[str, ...] = ()  # the settings the user gave; nothing changes these
 
     @property
     def variant(self) -> str:
         """The paper's name for what is trained."""
         found = entry(self.model)
+        paper = self.training.recipe == "paper"
         title = found.title or str(getattr(found.model, "title", self.model))
-        if self.model == "fans":
+        if self.model == "fans" and paper:
             two_stage = "TSC-" if self.config["classifier"] == "two-stage" else ""
             title += f"_{two_stage}{self.training.scheduler.upper()}"
         star = "" if self.config.get("use_categories", True) else "*"
-        return title + star + ("" if self.training.recipe == "paper" else f" ({self.training.recipe})")
+        return title + star + ("" if paper else f" ({self.training.recipe})")
 
     def build(self) -> Any:
-        return build(self.model, self.config)
+        return build(self.model, self.config, self.training.recipe)
 
     def plain(self) -> dict[str, Any]:
         return asdict(self)
@@ -40,30 +43,34 @@ class Plan:
 
 def make_plan(model: str, values: Mapping[str, Any], corpus: Corpus) -> Plan:
     """A plan from the settings the user gave; everything else takes its default or comes from the corpus."""
-    training, of_model = split(defaults(model) | fixed(model) | parse(model, values))
-    _check_recipe(model, training.recipe)
+    recipe = str(values.get("recipe", "paper"))
+    _check_recipe(model, recipe)
+    asked = parse(model, values)
+    chosen = defaults(model, recipe) | fitting(model, recipe, corpus) | fixed(model, recipe)
+    training, of_model = split(chosen | asked)
     from_corpus = {
         "category_starts": tuple(corpus.vocabulary.starts.tolist()),
         "positions": int(corpus.lengths.max()) + SPECIALS,
     }
-    kind = entry(model).config
-    asked = {name: value for name, value in from_corpus.items() if name in kind.__dataclass_fields__} | of_model
-    return Plan(model, asdict(kind(**asked)), training, fingerprint(corpus))
+    kind = entry(model, recipe).config
+    shape = {name: value for name, value in from_corpus.items() if name in kind.__dataclass_fields__} | of_model
+    return Plan(model, asdict(kind(**shape)), training, fingerprint(corpus), tuple(sorted(asked)))
 
 
 def _check_recipe(model: str, recipe: str) -> None:
-    if recipe == "best" and not hasattr(entry(model).model, "search"):
-        raise BadSetting(f"there is no recipe 'best' for {model} yet; leave it out, or use paper")
+    if recipe == "best" and not has_best(model):
+        raise BadSetting(f"there is no recipe 'best' for {model}; leave it out, or use paper")
 
 
 def saved_plan(path: Path, model: str | None, values: Mapping[str, Any], corpus: Corpus) -> Plan:
     """The plan of an interrupted run; settings that contradict it, or another corpus, are refused."""
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
-        plan = Plan(saved["model"], saved["config"], TrainSettings(**saved["training"]), saved["fingerprint"])
+        training, given = TrainSettings(**saved["training"]), tuple(saved["given"])
+        plan = Plan(saved["model"], saved["config"], training, saved["fingerprint"], given)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadArtifact(f"{path} cannot be read ({error}); begin the training anew") from error
-    asked = {"model": model or plan.model} | parse(plan.model, values)
+    asked = {"model": model or plan.model} | parse(plan.model, {"recipe": plan.training.recipe} | dict(values))
     begun = {"model": plan.model} | plan.config | asdict(plan.training)
     for name, value in asked.items():
         if value != begun[name]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from fansrec.errors import BadSetting
-from fansrec.models.registry import entry
+from fansrec.models.registry import entry, has_best
 
-FROM_THE_CORPUS = {"category_starts", "positions"}  # parts of a model's config that nobody sets by hand
+# Parts of a model's config that nobody sets by hand.
+FROM_THE_CORPUS = {"category_starts", "positions", "memory_lists", "memory_items", "linear_neighbours"}
 ALSO_IN_CLOSED_FORM = {"recipe", "watch", "validation_lists", "seed"}  # what training without epochs goes by
 CHOICES = {
     "recipe": ("paper", "best"),
@@ -32,6 +33,8 @@ class TrainSettings:
     watch: str = "NDCG@5"  # that figure
     batch_size: int = 256
     learning_rate: float = 0.01
+    weight_decay: float = 0.0
+    average: float = 0.0  # how much of the averaged weights each step keeps; 0: the last ones are used as they are
     warmup: int = 600  # optimizer steps up to the full learning rate, which then falls to 0 over all epochs
     precision: str = "auto"  # bf16 on a GPU, fp32 elsewhere
     checkpoint_seconds: float = 30.0  # how much work a kill may cost, at most
@@ -42,9 +45,11 @@ class TrainSettings:
         for name in ("steps", "epochs", "patience", "batch_size", "learning_rate", "validation_lists"):
             if getattr(self, name) <= 0:
                 raise BadSetting(f"{name} is {getattr(self, name)}; it must be above 0")
-        for name in ("warmup", "checkpoint_seconds", "seed"):
+        for name in ("weight_decay", "average", "warmup", "checkpoint_seconds", "seed"):
             if getattr(self, name) < 0:
                 raise BadSetting(f"{name} is {getattr(self, name)}; it must not be below 0")
+        if self.average >= 1:
+            raise BadSetting(f"average is {self.average}; it must be below 1")
 
     @property
     def curriculum_steps(self) -> int:
@@ -52,31 +57,39 @@ class TrainSettings:
         return min(self.steps, self.epochs) if self.scheduler == "step" else 1
 
 
-def fixed(model: str) -> dict[str, Any]:
+def fixed(model: str, recipe: str = "paper") -> dict[str, Any]:
     """What nobody can set for a model: what makes it what it is, and no curriculum where there is no target to mask."""
-    found = entry(model)
+    found = entry(model, recipe)
     no_curriculum = {} if getattr(found.model, "objective", None) == "continuation" else {"scheduler": "naive"}
     return no_curriculum | dict(found.fixed)
 
 
-def defaults(model: str) -> dict[str, Any]:
+def defaults(model: str, recipe: str = "paper") -> dict[str, Any]:
     """Where a model's training must differ from the defaults above to be fair to it."""
-    return dict(getattr(entry(model).model, "defaults", {}))
+    return dict(getattr(entry(model, recipe).model, "defaults", {}))
 
 
-def known_names(model: str) -> dict[str, type]:
+def default_recipe(model: str, values: Mapping[str, Any]) -> str:
+    """'best' where there is one, unless a setting is given that only the paper's recipe has."""
+    if "recipe" in values or not has_best(model):
+        return str(values.get("recipe", "paper"))
+    return "paper" if any(name not in known_names(model, "best") for name in values) else "best"
+
+
+def known_names(model: str, recipe: str = "paper") -> dict[str, type]:
     """Every name that can be set for a model, with its type."""
-    set_already = fixed(model)
+    set_already = fixed(model, recipe)
     without = FROM_THE_CORPUS | {*set_already} | ({"steps"} if set_already.get("scheduler") == "naive" else set())
-    by_gradient = hasattr(entry(model).model, "objective")
+    found = entry(model, recipe)
+    by_gradient = hasattr(found.model, "objective")
     of_training = [field for field in fields(TrainSettings) if by_gradient or field.name in ALSO_IN_CLOSED_FORM]
-    every = [*of_training, *fields(entry(model).config)]
+    every = [*of_training, *fields(found.config)]
     return {field.name: type(field.default) for field in every if field.name not in without}
 
 
 def parse(model: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Values by name, texts turned into the type the name asks for; unknown names are refused."""
-    known = known_names(model)
+    known = known_names(model, str(values.get("recipe", "paper")))
     parsed = {}
     for name, value in values.items():
         if name not in known:

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from fansrec.errors import BadSetting, Unfinished
 from fansrec.files import new_folder, refuse_existing, told, write_json
 from fansrec.models.registry import entry
 from fansrec.training import checkpoint
+from fansrec.training.blending import blend
 from fansrec.training.card import model_card
 from fansrec.training.interrupts import stop_signals
 from fansrec.training.logs import write_metrics
@@ -62,10 +63,10 @@ def train(
         raise BadSetting(f"{out} is a finished model; there is nothing to resume")
     plan = _begin(corpus, out, model, values or {}, resume)
     try:
-        closed_form = hasattr(entry(plan.model).model, "fit")
+        closed_form = hasattr(entry(plan.model, plan.training.recipe).model, "fit")
         trained = _fit(plan, corpus, reporter) if closed_form else _loop(plan, corpus, out, reporter)
         if PartialState().is_main_process:
-            _finish(trained, corpus, out, draw)
+            _finish(_blended(trained, corpus, reporter), corpus, out, draw)
     except OSError as error:
         raise Unfinished(f"training broke off ({told(error)}); mend that and go on with --resume") from error
     return trained.plan
@@ -75,6 +76,8 @@ def _loop(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter) -> Trained:
     """Train by gradient."""
     torch.manual_seed(plan.training.seed)  # the same starting weights for the same seed
     network = plan.build()
+    if hasattr(network, "start"):
+        network.start(*_training_lists(corpus))
     keep_freed_memory()
     with stop_signals() as stopped:
         history, figures = Loop(plan, corpus, out, network, reporter, stopped).train()
@@ -94,6 +97,14 @@ def _fit(plan: Plan, corpus: Corpus, reporter: Reporter) -> Trained:
     return Trained(plan, network)
 
 
+def _blended(trained: Trained, corpus: Corpus, reporter: Reporter) -> Trained:
+    """A network of `--recipe best` with what goes with it; any other as it is."""
+    if trained.plan.training.recipe != "best" or entry(trained.plan.model).best is None:
+        return trained
+    made = blend(trained.plan, trained.network, corpus, _training_lists(corpus), reporter)
+    return replace(trained, plan=made.plan, network=made.network, figures=made.figures, tried=made.tried)
+
+
 def _finish(trained: Trained, corpus: Corpus, out: Path, draw: Draw | None) -> None:
     """The artifact, sealed; only then is the state of the training not needed any more."""
     plan, figures = trained.plan, trained.figures
@@ -101,7 +112,8 @@ def _finish(trained: Trained, corpus: Corpus, out: Path, draw: Draw | None) -> N
         draw(trained.history, out)
     config = {**plan.plain(), "variant": plan.variant, "validation": figures, "corpus": corpus.summary}
     if trained.tried:
-        write_metrics(out, trained.tried)
+        if not trained.history:
+            write_metrics(out, trained.tried)
         config["search"] = trained.tried
     write_artifact(out, trained.network, corpus.vocabulary, config, model_card(plan, corpus.summary, figures))
     shutil.rmtree(out / checkpoint.FOLDER, ignore_errors=True)

@@ -1,0 +1,150 @@
+"""FANS as `--recipe best` trains it: the paper's one pass, a repaired classifier, and a memory of the training lists.
+
+The encoder and its K mask tokens are the paper's. What it says (`tied.py`), what lists like the input hold
+(`list_memory.py`) and, where that helps, what EASE says are added up as logarithms before anything is chosen, so that
+the answer is the best K items of the whole continuation, best first. docs/quality.md says what each part is worth.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from fansrec.errors import BadSetting
+from fansrec.models.blocks import start_normal, start_small
+from fansrec.models.classifiers import Loss, Reduce
+from fansrec.models.encoder import Encoder, check_sizes
+from fansrec.models.item_weights import PrunedWeights
+from fansrec.models.list_memory import Kernel, ListMemory
+from fansrec.models.tied import TiedClassifier
+from fansrec.tokens import Alphabet, Batch, fill, lay_out, tokens_of
+
+FLOOR = 1e-3  # what is weaker than this share of the strongest hardly counts
+
+
+@dataclass(frozen=True)
+class FansBestConfig:
+    category_starts: tuple[int, ...]
+    positions: int  # the longest trained sequence, CLS and SEP included
+    width: int = 64
+    layers: int = 2
+    heads: int = 4
+    feedforward: int = 256
+    dropout: float = 0.2
+    classifier: str = "two-stage"  # or "vanilla"
+    asked_categories: int = 3  # how many categories the two-stage classifier looks into for a list
+    use_categories: bool = True
+    # All below is found when the network has been trained, unless it is given; see training/blending.py.
+    memory_lists: int = 0  # training lists that are kept and asked
+    memory_items: int = 0  # distinct items in each of them, added up
+    sharpness: float = Kernel.sharpness
+    recency: float = Kernel.recency
+    before: float = Kernel.before
+    near: float = Kernel.near
+    neighbours: int = Kernel.neighbours
+    linear_neighbours: int = 0  # weights of EASE kept for each item
+    network_weight: float = 0.1
+    memory_weight: float = 1.0
+    linear_weight: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.classifier not in ("two-stage", "vanilla"):
+            raise BadSetting(f"classifier is {self.classifier!r}; it can be two-stage or vanilla")
+        for name in ("asked_categories", "neighbours"):
+            if getattr(self, name) < 1:
+                raise BadSetting(f"{name} is {getattr(self, name)}; it must be at least 1")
+        for name in ("sharpness", "before", "near", "network_weight", "memory_weight", "linear_weight"):
+            if getattr(self, name) < 0:
+                raise BadSetting(f"{name} is {getattr(self, name)}; it must not be below 0")
+        if not 0 <= self.recency <= 1:
+            raise BadSetting(f"recency is {self.recency}; it must be from 0 to 1")
+        check_sizes(self)
+
+    @property
+    def alphabet(self) -> Alphabet:
+        return Alphabet.of(self.category_starts)
+
+    @property
+    def kernel(self) -> Kernel:
+        return Kernel(self.sharpness, self.recency, self.before, self.near, self.neighbours)
+
+
+class FansBest(Encoder):
+    name: ClassVar[str] = "fans"
+    title: ClassVar[str] = "FANS"
+    generation: ClassVar[str] = "one-pass"
+    objective: ClassVar[str] = "completion"
+    ranks: ClassVar[int] = 1
+    defaults: ClassVar[dict[str, Any]] = {
+        "learning_rate": 0.002,
+        "warmup": 100,
+        "weight_decay": 0.01,
+        "average": 0.99,
+        "patience": 20,
+        "validation_lists": 512,
+        "precision": "fp32",
+    }
+
+    def __init__(self, config: FansBestConfig) -> None:
+        super().__init__(config)
+        asked = config.asked_categories if config.classifier == "two-stage" else 0
+        self.tied = TiedClassifier(config.width, config.category_starts, asked)
+        self.apply(start_small)
+        start_normal(self.embed.items, 0.1)  # close together, since the same vectors also score the items
+        if self.embed.categories is not None:
+            start_normal(self.embed.categories, 1.0)
+        items = config.alphabet.items
+        self.memory = ListMemory(items, config.memory_lists, config.memory_items) if config.memory_lists else None
+        self.linear = PrunedWeights(items, config.linear_neighbours) if config.linear_neighbours else None
+
+    def start(self, items: NDArray[np.int32], offsets: NDArray[np.int64]) -> None:
+        """What can be known before the first step, from the training lists: `items[offsets[i]:offsets[i + 1]]`."""
+        self.tied.start(torch.from_numpy(np.bincount(items, minlength=self.config.alphabet.items)))
+
+    @property
+    def vectors(self) -> Tensor:
+        """(M, D): of the items, without the special tokens."""
+        return self.embed.items.weight[: self.config.alphabet.items]
+
+    def forward(self, batch: Batch, reduce: Reduce = lambda counts: counts) -> Loss:
+        return self.tied.loss(self.encode(batch.chunks, batch.places), self.vectors, batch)
+
+    def score_lists(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> Tensor:
+        """(B, M): how well every item would stand anywhere in the next `counts[i]` places."""
+        probable = self.probabilities(inputs, counts)
+        scores: Tensor = self.config.network_weight * torch.log1p(probable * probable.shape[1])
+        if self.memory is not None:
+            strengths = self.memory.strengths(inputs, self.config.kernel).to(scores.device)
+            scores += self.config.memory_weight * torch.log1p(strengths / FLOOR)
+        if self.linear is not None:
+            scores += self.config.linear_weight * torch.log1p(linear_strengths(self.linear, inputs) / FLOOR)
+        return scores
+
+    def probabilities(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> Tensor:
+        """(B, M): one pass over the inputs with `counts` mask tokens behind them, as a mean over these."""
+        lengths, wanted = (np.array(n, dtype=np.int64) for n in ([len(items) for items in inputs], counts))
+        layout = lay_out(lengths, wanted)
+        flat = np.concatenate([np.asarray(items, dtype=np.int64) for items in inputs])
+        tokens = tokens_of(
+            fill(layout, flat, self.config.alphabet.mask, self.config.alphabet), layout, self._categories
+        )
+        masked = torch.from_numpy(np.flatnonzero(layout.in_target.ravel())).to(self.device)
+        encoded = self.encode([tokens.to(self.device)], masked)  # (P, D), list after list
+        columns = torch.arange(int(wanted.max()))
+        first = torch.from_numpy(np.cumsum(wanted) - wanted)[:, None]
+        there = columns < torch.from_numpy(wanted)[:, None]  # (B, K)
+        places = torch.where(there, first + columns, 0).to(self.device)
+        shares = (there / there.sum(1, keepdim=True)).to(self.device)
+        return self.tied.probabilities(encoded[places], shares, self.vectors)
+
+
+def linear_strengths(weights: nn.Module, inputs: Sequence[NDArray[np.int64]]) -> Tensor:
+    """(B, M): what item-item weights say, the strongest 1; 0 for what they speak against and for the input's items."""
+    scores: Tensor = weights(inputs).clamp(min=0)
+    for row, given in zip(scores, inputs, strict=True):
+        row[torch.from_numpy(np.asarray(given)).to(row.device)] = 0
+    return scores / scores.amax(1, keepdim=True).clamp(min=1e-30)

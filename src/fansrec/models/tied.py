@@ -1,0 +1,89 @@
+"""The classifier of `--recipe best`: the paper's two stages, repaired.
+
+Items are scored by the vectors they are read with. The probability of an item is that of its category times its own
+inside it, and training maximises exactly that: every masked item trains the classifier of its own category, whether or
+not that category was predicted. At use, an item's probability is its mean over all positions.
+"""
+
+from itertools import accumulate, pairwise
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from fansrec.models.blocks import Transform
+from fansrec.models.classifiers import Loss, one_softmax_loss
+from fansrec.models.cross_entropy import grouped_cross_entropy
+from fansrec.tokens import Batch
+
+
+class TiedClassifier(nn.Module):
+    """`asked` is the number of categories looked into for a list; 0: one softmax over all items, without categories."""
+
+    bounds: Tensor
+    prior: Tensor
+
+    def __init__(self, width: int, category_starts: tuple[int, ...], asked: int) -> None:
+        super().__init__()
+        self.starts, self.asked = category_starts, min(asked, len(category_starts) - 1)
+        self.transform = Transform(width)
+        self.category = nn.Linear(width, len(category_starts) - 1) if asked else None
+        self.scale = nn.Parameter(torch.ones(()))
+        self.bias = nn.Parameter(torch.zeros(category_starts[-1]))
+        self.register_buffer("bounds", torch.tensor(category_starts), persistent=False)
+        self.register_buffer("prior", torch.zeros(category_starts[-1]))  # of an item inside its category
+
+    def start(self, counts: Tensor) -> None:
+        """Begin with what is popular; `counts` (M,) says how often each item stands in the training lists."""
+        smooth = counts.float() + 1
+        self.bias.data = (smooth / smooth.sum()).log()
+        sums = torch.stack([smooth[start:end].sum() for start, end in pairwise(self.starts)])
+        self.prior = smooth / sums.repeat_interleave(self.bounds.cpu().diff())
+
+    def loss(self, hidden: Tensor, items: Tensor, batch: Batch) -> Loss:  # (P, D), (M, D)
+        hidden = self.transform(hidden)
+        if self.category is None:
+            return one_softmax_loss(self.scale * hidden, items, self.bias, batch)
+        categories = torch.bucketize(batch.labels, self.bounds, right=True) - 1
+        logits = self.category(hidden).float()  # (P, N)
+        total = F.cross_entropy(logits, categories, reduction="sum") / batch.positions
+        total = total + self._inside(self.scale * hidden, items, categories, batch)
+        return Loss(total, (logits.argmax(1) == categories).sum())
+
+    def _inside(self, hidden: Tensor, items: Tensor, categories: Tensor, batch: Batch) -> Tensor:
+        """The loss of every label among the items of its own category."""
+        order = categories.argsort(stable=True)
+        ends = [0, *accumulate(torch.bincount(categories, minlength=len(self.starts) - 1).tolist())]
+        groups = [
+            (slice(first, last), slice(*bounds))
+            for (first, last), bounds in zip(pairwise(ends), pairwise(self.starts), strict=True)
+            if first < last
+        ]
+        scales = torch.full((len(groups),), 1 / batch.positions, device=hidden.device)
+        return grouped_cross_entropy(hidden[order], items, self.bias, batch.labels[order], groups, scales)
+
+    def probabilities(self, hidden: Tensor, shares: Tensor, items: Tensor) -> Tensor:
+        """(B, M) from (B, K, D): the mean probability of every item; `shares` (B, K) sum to 1 over a list's positions.
+
+        Categories that are not looked into spread their probability over their items as the training lists do.
+        """
+        hidden = self.transform(hidden)
+        if self.category is None:
+            return self._mean(hidden, shares, items, slice(0, len(items)))
+        by_position = self.category(hidden).float().softmax(2) * shares[..., None]  # (B, K, N)
+        by_list = by_position.sum(1)  # (B, N)
+        out: Tensor = by_list.repeat_interleave(self.bounds.diff(), 1, output_size=len(items)) * self.prior
+        looked_into = torch.zeros_like(by_list, dtype=torch.bool)
+        looked_into.scatter_(1, by_list.topk(self.asked, dim=1).indices, True)
+        for category, among in enumerate(pairwise(self.starts)):
+            rows = looked_into[:, category].nonzero()[:, 0]
+            if len(rows):
+                out[rows, slice(*among)] = self._mean(
+                    hidden[rows], by_position[rows, :, category], items, slice(*among)
+                )
+        return out
+
+    def _mean(self, hidden: Tensor, weights: Tensor, items: Tensor, among: slice) -> Tensor:
+        """(R, m): the softmax `among` some items at each position, added up with the positions' weights (R, K)."""
+        logits = F.linear(self.scale * hidden, items[among], self.bias[among]).float()  # (R, K, m)
+        return torch.einsum("rkm,rk->rm", logits.softmax(2), weights.float())
