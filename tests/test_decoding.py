@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fansrec import decoding
-from fansrec.decoding import Answers, Limits, ScoreBlock, by_position, depth_first
+from fansrec.decoding import Answers, Limits, ScoreBlock, best_of, by_position, depth_first
 
 Scores = np.ndarray  # (ranks, B, K, M)
 Decode = Callable[[ScoreBlock, int, Limits], Answers]
@@ -297,3 +297,67 @@ def test_the_rules_of_the_caller_are_not_changed() -> None:
     rules = limits(1, 3, 2)
     by_position(block(np.zeros((1, 1, 2, 3)) + [3, 2, 1]), 1, rules)
     assert not rules.blocked.any()
+
+
+def best(scores: list[list[float]], wanted: list[int] | int, **rules: object) -> list[list[int]]:
+    return best_of(torch.tensor(scores).float(), limits(len(scores), len(scores[0]), wanted, **rules)).items.tolist()
+
+
+def test_the_best_of_one_score_each_come_best_first() -> None:
+    made = best_of(torch.tensor([[1.0, 3, 2], [5, 4, 6]]), limits(2, 3, 2))
+    assert made.items.tolist() == [[1, 2], [2, 0]]
+    assert made.scores.tolist() == [[3, 2], [6, 5]]
+
+
+def test_the_best_of_leaves_out_what_is_blocked_and_gives_each_list_as_many_as_it_wants() -> None:
+    assert best([[4, 3, 2, 1]] * 2, [3, 1], blocked=[(0, 0), (1, 0), (1, 1)]) == [[1, 2, 3], [2, -1, -1]]
+
+
+def test_the_best_of_ends_where_nothing_is_left() -> None:
+    made = best_of(torch.tensor([[2.0, 1], [2, 1]]), limits(2, 2, 3, blocked=[(1, 0)]))
+    assert made.items.tolist() == [[0, 1, -1], [1, -1, -1]]
+    assert made.scores.tolist() == [[2, 1, -INF], [1, -INF, -INF]]
+
+
+def test_no_lists_have_no_best() -> None:
+    assert best_of(torch.zeros(0, 4), limits(0, 4, [])).items.shape[0] == 0
+
+
+def test_the_best_of_stops_at_the_lowest_score() -> None:
+    assert best([[5, 4, 3], [3, 5, 3]], 3, min_score=4.0) == [[0, 1, -1], [1, -1, -1]]
+
+
+def test_the_best_of_each_group_are_no_more_than_its_share() -> None:
+    groups = torch.tensor([0, 0, 0, 1, 1])
+    assert best([[5, 4, 3, 2, 1]], 4, groups=groups, max_per_group=1) == [[0, 3, -1, -1]]
+    assert best([[5, 4, 3, 2, 1]], 4, groups=groups, max_per_group=2) == [[0, 1, 3, 4]]
+
+
+def test_of_equals_the_first_item_wins_alone_and_in_a_batch() -> None:
+    # Many items, so that a partial sort would have its own ideas.
+    random = np.random.default_rng(0)
+    scores = torch.from_numpy(random.integers(0, 4, (7, 3000)).astype(np.float32))
+    together = best_of(scores, limits(7, 3000, [5, 40, 1, 900, 3000, 17, 2])).items
+    for row, wanted in enumerate([5, 40, 1, 900, 3000, 17, 2]):
+        alone = best_of(scores[row : row + 1], limits(1, 3000, wanted)).items[0].tolist()
+        assert alone == (-scores[row]).argsort(stable=True)[:wanted].tolist()
+        assert together[row, :wanted].tolist() == alone
+
+
+@settings(deadline=None, max_examples=100)
+@given(seeds, st.booleans(), st.booleans())
+def test_the_best_of_one_score_is_position_by_position_with_the_same_score_at_each(
+    seed: int, groups: bool, ties: bool
+) -> None:
+    case = Case(seed, 1, groups)
+    scores = torch.from_numpy(case.scores[0, :, 0] // (7 if ties else 1))
+    slow = by_position(lambda first, last, rank: scores[:, None].expand(-1, last - first, -1), 1, case.limits)
+    made = best_of(scores, case.limits)
+    assert made.items.tolist() == slow.items.tolist()
+    assert made.scores.tolist() == slow.scores.tolist()
+
+
+def test_the_best_of_changes_neither_the_scores_nor_the_rules() -> None:
+    scores, rules = torch.tensor([[3.0, 2, 1]]), limits(1, 3, 2, blocked=[(0, 0)])
+    best_of(scores, rules)
+    assert scores.tolist() == [[3, 2, 1]] and rules.blocked.tolist() == [[True, False, False]]

@@ -12,6 +12,7 @@ from typing import Protocol
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 SCORES_AT_ONCE = 1 << 24  # 64 MB of fp32
 NONE = -1  # where a list has no item
@@ -120,24 +121,32 @@ def by_position(score: ScoreBlock, ranks: int, limits: Limits) -> Answers:
 
 def best_of(scores: Tensor, limits: Limits) -> Answers:
     """The best items of one score for each, (B, M), best first."""
-    choice = Choice(limits)
+    width = int(limits.wanted.max()) if len(scores) else 0
     if limits.max_per_group is not None:
-        for position in range(choice.items.shape[1]):
+        choice = Choice(limits)
+        for position in range(width):
             choice.take(scores, position)
         return choice.answers()
-    rows, places, items, best = _highest(scores.masked_fill(limits.blocked, -torch.inf), choice.items.shape[1])
-    given = (places < limits.wanted[rows]) & choice.good_enough(best)
-    choice.items[rows[given], places[given]] = items[given]
-    choice.scores[rows[given], places[given]] = best[given]
-    return choice.answers()
+    best, items = _highest(scores.masked_fill(limits.blocked, -torch.inf), width)
+    places = torch.arange(width, device=scores.device)
+    given = (places < limits.wanted[:, None]) & (best > -torch.inf)
+    if limits.min_score is not None:
+        given &= best >= limits.min_score
+    return Answers(items.masked_fill(~given, NONE), best.masked_fill(~given, -torch.inf))
 
 
-def _highest(scores: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The `count` highest scores of every row: rows, places among them, items, scores. Of equals the first item wins.
+def _highest(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The `count` highest scores of every row and their items, (B, count) each; of equals the first item wins."""
+    best, items = scores.topk(min(count + 1, scores.shape[1]), dim=1)
+    if bool(((best[:, 1:] == best[:, :-1]) & (best[:, 1:] > -torch.inf)).any()):
+        return _highest_of_equals(scores, count)  # `topk` breaks ties as it likes, and not alike in a larger batch
+    missing = max(0, count - best.shape[1])
+    return F.pad(best[:, :count], (0, missing), value=-torch.inf), F.pad(items[:, :count], (0, missing))
 
-    `topk` alone breaks ties as it likes, and so differently for a list alone and among others.
-    """
-    least = scores.topk(count, dim=1).values[:, -1:] if count else scores[:, :0]
+
+def _highest_of_equals(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The same where scores tie."""
+    least = scores.topk(min(max(1, count), scores.shape[1]), dim=1).values[:, -1:]
     rows, items = (scores >= least).nonzero(as_tuple=True)
     order = scores[rows, items].argsort(descending=True, stable=True)
     order = order[rows[order].argsort(stable=True)]
@@ -145,7 +154,11 @@ def _highest(scores: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor, Tensor
     counts = torch.bincount(rows, minlength=len(scores))
     places = torch.arange(len(rows), device=rows.device) - (counts.cumsum(0) - counts)[rows]
     kept = places < count
-    return rows[kept], places[kept], items[kept], scores[rows[kept], items[kept]]
+    rows, places, items = rows[kept], places[kept], items[kept]
+    best = scores.new_full((len(scores), count), -torch.inf)
+    found = items.new_zeros((len(scores), count))
+    best[rows, places], found[rows, places] = scores[rows, items], items
+    return best, found
 
 
 def one_by_one(steps: Steps, limits: Limits) -> Answers:

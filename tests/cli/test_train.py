@@ -1,11 +1,15 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from fansrec.cli.train import MODELS as TOLD
+from fansrec.cli.train import train as verb
 from fansrec.models.registry import MODELS
+from fansrec.training.settings import known_names
 from worlds import MINUTE, write_walks
 
 Fans = Callable[..., tuple[int, str, str]]
@@ -36,6 +40,57 @@ def test_the_four_variants_of_the_paper_by_flags_alone(
     assert (tmp_path / "run" / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.fixture(scope="module")
+def quick() -> list[object]:
+    return ["--epochs", 1, "--set", "width=8", "feedforward=8", "layers=1"]
+
+
+def kept(run: Path) -> dict[str, Any]:
+    return dict(json.loads((run / "config.json").read_text()))
+
+
+def test_without_flags_it_is_the_best_recipe_with_a_table_at_the_end(
+    fans: Fans, corpus: Path, tmp_path: Path, quick: list[object]
+) -> None:
+    code, out, err = fans("train", corpus, "--out", tmp_path / "run", *quick)
+    assert (code, err) == (0, "")
+    made = kept(tmp_path / "run")
+    assert made["training"]["recipe"] == "best" and made["variant"] == "FANS (best)"
+    ours = made["comparison"]["rows"][-1]
+    assert [line.split()[2:] for line in out.splitlines() if line.startswith("FANS (best)  ")] == [
+        [f"{ours[metric]:.4f}" for metric in ("NDCG@5", "HR@5", "NDCG@10", "HR@10")]
+    ]
+
+
+def test_the_table_can_be_left_out(fans: Fans, corpus: Path, tmp_path: Path, quick: list[object]) -> None:
+    code, out, _ = fans("train", corpus, "--out", tmp_path / "run", *quick, "sharpness=3", "--no-compare")
+    assert code == 0
+    made = kept(tmp_path / "run")
+    assert made["config"]["sharpness"] == 3
+    assert "comparison" not in made and "EASE" not in out
+
+
+@pytest.mark.parametrize(("flags", "recipe"), [("", "best"), ("--set regularization=3", "paper")])
+def test_a_setting_that_best_would_choose_itself_means_the_other_recipe(
+    fans: Fans, corpus: Path, tmp_path: Path, flags: str, recipe: str
+) -> None:
+    code, _, _ = fans("train", corpus, "--model", "ease", "--out", tmp_path / "run", *flags.split())
+    assert code == 0
+    assert kept(tmp_path / "run")["training"]["recipe"] == recipe
+
+
+def test_a_resumed_training_keeps_the_recipe_it_was_begun_with(
+    fans: Fans, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr("fansrec.training.trainer.write_artifact", Mock(side_effect=OSError("the disk is full")))
+        code, _, err = fans("train", corpus, "--out", tmp_path / "run", *SETTINGS)
+    assert code == 2 and "--resume" in err
+    code, _, err = fans("train", corpus, "--out", tmp_path / "run", "--resume")
+    assert (code, err) == (0, "")
+    assert kept(tmp_path / "run")["variant"] == "FANS_TSC-STEP"
+
+
 def test_flags_go_before_the_file_and_all_is_kept_in_the_artifact(fans: Fans, corpus: Path, tmp_path: Path) -> None:
     lines = [f"{name} = {json.dumps(value)}" for name, value in MINUTE.items()] + ["seed = 3", "learning_rate = 0.02"]
     (tmp_path / "settings.toml").write_text("\n".join(lines))
@@ -54,7 +109,12 @@ def test_flags_go_before_the_file_and_all_is_kept_in_the_artifact(fans: Fans, co
         ("--set width=wide", "must be of type int"),
         ("--set width", "NAME=VALUE"),
         ("--set classifier=cube", "two-stage or vanilla"),
-        ("--set width=10", "cannot be shared by 8 heads"),
+        ("--set width=10", "cannot be shared by 4 heads"),
+        ("--recipe paper --set width=10", "cannot be shared by 8 heads"),
+        ("--set sharpnes=3", "did you mean sharpness?"),
+        ("--recipe paper --set sharpness=3", "no setting 'sharpness'"),
+        ("--recipe best --scheduler naive", "no setting 'scheduler'"),
+        ("--model ease --recipe best --set regularization=3", "chooses regularization itself"),
         ("--set precision=bf16 --epochs 1 --steps 1", "needs a GPU"),
         ("--set learning_rate=1e300 batch_size=16 warmup=0", "lower learning_rate"),
         ("--model oracle", "choose one of"),
@@ -96,3 +156,9 @@ def test_lists_too_short_for_the_papers_protocol_can_be_trained_on(fans: Fans, t
 def test_the_help_names_every_model() -> None:
     """Written out there, since asking the registry would import torch for a help text."""
     assert {*TOLD.split(", ")} >= {*MODELS}
+
+
+@pytest.mark.parametrize("recipe", ["best", "paper"])
+def test_the_help_names_every_setting_of_fans(recipe: str) -> None:
+    told = {word.strip("`.,;=") for word in str(verb.__doc__).split()} | {"recipe"}
+    assert told >= {*known_names("fans", recipe)}

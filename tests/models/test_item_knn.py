@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -11,7 +13,7 @@ LISTS = [[0, 1], [1, 0, 0, 2], [2, 3]]
 EMPTY = np.array([], dtype=np.int64)
 
 
-def fitted(lists: list[list[int]], items: int, **settings: int) -> ItemKnn:
+def fitted(lists: list[list[int]], items: int, **settings: Any) -> ItemKnn:
     model = ItemKnn(ItemKnnConfig((0, items), **settings))
     model.fit(np.concatenate(lists).astype(np.int32), np.cumsum([0, *map(len, lists)]))
     return model
@@ -26,6 +28,38 @@ def test_the_weight_of_two_items_is_the_cosine_of_their_lists(neighbours: int) -
     model = fitted(LISTS, 4, neighbours=neighbours)
     assert scores(model, 0) == pytest.approx([0, 1, 0.5, 0], abs=1e-6)  # 0 and 1 share both their lists
     assert scores(model, 2) == pytest.approx([0.5, 0.5, 0, 0.5**0.5], abs=1e-6)
+
+
+@pytest.mark.parametrize("neighbours", [0, 3])
+def test_jaccard_is_the_share_of_lists_with_either_that_have_both(neighbours: int) -> None:
+    model = fitted(LISTS, 4, similarity="jaccard", neighbours=neighbours)
+    assert scores(model, 0) == pytest.approx([0, 1, 1 / 3, 0], abs=1e-6)
+
+
+@pytest.mark.parametrize("neighbours", [0, 3])
+def test_the_conditional_similarity_is_how_often_one_comes_with_the_other(neighbours: int) -> None:
+    model = fitted(LISTS, 4, similarity="conditional", popularity_exponent=0.0, neighbours=neighbours)
+    assert scores(model, 3) == pytest.approx([0, 0, 1, 0], abs=1e-6)
+    assert scores(model, 2) == pytest.approx([1 / 2, 1 / 2, 0, 1 / 2], abs=1e-6)
+    held_back = fitted(LISTS, 4, similarity="conditional", popularity_exponent=1.0, neighbours=neighbours)
+    assert scores(held_back, 2) == pytest.approx([1 / 4, 1 / 4, 0, 1 / 2], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("similarity", "expected"), [("cosine", 2 / 5), ("jaccard", 2 / 5), ("conditional", 2 / (2 * 2**0.25 + 3))]
+)
+def test_shrinkage_is_added_below_the_line(similarity: str, expected: float) -> None:
+    model = fitted(LISTS, 4, similarity=similarity, shrinkage=3.0)
+    assert scores(model, 0)[1] == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_default_is_the_plain_cosine_bit_for_bit() -> None:
+    corpus = walks()
+    model = ItemKnn(ItemKnnConfig((0, 60)))
+    model.fit(corpus.items, corpus.offsets)
+    together = Cooccurrence(corpus.items, corpus.offsets, 60)
+    lengths = together.lengths()
+    assert torch.equal(model.weights.matrix, together.gram().div_(lengths).div_(lengths[:, None]).fill_diagonal_(0))
 
 
 def test_weights_of_the_inputs_items_add_up_and_a_repeated_one_counts_twice() -> None:
@@ -92,6 +126,12 @@ def test_all_weights_are_kept_up_to_a_size_and_the_strongest_200_beyond() -> Non
     assert max(sizes) == 300_000
 
 
-def test_a_number_of_neighbours_below_zero_is_refused() -> None:
-    with pytest.raises(BadSetting, match="neighbours is -1"):
-        ItemKnnConfig((0, 4), neighbours=-1)
+@pytest.mark.parametrize("name", ["neighbours", "shrinkage", "popularity_exponent"])
+def test_a_setting_below_zero_is_refused(name: str) -> None:
+    with pytest.raises(BadSetting, match=f"{name} is -1"):
+        ItemKnnConfig((0, 4), **{name: -1})
+
+
+def test_a_similarity_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    with pytest.raises(BadSetting, match="similarity is 'cosin'; it can be cosine or jaccard or conditional"):
+        ItemKnnConfig((0, 4), similarity="cosin")

@@ -87,3 +87,64 @@ def test_continuation_is_hybrid_masking_over_both_halves() -> None:
         [START, 5, 4, 3, sep, MASK, MASK, sep],
     ]
     assert made.items[made.places].tolist() == [1, 2, 2, 1]
+
+
+WALKS = Lists(np.array([1, 2, 5, 5, 4]), np.array([5, 0, 1, 0, 1, 2, 3, 4, 5, 4, 3, 2, 1, 4, 5, 0, 1]))
+
+
+def completions(count: int = 60, **changes: Any) -> list[Lesson]:
+    return [lesson("completion", seed=seed, **{"lists": WALKS} | changes) for seed in range(count)]
+
+
+def cuts(made: Lesson) -> list[int]:
+    """How many items of each list stand before its first SEP."""
+    return ((made.shown.items == ALPHABET.sep).int().argmax(1) - 1).tolist()
+
+
+def test_completion_cuts_every_list_so_that_something_is_told_and_something_given_if_there_is_anything_more() -> None:
+    seen = np.array([cuts(made) for made in completions()])
+    assert [sorted({*column.tolist()}) for column in seen.T] == [[0], [1], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3]]
+
+
+def test_completion_tells_all_behind_the_cut_and_shows_nothing_of_it() -> None:
+    lists = np.split(WALKS.items, np.cumsum(WALKS.lengths)[:-1])
+    for made in completions():
+        for row, (items, cut) in enumerate(zip(lists, cuts(made), strict=True)):
+            assert made.items[row][made.places[row]].tolist() == items[cut:].tolist()
+            behind = made.shown.items[row, cut + 2 : len(items) + 3].tolist()
+            assert behind == [MASK] * (len(items) - cut) + [ALPHABET.sep]
+            assert made.places[row].nonzero()[0].tolist() == list(range(cut + 2, len(items) + 2))
+
+
+def test_completion_hides_some_of_the_input_which_need_not_be_told() -> None:
+    lists = np.split(WALKS.items, np.cumsum(WALKS.lengths)[:-1])
+    hidden = shown = 0
+    for made in completions(rates=MaskingRates(hidden=0.3)):
+        for row, (items, cut) in enumerate(zip(lists, cuts(made), strict=True)):
+            given = made.shown.items[row, 1 : cut + 1].numpy()
+            assert ((given == MASK) | (given == items[:cut])).all()
+            assert not made.places[row, : cut + 2].any()
+            hidden += int((given == MASK).sum())
+            shown += cut
+    assert 0.2 < hidden / shown < 0.4
+
+
+def test_completion_gives_categories_to_what_is_shown_alone() -> None:
+    for made in completions(20):
+        assert made.shown.categories.numpy().tolist() == CATEGORIES[made.shown.items.numpy()].tolist()
+
+
+def test_half_of_completions_lists_are_cut_in_the_middle_and_the_others_anywhere() -> None:
+    many = Lists(np.full(4000, 21), np.zeros(4000 * 21, dtype=np.int64))
+    (made,) = completions(1, lists=many)
+    shares = np.bincount(cuts(made), minlength=22) / 4000
+    assert shares[0] == shares[21] == 0
+    assert 0.45 < shares[11] < 0.6  # 10 of 21 are the target; a twentieth of the others are cut there too
+    others = np.delete(shares[1:21], 10)
+    assert others.min() > 0.015 and others.max() < 0.04
+
+
+def test_the_same_seed_makes_the_same_completion_and_another_one_another() -> None:
+    one, again, other = (lesson("completion", seed=seed, lists=WALKS) for seed in (3, 3, 4))
+    assert one.shown.items.tolist() == again.shown.items.tolist() and one.places.tolist() == again.places.tolist()
+    assert one.shown.items.tolist() != other.shown.items.tolist()

@@ -6,6 +6,7 @@ import pytest
 
 from fansrec.errors import BadSetting
 from fansrec.files import write_json
+from fansrec.models.fans_best import FansBest
 from fansrec.training.plan import make_plan, saved_plan
 from worlds import corpus_of, vocabulary_of, walks
 
@@ -83,3 +84,37 @@ def test_resuming_on_other_lists_of_the_same_items_is_refused(tmp_path: Path) ->
 def test_a_model_that_cannot_be_built_is_refused(name: str, value: float) -> None:
     with pytest.raises(BadSetting, match=name):
         make_plan("fans", {name: value}, CORPUS)
+
+
+def test_the_best_recipe_has_a_network_and_defaults_of_its_own() -> None:
+    best, paper = make_plan("fans", {"recipe": "best"}, CORPUS), make_plan("fans", {}, CORPUS)
+    assert isinstance(best.build(), FansBest) and not isinstance(paper.build(), FansBest)
+    for name, value in FansBest.defaults.items():
+        assert getattr(best.training, name) == value
+    assert (paper.training.average, paper.training.weight_decay) == (0.0, 0.0)
+    assert best.training.curriculum_steps == 1
+
+
+def test_the_best_recipe_is_in_the_name_of_what_is_trained() -> None:
+    assert make_plan("fans", {"recipe": "best"}, CORPUS).variant == "FANS (best)"
+    assert make_plan("fans", {"recipe": "best", "use_categories": False}, CORPUS).variant == "FANS* (best)"
+
+
+def test_a_plan_remembers_what_was_given_also_on_disk(tmp_path: Path) -> None:
+    plan = make_plan("fans", {"recipe": "best", "memory_weight": "0", "epochs": "9"}, CORPUS)
+    assert plan.given == ("epochs", "memory_weight", "recipe")
+    write_json(tmp_path / "plan.json", plan.plain())
+    again = saved_plan(tmp_path / "plan.json", "fans", {"memory_weight": 0}, CORPUS)
+    assert again.given == plan.given
+    assert isinstance(again.build(), FansBest) and again.build().config == plan.build().config
+
+
+def test_resuming_with_another_recipe_is_refused(tmp_path: Path) -> None:
+    write_json(tmp_path / "plan.json", make_plan("fans", {"recipe": "best"}, CORPUS).plain())
+    with pytest.raises(BadSetting, match="begun with recipe=best; resume without recipe=paper"):
+        saved_plan(tmp_path / "plan.json", "fans", {"recipe": "paper"}, CORPUS)
+
+
+def test_a_model_without_a_best_recipe_is_not_trained_by_one() -> None:
+    with pytest.raises(BadSetting, match="no recipe 'best' for sasrec"):
+        make_plan("sasrec", {"recipe": "best"}, CORPUS)

@@ -95,6 +95,22 @@ def test_without_validation_lists_there_is_nothing_to_choose_by(tmp_path: Path) 
         searched(hubs(valid=False), tmp_path)
 
 
+@pytest.mark.parametrize("model", ["item-knn", "rp3beta", "slist"])
+def test_the_other_linear_models_are_searched_likewise_settings_that_are_words_too(model: str, tmp_path: Path) -> None:
+    ear = Ear()
+    write_corpus(tmp_path / "corpus", hubs())
+    train(tmp_path / "corpus", tmp_path / "run", model, BEST, ear)
+    tried = json.loads((tmp_path / "run" / "config.json").read_text())["search"]
+    for row, values, line in zip(tried, candidates(model), ear.heard[1:], strict=True):
+        assert values.items() <= row.items()
+        assert all(
+            f"{name} {value if isinstance(value, str) else f'{value:g}'}" in line for name, value in values.items()
+        )
+    chosen = max(tried, key=lambda row: row["valid NDCG@5"])
+    config = read_artifact(tmp_path / "run").model.config
+    assert all(getattr(config, name) == chosen[name] for name in next(candidates(model)))
+
+
 def test_a_fit_that_was_interrupted_leaves_no_artifact_and_can_be_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from fansrec.errors import BadSetting
-from fansrec.training.settings import TrainSettings, known_names, parse, split
+from fansrec.training.settings import TrainSettings, default_recipe, known_names, parse, split
 
 
 def test_the_defaults_are_those_of_the_papers_appendix() -> None:
@@ -111,3 +111,41 @@ BAD_VALUES = [
 def test_a_number_that_makes_no_sense_for_training_is_refused(name: str, value: Any) -> None:
     with pytest.raises(BadSetting, match=name):
         split(parse("fans", {name: value}))
+
+
+def test_fans_is_trained_by_the_best_recipe_unless_told_otherwise() -> None:
+    assert default_recipe("fans", {}) == "best"
+    assert default_recipe("fans", {"epochs": 3, "width": 8, "memory_weight": 0.0}) == "best"
+
+
+@pytest.mark.parametrize("values", [{"scheduler": "naive"}, {"steps": 3}, {"epochs": 3, "steps": 3}])
+def test_a_setting_that_only_the_papers_recipe_has_asks_for_that(values: dict[str, Any]) -> None:
+    assert default_recipe("fans", values) == "paper"
+
+
+@pytest.mark.parametrize("model", ["popularity", "sasrec", "bert4rec", "bert4rec-nar", "markov"])
+def test_models_without_a_best_recipe_are_trained_by_the_papers(model: str) -> None:
+    assert default_recipe(model, {}) == "paper"
+
+
+@pytest.mark.parametrize("recipe", ["paper", "best"])
+def test_a_recipe_that_is_given_stays(recipe: str) -> None:
+    assert default_recipe("fans", {"recipe": recipe, "epochs": 3}) == recipe
+    assert default_recipe("fans", {"recipe": recipe, "steps": 3}) == recipe
+
+
+@pytest.mark.parametrize("name", ["scheduler", "steps", "memory_lists", "memory_items", "linear_neighbours"])
+def test_the_best_recipe_has_no_curriculum_and_counts_for_itself_what_it_keeps(name: str) -> None:
+    with pytest.raises(BadSetting, match=f"fans has no setting '{name}'"):
+        parse("fans", {"recipe": "best", name: 3})
+
+
+@pytest.mark.parametrize("name", ["memory_weight", "sharpness", "asked_categories"])
+def test_settings_of_the_best_recipe_are_not_the_papers(name: str) -> None:
+    assert name in known_names("fans", "best") and name not in known_names("fans")
+
+
+@pytest.mark.parametrize(("name", "value"), [("average", 1.0), ("average", -0.1), ("weight_decay", -0.1)])
+def test_an_average_that_never_moves_and_weights_that_grow_are_refused(name: str, value: float) -> None:
+    with pytest.raises(BadSetting, match=f"{name} is {value}"):
+        split({name: value})

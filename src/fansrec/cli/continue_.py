@@ -40,7 +40,11 @@ def continue_lists(
         bool, typer.Option("--keep-seen", help="Items of the input may come again", rich_help_panel=RULES)
     ] = False,
     fill: Annotated[
-        Literal["by-position", "depth-first"], typer.Option(help="How positions share the items", rich_help_panel=RULES)
+        Literal["by-position", "depth-first", "arranged"],
+        typer.Option(
+            help="How positions share the items; arranged: best items in their likely order, not best first",
+            rich_help_panel=RULES,
+        ),
     ] = "by-position",
     input: Annotated[
         Path | None, typer.Option(help='JSON lines: {"id": 1, "items": ["a"]} or ["a"]', rich_help_panel=FILES)

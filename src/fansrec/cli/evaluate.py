@@ -47,8 +47,11 @@ def evaluate(
         ),
     ] = None,
     fill: Annotated[
-        Literal["by-position", "depth-first"],
-        typer.Option(help="How positions become a list: as in the paper's appendix, or in the authors' code"),
+        Literal["by-position", "depth-first", "arranged"],
+        typer.Option(
+            help="How positions become a list: as in the paper's appendix, or in the authors' code; arranged: the best "
+            "items in the order they are likely to have (fans of --recipe best)"
+        ),
     ] = "by-position",
     device: Annotated[
         str | None, typer.Option(help="cpu, cuda, …", show_default="a GPU if there is one, else cpu")

@@ -53,4 +53,4 @@ class BarReporter:
         )
 
     def say(self, text: str) -> None:
-        self.console.print(text, highlight=False, markup=False)
+        self.console.print(text, highlight=False, markup=False, soft_wrap=True)  # a command stays in one piece

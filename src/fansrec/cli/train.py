@@ -10,10 +10,10 @@ from rich.console import Console
 from fansrec.cli.progress import BarReporter
 from fansrec.errors import BadSetting
 
-PAPER = "The paper's variants"
+PAPER = "Only in the paper's recipe"
 MODELS = (
-    "fans, bert4rec, bert4rec-nar, sasrec, gru4rec, caser, car, item-knn, ease, markov, popularity, "
-    "or one of another package"
+    "fans, bert4rec, bert4rec-nar, sasrec, gru4rec, caser, car, item-knn, ease, rp3beta, slist, markov, "
+    "popularity, or one of another package"
 )
 
 
@@ -23,34 +23,50 @@ def train(
     out: Annotated[Path, typer.Option(help="The folder to write the model to")],
     model: Annotated[str | None, typer.Option(help=MODELS, show_default="fans")] = None,
     recipe: Annotated[
-        Literal["paper", "best"] | None, typer.Option(help="Which defaults to use", show_default="paper")
+        Literal["best", "paper"] | None,
+        typer.Option(
+            help="To get good answers, or what the paper describes",
+            show_default="best where there is one and it has all given settings, else paper",
+        ),
     ] = None,
     classifier: Annotated[
         Literal["two-stage", "vanilla"] | None,
-        typer.Option(help="How items are chosen", show_default="two-stage", rich_help_panel=PAPER),
+        typer.Option(help="How items are chosen: by category first, or among all", show_default="two-stage"),
     ] = None,
     scheduler: Annotated[
         Literal["step", "naive"] | None,
         typer.Option(help="From easy to hard, or hard at once", show_default="step", rich_help_panel=PAPER),
     ] = None,
     steps: Annotated[int | None, typer.Option(help="Curriculum steps", show_default="5", rich_help_panel=PAPER)] = None,
-    epochs: Annotated[int | None, typer.Option(help="At most so many", show_default="200")] = None,
+    epochs: Annotated[
+        int | None, typer.Option(help="At most so many", show_default="best: by the corpus; paper: 200")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="One seed, one model, byte for byte", show_default="0")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted training in --out")] = False,
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE…", help="Any other settings")] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file of settings; flags go before it")] = None,
+    no_compare: Annotated[
+        bool, typer.Option("--no-compare", help="No table beside popularity, item-kNN and EASE at the end")
+    ] = False,
 ) -> None:
     """Train a model on a prepared corpus.
 
-    The paper's four variants of FANS are `--classifier two-stage|vanilla` with `--scheduler step|naive`; its starred
-    ones leave categories out: `--set use_categories=false`. `--recipe best` searches what is best on the validation
-    lists, where a model has something to search (ease).
+    `--recipe best` takes sizes and epochs from the corpus. FANS gets a repaired classifier and a memory of the training
+    lists; how much the network, the memory and EASE count is found on the validation lists. At the end its figures on
+    the test lists stand beside those of popularity, item-kNN and EASE, and if one of these is better, it says so and
+    how to keep that one. Models of item-item weights try a few settings and keep what is best on the validation lists.
+
+    `--recipe paper` trains as the paper describes. Its four variants of FANS are `--classifier two-stage|vanilla`
+    with `--scheduler step|naive`, which only this recipe has; the starred ones leave categories out:
+    `--set use_categories=false`.
 
     Example: `fans train corpora/mine --out runs/mine`, and if it was stopped, the same with `--resume`.
 
-    Settings for `--set a=1 b=2` and `--config`: steps, epochs, patience, watch, batch_size, learning_rate, warmup,
-    precision, checkpoint_seconds, validation_lists, seed; width, layers, heads, feedforward, dropout, use_categories;
-    and each model's own. A wrong name is answered with the right ones.
+    Settings for `--set a=1 b=2` and `--config`: epochs, patience, watch, batch_size, learning_rate, warmup,
+    weight_decay, average, precision, checkpoint_seconds, validation_lists, seed; width, layers, heads, feedforward,
+    dropout, classifier, use_categories; and each model's own. FANS by `--recipe best` has asked_categories and, held at
+    what you give and found otherwise, sharpness, recency, before, near, neighbours, network_weight, memory_weight and
+    linear_weight; by `--recipe paper`, scheduler and steps. A wrong name is answered with the right ones.
     """
     from fansrec.evaluation.report import draw_history
     from fansrec.training import trainer
@@ -67,9 +83,11 @@ def train(
     given = {name: value for name, value in flags.items() if value is not None}
     values = _from_file(config) | given | _pairs([*(set_ or []), *context.args])
     name = values.pop("model", None)
+    if not resume:  # else the plan of the begun training decides
+        values = trainer.with_recipe(name, values)
     console = Console()
     with BarReporter(console) as reporter:
-        plan = trainer.train(corpus, out, name, values, reporter, resume, draw_history)
+        plan = trainer.train(corpus, out, name, values, reporter, resume, draw_history, compare=not no_compare)
     typer.echo(f"{out}: {plan.variant}")
     console.print(f"next: fans evaluate {out} --corpus {corpus}", highlight=False, markup=False)
 

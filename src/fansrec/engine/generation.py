@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fansrec.decoding import Answers, Limits, ScoreBlock, Steps, best_of, by_position, depth_first, one_by_one
+from fansrec.decoding import NONE, Answers, Limits, ScoreBlock, Steps, best_of, by_position, depth_first, one_by_one
 from fansrec.errors import BadSetting
 from fansrec.shortlists import by_position_from_shortlists
 
@@ -32,10 +33,13 @@ def way_of(model: Any, asked: str | None) -> str:
 
 def generate(model: Any, way: str, inputs: Inputs, counts: Sequence[int], limits: Limits, fill: str) -> Answers:
     """Answers under `limits`; `fill` says how positions scored together become a list."""
+    if fill == "arranged" and not hasattr(model, "expected_places"):
+        raise BadSetting(f"{model.name} cannot arrange an answer; only fans of --recipe best can, use by-position")
     if way == AUTOREGRESSIVE:
         return one_by_one(begin(model, inputs, max(counts)), limits)
     if hasattr(model, "score_lists"):
-        return best_of(model.score_lists(inputs, counts if way == ONE_PASS else [1] * len(inputs)), limits)
+        answers = best_of(model.score_lists(inputs, counts if way == ONE_PASS else [1] * len(inputs)), limits)
+        return arranged(model, inputs, counts, answers) if fill == "arranged" else answers
     if way == RECALL and hasattr(model, "score_next"):
         return best_of(model.score_next(inputs), limits)
     score = model.score_positions(inputs, counts) if way == ONE_PASS else recalled(model, inputs)
@@ -44,6 +48,13 @@ def generate(model: Any, way: str, inputs: Inputs, counts: Sequence[int], limits
     if hasattr(score, "best") and limits.max_per_group is None:
         return by_position_from_shortlists(score, model.ranks, limits)
     return by_position(score, model.ranks, limits)
+
+
+def arranged(model: Any, inputs: Inputs, counts: Sequence[int], answers: Answers) -> Answers:
+    """The same items in the order in which the model expects them to stand."""
+    places = model.expected_places(inputs, counts, answers.items.clamp(min=0))
+    order = places.masked_fill(answers.items == NONE, torch.inf).argsort(dim=1, stable=True)
+    return Answers(answers.items.gather(1, order), answers.scores.gather(1, order))
 
 
 def recalled(model: Any, inputs: Inputs) -> ScoreBlock:

@@ -18,7 +18,7 @@ class Rules:
     keep_seen: bool = False  # whether items of the input may come again
     max_per_group: int | None = None
     min_score: float | None = None
-    fill: str = "by-position"  # or "depth-first"
+    fill: str = "by-position"  # or "depth-first", or "arranged": the same items in the order they are likely to have
     groups: NDArray[np.int64] | None = field(default=None, repr=False)  # (M,)
 
     def __post_init__(self) -> None:
@@ -26,8 +26,8 @@ class Rules:
             raise BadSetting(f"max_per_group is {self.max_per_group}; it must be at least 1")
         if self.max_per_group is not None and self.groups is None:
             raise BadSetting("max_per_group needs groups, and this model's items have none; give --items with groups")
-        if self.fill not in ("by-position", "depth-first"):
-            raise BadSetting(f"fill is {self.fill!r}; it can be by-position or depth-first")
+        if self.fill not in ("by-position", "depth-first", "arranged"):
+            raise BadSetting(f"fill is {self.fill!r}; it can be by-position, depth-first or arranged")
 
 
 def limits_of(

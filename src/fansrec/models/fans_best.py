@@ -1,8 +1,8 @@
 """FANS as `--recipe best` trains it: the paper's one pass, a repaired classifier, and a memory of the training lists.
 
 The encoder and its K mask tokens are the paper's. What it says (`tied.py`), what lists like the input hold
-(`list_memory.py`) and, where that helps, what EASE says are added up as logarithms before anything is chosen, so that
-the answer is the best K items of the whole continuation, best first. docs/quality.md says what each part is worth.
+(`list_memory.py`) and what a linear model says (`slist.py`) are added up as logarithms before anything is chosen: the
+answer is the best K items of the whole continuation, best first. docs/quality.md says what each part is worth.
 """
 
 from collections.abc import Sequence
@@ -20,9 +20,11 @@ from fansrec.models.classifiers import Loss, Reduce
 from fansrec.models.encoder import Encoder, check_sizes
 from fansrec.models.item_weights import PrunedWeights
 from fansrec.models.list_memory import Kernel, ListMemory
+from fansrec.models.slist import SlistConfig, recency
 from fansrec.models.tied import TiedClassifier
 from fansrec.tokens import Alphabet, Batch, fill, lay_out, tokens_of
 
+WEIGHTS = ("network_weight", "memory_weight", "linear_weight")
 FLOOR = 1e-3  # what is weaker than this share of the strongest hardly counts
 
 
@@ -46,10 +48,12 @@ class FansBestConfig:
     before: float = Kernel.before
     near: float = Kernel.near
     neighbours: int = Kernel.neighbours
-    linear_neighbours: int = 0  # weights of EASE kept for each item
+    aligned: float = Kernel.aligned
+    linear_neighbours: int = 0  # weights of the linear model kept for each item
+    linear_decay: float = SlistConfig.input_decay
     network_weight: float = 0.1
     memory_weight: float = 1.0
-    linear_weight: float = 0.0
+    linear_weight: float = 0.3
 
     def __post_init__(self) -> None:
         if self.classifier not in ("two-stage", "vanilla"):
@@ -57,9 +61,13 @@ class FansBestConfig:
         for name in ("asked_categories", "neighbours"):
             if getattr(self, name) < 1:
                 raise BadSetting(f"{name} is {getattr(self, name)}; it must be at least 1")
-        for name in ("sharpness", "before", "near", "network_weight", "memory_weight", "linear_weight"):
+        for name in ("sharpness", "before", "near", "aligned", *WEIGHTS):
             if getattr(self, name) < 0:
                 raise BadSetting(f"{name} is {getattr(self, name)}; it must not be below 0")
+        if self.linear_decay <= 0:
+            raise BadSetting(f"linear_decay is {self.linear_decay}; it must be above 0")
+        if not any(getattr(self, name) for name in WEIGHTS):
+            raise BadSetting(f"{', '.join(WEIGHTS)} are all 0; one part at least must have a say")
         if not 0 <= self.recency <= 1:
             raise BadSetting(f"recency is {self.recency}; it must be from 0 to 1")
         check_sizes(self)
@@ -70,7 +78,7 @@ class FansBestConfig:
 
     @property
     def kernel(self) -> Kernel:
-        return Kernel(self.sharpness, self.recency, self.before, self.near, self.neighbours)
+        return Kernel(self.sharpness, self.recency, self.before, self.near, self.neighbours, self.aligned)
 
 
 class FansBest(Encoder):
@@ -121,11 +129,20 @@ class FansBest(Encoder):
             strengths = self.memory.strengths(inputs, self.config.kernel).to(scores.device)
             scores += self.config.memory_weight * torch.log1p(strengths / FLOOR)
         if self.linear is not None:
-            scores += self.config.linear_weight * torch.log1p(linear_strengths(self.linear, inputs) / FLOOR)
+            linear = linear_strengths(self.linear, inputs, self.config.linear_decay)
+            scores += self.config.linear_weight * torch.log1p(linear / FLOOR)
         return scores
 
     def probabilities(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> Tensor:
         """(B, M): one pass over the inputs with `counts` mask tokens behind them, as a mean over these."""
+        return self.tied.probabilities(*self._masked(inputs, counts), self.vectors)
+
+    def expected_places(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int], items: Tensor) -> Tensor:
+        """(B, K): at which of the next places each of `items` (B, K) is likely to stand; costs another pass."""
+        return self.tied.expected_places(*self._masked(inputs, counts), self.vectors, items)
+
+    def _masked(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """The encoder's output at the masks, (B, K, D), and the share of each in its list, (B, K)."""
         lengths, wanted = (np.array(n, dtype=np.int64) for n in ([len(items) for items in inputs], counts))
         layout = lay_out(lengths, wanted)
         flat = np.concatenate([np.asarray(items, dtype=np.int64) for items in inputs])
@@ -139,12 +156,12 @@ class FansBest(Encoder):
         there = columns < torch.from_numpy(wanted)[:, None]  # (B, K)
         places = torch.where(there, first + columns, 0).to(self.device)
         shares = (there / there.sum(1, keepdim=True)).to(self.device)
-        return self.tied.probabilities(encoded[places], shares, self.vectors)
+        return encoded[places], shares
 
 
-def linear_strengths(weights: nn.Module, inputs: Sequence[NDArray[np.int64]]) -> Tensor:
+def linear_strengths(weights: nn.Module, inputs: Sequence[NDArray[np.int64]], decay: float) -> Tensor:
     """(B, M): what item-item weights say, the strongest 1; 0 for what they speak against and for the input's items."""
-    scores: Tensor = weights(inputs).clamp(min=0)
+    scores: Tensor = weights(inputs, recency(inputs, decay)).clamp(min=0)
     for row, given in zip(scores, inputs, strict=True):
         row[torch.from_numpy(np.asarray(given)).to(row.device)] = 0
     return scores / scores.amax(1, keepdim=True).clamp(min=1e-30)

@@ -80,9 +80,12 @@ class DenseWeights(nn.Module):
         self.register_buffer("matrix", torch.empty(items, items))  # takes no memory until it is learned or loaded
         self.register_buffer("popularity", torch.zeros(items))
 
-    def forward(self, inputs: Sequence[NDArray[np.int64]]) -> Tensor:  # (B, M)
+    def forward(self, inputs: Sequence[NDArray[np.int64]], stress: Tensor | None = None) -> Tensor:  # (B, M)
+        """`stress`: how much each item of the inputs counts, one input after the other; all the same if None."""
         flat, starts, _ = _flat(inputs, self.matrix.device)
-        return functional.embedding_bag(flat, self.matrix, starts, mode="sum") + TIE * self.popularity
+        stress = None if stress is None else stress.to(flat.device)
+        sums = functional.embedding_bag(flat, self.matrix, starts, mode="sum", per_sample_weights=stress)
+        return sums + TIE * self.popularity
 
 
 class PrunedWeights(nn.Module):
@@ -101,13 +104,15 @@ class PrunedWeights(nn.Module):
     def learn(self, table: Table) -> None:
         self.items, self.weights = table.items, table.weights
 
-    def forward(self, inputs: Sequence[NDArray[np.int64]]) -> Tensor:  # (B, M)
+    def forward(self, inputs: Sequence[NDArray[np.int64]], stress: Tensor | None = None) -> Tensor:  # (B, M)
+        """`stress`: how much each item of the inputs counts, one input after the other; all the same if None."""
         device = self.weights.device
         flat, starts, lengths = _flat(inputs, device)
         steps = torch.arange(int(lengths.max()), device=device)
         there = steps < lengths[:, None]  # (B, L)
-        items = flat[(starts[:, None] + steps).clamp(max=len(flat) - 1)] if len(flat) else there.long()
-        weights = self.weights[items] * there[..., None]  # (B, L, n)
+        places = (starts[:, None] + steps).clamp(max=len(flat) - 1)
+        items, counts = flat[places], there if stress is None else there * stress.to(device)[places]
+        weights = self.weights[items] * counts[..., None]  # (B, L, n)
         # Summed in double precision, so that the order in which a GPU adds them does not show after rounding.
         scores = torch.zeros(len(inputs), len(self.popularity), dtype=torch.float64, device=device)
         scores.scatter_add_(1, self.items[items].long().flatten(1), weights.double().flatten(1))

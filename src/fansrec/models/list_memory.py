@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from fansrec.models.cooccurrence import ranges
 
 REACH = 15.0  # places: how far `near` is felt
+ALIGNED_REACH = 2.0  # and `aligned`
 COMMONEST = 0.05  # the weight of an item that nearly every list has
 
 Numbers = NDArray[np.int64]
@@ -34,6 +35,7 @@ class Kernel:
     before: float = 1.0  # the weight of what stands before the last shared item
     near: float = 0.0  # by how much more weigh the items around it
     neighbours: int = 500  # so many lists count
+    aligned: float = 0.0  # by how much more weighs an item that stands at the same place in both lists
 
 
 class ListMemory(nn.Module):
@@ -54,6 +56,7 @@ class ListMemory(nn.Module):
         self.register_buffer("lists", torch.zeros(memberships, dtype=torch.int32))  # item after item
         self.register_buffer("list_places", torch.zeros(memberships, dtype=torch.int32))
         self.register_buffer("list_starts", torch.zeros(vocabulary + 1, dtype=torch.int64))
+        self._lookup: Lookup | None = None  # its arrays are views of the buffers
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "ListMemory":
         """Stay on the host: a lookup is many small steps, which numpy takes five times as fast as torch."""
@@ -70,6 +73,7 @@ class ListMemory(nn.Module):
         self.starts = torch.from_numpy(_starts(lists, len(offsets) - 1))
         self.lists, self.list_places = torch.from_numpy(lists[by_item]), torch.from_numpy(places[by_item])
         self.list_starts = torch.from_numpy(_starts(items, self.vocabulary))
+        self._lookup = None
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -83,7 +87,7 @@ class ListMemory(nn.Module):
 
         `without` names for each input a list that does not count: its own, when the memory is tried on what it holds.
         """
-        lookup = Lookup(self)
+        self._lookup = lookup = self._lookup or Lookup(self)
         absent = [None] * len(inputs) if without is None else without.tolist()
         rows = [lookup(np.asarray(given), kernel, own) for given, own in zip(inputs, absent, strict=True)]
         return torch.from_numpy(np.stack(rows)) if rows else torch.zeros(0, self.vocabulary)
@@ -98,7 +102,7 @@ class Lookup:
         self.vocabulary, self.known = memory.vocabulary, len(memory)
 
     def __call__(self, given: Numbers, kernel: Kernel, without: int | None = None) -> NDArray[np.float32]:
-        like, last_shared = self._compare(given, kernel.recency)
+        like, last_shared = self._compare(given, kernel)
         if without is not None:
             like[without] = 0
         neighbours = np.flatnonzero(like)
@@ -113,7 +117,7 @@ class Lookup:
         strongest = held.max()
         return (held / strongest if strongest > 0 else held).astype(np.float32)
 
-    def _compare(self, given: Numbers, recency: float) -> tuple[Floats, Numbers]:
+    def _compare(self, given: Numbers, kernel: Kernel) -> tuple[Floats, Numbers]:
         """How like every list is to the input, and where in it the last item stands that both have."""
         shared, age = _distinct(given)  # the oldest first
         starts = self.arrays["list_starts"]
@@ -121,10 +125,15 @@ class Lookup:
         found = ranges(first, count)
         lists = self.arrays["lists"][found]
         rarity = np.maximum(np.log(self.known / np.maximum(count, 1)), COMMONEST)
-        weights = rarity * (1 - recency * age / max(1, len(given)))
-        like: Floats = np.bincount(lists, np.repeat(weights, count), minlength=self.known)  # type: ignore[assignment]
+        places = self.arrays["list_places"][found]
+        weights = np.repeat(rarity * (1 - kernel.recency * age / max(1, len(given))), count)
+        if kernel.aligned:
+            apart = np.abs(np.repeat(len(given) - 1 - age, count) - places)
+            weights *= 1 + kernel.aligned * np.exp(-apart / ALIGNED_REACH)
+        # Of no numbers at all, numpy counts in int.
+        like: Floats = np.bincount(lists, weights, minlength=self.known).astype(np.float64)
         last_shared = np.zeros(self.known, dtype=np.int64)
-        last_shared[lists] = self.arrays["list_places"][found]  # the newest item is written last
+        last_shared[lists] = places  # the newest item is written last
         near = np.flatnonzero(like)
         like[near] /= np.sqrt(self.arrays["starts"][near + 1] - self.arrays["starts"][near])
         return like, last_shared

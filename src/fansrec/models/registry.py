@@ -18,7 +18,9 @@ from fansrec.models.gru4rec import Gru4Rec, Gru4RecConfig
 from fansrec.models.item_knn import ItemKnn, ItemKnnConfig
 from fansrec.models.markov import Markov, MarkovConfig
 from fansrec.models.popularity import Popularity, PopularityConfig
+from fansrec.models.rp3beta import RP3beta, RP3betaConfig
 from fansrec.models.sasrec import SasRec, SasRecConfig
+from fansrec.models.slist import Slist, SlistConfig
 
 GROUP = "fansrec.models"  # entry points of other packages: a name, and an Entry
 
@@ -42,6 +44,8 @@ MODELS = {
     "car": Entry(Car, CarConfig),
     "item-knn": Entry(ItemKnn, ItemKnnConfig),
     "ease": Entry(Ease, EaseConfig),
+    "rp3beta": Entry(RP3beta, RP3betaConfig),
+    "slist": Entry(Slist, SlistConfig),
     "markov": Entry(Markov, MarkovConfig),
     "popularity": Entry(Popularity, PopularityConfig),
 }

@@ -16,11 +16,13 @@ from fansrec.models.classifiers import Loss, one_softmax_loss
 from fansrec.models.cross_entropy import grouped_cross_entropy
 from fansrec.tokens import Batch
 
+LOGITS_AT_ONCE = 1 << 24  # 64 MB of fp32
+
 
 class TiedClassifier(nn.Module):
     """`asked` is the number of categories looked into for a list; 0: one softmax over all items, without categories."""
 
-    bounds: Tensor
+    categories: Tensor
     prior: Tensor
 
     def __init__(self, width: int, category_starts: tuple[int, ...], asked: int) -> None:
@@ -30,7 +32,7 @@ class TiedClassifier(nn.Module):
         self.category = nn.Linear(width, len(category_starts) - 1) if asked else None
         self.scale = nn.Parameter(torch.ones(()))
         self.bias = nn.Parameter(torch.zeros(category_starts[-1]))
-        self.register_buffer("bounds", torch.tensor(category_starts), persistent=False)
+        self.register_buffer("categories", _categories(category_starts), persistent=False)  # of every item
         self.register_buffer("prior", torch.zeros(category_starts[-1]))  # of an item inside its category
 
     def start(self, counts: Tensor) -> None:
@@ -38,13 +40,13 @@ class TiedClassifier(nn.Module):
         smooth = counts.float() + 1
         self.bias.data = (smooth / smooth.sum()).log()
         sums = torch.stack([smooth[start:end].sum() for start, end in pairwise(self.starts)])
-        self.prior = smooth / sums.repeat_interleave(self.bounds.cpu().diff())
+        self.prior = smooth / sums[self.categories.cpu()]
 
     def loss(self, hidden: Tensor, items: Tensor, batch: Batch) -> Loss:  # (P, D), (M, D)
         hidden = self.transform(hidden)
         if self.category is None:
             return one_softmax_loss(self.scale * hidden, items, self.bias, batch)
-        categories = torch.bucketize(batch.labels, self.bounds, right=True) - 1
+        categories = self.categories[batch.labels]
         logits = self.category(hidden).float()  # (P, N)
         total = F.cross_entropy(logits, categories, reduction="sum") / batch.positions
         total = total + self._inside(self.scale * hidden, items, categories, batch)
@@ -72,18 +74,36 @@ class TiedClassifier(nn.Module):
             return self._mean(hidden, shares, items, slice(0, len(items)))
         by_position = self.category(hidden).float().softmax(2) * shares[..., None]  # (B, K, N)
         by_list = by_position.sum(1)  # (B, N)
-        out: Tensor = by_list.repeat_interleave(self.bounds.diff(), 1, output_size=len(items)) * self.prior
-        looked_into = torch.zeros_like(by_list, dtype=torch.bool)
-        looked_into.scatter_(1, by_list.topk(self.asked, dim=1).indices, True)
-        for category, among in enumerate(pairwise(self.starts)):
-            rows = looked_into[:, category].nonzero()[:, 0]
-            if len(rows):
-                out[rows, slice(*among)] = self._mean(
-                    hidden[rows], by_position[rows, :, category], items, slice(*among)
-                )
+        out: Tensor = by_list[:, self.categories] * self.prior
+        asked = by_list.topk(self.asked, dim=1).indices  # (B, b)
+        for category in asked.unique().tolist():
+            rows = (asked == category).any(1).nonzero()[:, 0] if len(asked) > 1 else slice(None)
+            among = slice(self.starts[category], self.starts[category + 1])
+            out[rows, among] = self._mean(hidden[rows], by_position[rows, :, category], items, among)
         return out
 
     def _mean(self, hidden: Tensor, weights: Tensor, items: Tensor, among: slice) -> Tensor:
         """(R, m): the softmax `among` some items at each position, added up with the positions' weights (R, K)."""
-        logits = F.linear(self.scale * hidden, items[among], self.bias[among]).float()  # (R, K, m)
-        return torch.einsum("rkm,rk->rm", logits.softmax(2), weights.float())
+        hidden, weights = self.scale * hidden, weights.float()[:, None]
+        step = max(1, LOGITS_AT_ONCE // max(1, hidden.shape[1] * (among.stop - among.start)))
+        means = []
+        for some in range(0, len(hidden), step):
+            logits = F.linear(hidden[some : some + step], items[among], self.bias[among])  # (R, K, m)
+            means.append((weights[some : some + step] @ logits.float().softmax(2)).squeeze(1))
+        return torch.cat(means)
+
+    def expected_places(self, hidden: Tensor, shares: Tensor, items: Tensor, chosen: Tensor) -> Tensor:
+        """(B, K): the mean place of each of the `chosen` items (B, K) over where the positions would have it."""
+        hidden = self.transform(hidden)
+        liking = torch.einsum("bkd,bjd->bkj", self.scale * hidden, items[chosen]).float()  # (B, places, K)
+        if self.category is not None:
+            categories = self.categories[chosen]
+            by_position = self.category(hidden).float().log_softmax(2)
+            liking += by_position.gather(2, categories[:, None].expand(-1, hidden.shape[1], -1))
+        liking = liking.masked_fill(shares[..., None] == 0, -torch.inf).softmax(1)
+        return torch.einsum("bkj,k->bj", liking, torch.arange(hidden.shape[1], device=hidden.device).float())
+
+
+def _categories(category_starts: tuple[int, ...]) -> Tensor:
+    sizes = torch.tensor(category_starts).diff()
+    return torch.arange(len(sizes)).repeat_interleave(sizes)

@@ -14,7 +14,7 @@ from fansrec.evaluation.rows import evaluate_run, open_run
 from fansrec.files import write_json
 from fansrec.models.registry import names
 from fansrec.training.reporting import PlainReporter
-from fansrec.training.trainer import train
+from fansrec.training.trainer import train, with_recipe
 
 FLAGS = ("recipe", "classifier", "scheduler", "steps", "epochs", "seed")
 
@@ -28,6 +28,7 @@ def parse() -> argparse.Namespace:
         parser.add_argument(f"--{name}", help="as in `fans train`")
     parser.add_argument("--resume", action="store_true", help="go on with an interrupted training")
     parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="any other setting")
+    parser.add_argument("--no-compare", action="store_true", help="no table beside other models at the end")
     parser.add_argument("--json", type=Path, help="where the figures on the test lists go")
     return parser.parse_args()
 
@@ -37,7 +38,8 @@ def settings(options: argparse.Namespace) -> dict[str, Any]:
         if "=" not in pair:
             raise BadSetting(f"--set {pair} is not of the form NAME=VALUE")
     given = {name: getattr(options, name) for name in FLAGS if getattr(options, name) is not None}
-    return given | dict(pair.split("=", 1) for pair in options.set)
+    values = given | dict(pair.split("=", 1) for pair in options.set)
+    return values if options.resume else with_recipe(options.model, values)
 
 
 def evaluate(options: argparse.Namespace) -> None:
@@ -55,7 +57,8 @@ def evaluate(options: argparse.Namespace) -> None:
 def main() -> int:
     options = parse()
     try:
-        train(options.corpus, options.out, options.model, settings(options), PlainReporter(), options.resume)
+        values, compare = settings(options), not options.no_compare
+        train(options.corpus, options.out, options.model, values, PlainReporter(), options.resume, compare=compare)
         if PartialState().is_main_process:
             evaluate(options)
     except (FansError, OSError) as error:

@@ -1,7 +1,8 @@
 """What `fans --recipe best` does when its network is trained: keep the lists, and find out how much each part says.
 
 How lists are compared is settled on training lists, each judged without itself; how much the network, the memory and
-EASE weigh is settled on the validation lists, which none of them has seen. Settings that were given are left alone.
+the linear model weigh is settled on the validation lists, which none of them has seen. Settings that were given are
+left alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,11 +16,12 @@ from torch import Tensor
 
 from fansrec.data.corpus import Corpus
 from fansrec.data.halves import target_lengths
+from fansrec.decoding import NONE
 from fansrec.evaluation.protocol import LONGEST, Questions, judge, protocol, questions
-from fansrec.models.ease import Ease, EaseConfig
 from fansrec.models.fans_best import FLOOR, linear_strengths
 from fansrec.models.item_weights import PrunedWeights
 from fansrec.models.list_memory import Kernel, ListMemory
+from fansrec.models.slist import Slist, SlistConfig
 from fansrec.training.climbing import Figures, Values, climb
 from fansrec.training.plan import Plan
 from fansrec.training.reporting import Reporter
@@ -31,16 +33,19 @@ KERNELS: dict[str, Sequence[Any]] = {
     "recency": (0.3, 0.6, 0.9),
     "near": (0.5, 1.0),
     "neighbours": (100, 1500),
+    "aligned": (1.0,),
 }
 WEIGHTS: dict[str, Sequence[Any]] = {
     "network_weight": (0.0, 0.05, 0.2, 0.3, 0.5, 1.0, 3.0),
-    "linear_weight": (0.1, 0.3, 1.0, 3.0),
+    "linear_weight": (0.0, 0.1, 0.5, 1.0, 3.0),
     "memory_weight": (0.0,),
 }
-SURE = 1.5  # standard errors
+SURE = 1.0  # standard errors
 LISTS = 2000  # at most are tried
 CELLS = 1 << 26  # lists times items: 256 MB of fp32
-LINEAR_NEIGHBOURS = 200
+LINEAR: dict[str, Any] = {"alpha": 0.2, "regularization": 30.0}
+LINEAR_NEIGHBOURS = 1000
+AT_ONCE = 64  # lists the linear model is asked about
 
 Lists = tuple[NDArray[np.int32], NDArray[np.int64]]
 
@@ -61,7 +66,7 @@ def blend(plan: Plan, network: Any, corpus: Corpus, lists: Lists, reporter: Repo
     most = min(LISTS, max(1, CELLS // len(corpus.vocabulary)))
     found: Values = {}
     tried: list[Values] = []
-    if "memory_weight" not in plan.given or plan.config["memory_weight"]:
+    if not _unwanted("memory_weight", plan):
         reporter.say(f"comparing {len(memory):,} lists with each other")
         found, tried = compared(plan, memory, lists, most)
     weights, figures, more = weighed(plan, network, memory, linear, replace_kernel(plan, found), corpus, most)
@@ -100,7 +105,7 @@ def weighed(
     weights = {name: plan.config[name] for name in WEIGHTS}
     if not asked.inputs:
         return weights, {}, []
-    parts = parts_of(network, memory, linear, kernel, asked)
+    parts = parts_of(plan, network, memory, linear, kernel, asked)
 
     def judged(values: Values) -> Figures:
         total = sum(values[name] * part for name, part in parts.items())
@@ -115,14 +120,17 @@ def weighed(
 
 @torch.inference_mode()
 def parts_of(
-    network: Any, memory: ListMemory, linear: PrunedWeights | None, kernel: Kernel, asked: Questions
+    plan: Plan, network: Any, memory: ListMemory, linear: PrunedWeights | None, kernel: Kernel, asked: Questions
 ) -> dict[str, Tensor]:
     """(lists, M) each: what the parts of the model say, as they are added up there."""
     probable = torch.cat([network.probabilities([given], [LONGEST]).cpu() for given in asked.inputs])
     parts = {"network_weight": torch.log1p(probable * probable.shape[1])}
-    parts["memory_weight"] = torch.log1p(memory.strengths(asked.inputs, kernel) / FLOOR)
+    if not _unwanted("memory_weight", plan):
+        parts["memory_weight"] = torch.log1p(memory.strengths(asked.inputs, kernel) / FLOOR)
     if linear is not None:
-        parts["linear_weight"] = torch.log1p(linear_strengths(linear, asked.inputs) / FLOOR)
+        some = [asked.inputs[first : first + AT_ONCE] for first in range(0, len(asked.inputs), AT_ONCE)]
+        told = torch.cat([linear_strengths(linear, inputs, plan.config["linear_decay"]) for inputs in some])
+        parts["linear_weight"] = torch.log1p(told / FLOOR)
     return parts
 
 
@@ -131,7 +139,8 @@ def figures_of(scores: Tensor, asked: Questions) -> Figures:
     scores = scores.clone()
     for row, given in zip(scores, asked.inputs, strict=True):
         row[torch.from_numpy(given)] = -torch.inf
-    answers = scores.topk(min(LONGEST, scores.shape[1]), dim=1).indices.numpy()
+    best = scores.topk(min(LONGEST, scores.shape[1]), dim=1)
+    answers = best.indices.masked_fill(best.values == -torch.inf, NONE).numpy()
     judged = judge(answers, asked, HOW)
     return np.stack([judged[name] for name in ("NDCG@5", "HR@5", "NDCG@10", "HR@10")], 1)
 
@@ -146,20 +155,22 @@ def halved(items: NDArray[np.int32], offsets: NDArray[np.int64], chosen: NDArray
 
 
 def fitted_linear(plan: Plan, lists: Lists) -> PrunedWeights | None:
-    """EASE with its strongest weights; none where it could not be exact, or is not wanted."""
+    """SLIST's strongest weights; none where the items are too many for it, or it is not wanted."""
     starts = tuple(plan.config["category_starts"])
-    unwanted = "linear_weight" in plan.given and not plan.config["linear_weight"]
-    if unwanted or not 1 < starts[-1] <= EaseConfig.dense_items:
+    if _unwanted("linear_weight", plan) or not 1 < starts[-1] <= SlistConfig.dense_items:
         return None
-    strength = regularization(len(lists[0]), starts[-1])
-    ease = Ease(EaseConfig(starts, strength, neighbours=min(LINEAR_NEIGHBOURS, starts[-1] - 1)))
-    ease.fit(*lists)
-    assert isinstance(ease.weights, PrunedWeights)
-    return ease.weights
+    slist = Slist(SlistConfig(starts, **LINEAR, neighbours=min(LINEAR_NEIGHBOURS, starts[-1] - 1)))
+    slist.fit(*lists)
+    assert isinstance(slist.weights, PrunedWeights)
+    return slist.weights
+
+
+def _unwanted(weight: str, plan: Plan) -> bool:
+    return weight in plan.given and not plan.config[weight]
 
 
 def regularization(interactions: int, items: int) -> float:
-    """A fair lambda without a search: it grows with how often items are seen."""
+    """A fair lambda for EASE without a search: it grows with how often items are seen."""
     return 100.0 + 2.0 * interactions / items
 
 
@@ -179,7 +190,9 @@ def _assembled(
     """The network with the parts that have a say, and the plan that describes it."""
     if found["memory_weight"]:
         found |= {"memory_lists": len(memory), "memory_items": len(memory.items)}
-    if found["linear_weight"] and linear is not None:
+    if linear is None:
+        found |= {"linear_weight": 0.0}
+    elif found["linear_weight"]:
         found |= {"linear_neighbours": linear.width}
     plan = replace(plan, config=plan.config | found)
     whole = plan.build()

@@ -1,11 +1,15 @@
 """The model card: what somebody who finds the folder wants to know."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from fansrec.training.comparison import Comparison, cells, headline, verdict
 from fansrec.training.plan import Plan
 
 
-def model_card(plan: Plan, summary: dict[str, Any], figures: dict[str, Any]) -> str:
+def model_card(
+    plan: Plan, summary: dict[str, Any], figures: dict[str, Any], comparison: Comparison | None = None
+) -> str:
     """README.md of an artifact."""
     splits = summary.get("splits", {})
     data = {
@@ -32,6 +36,7 @@ def model_card(plan: Plan, summary: dict[str, Any], figures: dict[str, Any]) -> 
             "",
             "Figures on the validation lists, if it was trained by gradient or searched. Test: `fans evaluate`.",
             "",
+            *(_comparison(comparison) if comparison is not None else []),
             "## Settings",
             "",
             *_table(settings),
@@ -40,8 +45,19 @@ def model_card(plan: Plan, summary: dict[str, Any], figures: dict[str, Any]) -> 
     )
 
 
+def _comparison(found: Comparison) -> list[str]:
+    head, *rows = cells(found)
+    lines = [*_markdown(head, rows), "", *(f"{line}  " for line in verdict(found))]
+    return ["## Beside other models", "", f"{headline(found)}.", "", *lines, ""]
+
+
 def _table(rows: dict[str, Any]) -> list[str]:
     def text(value: Any) -> str:
         return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
-    return ["| | |", "|---|---|", *[f"| {name} | {text(value)} |" for name, value in rows.items()]]
+    return _markdown(["", ""], [[name, text(value)] for name, value in rows.items()])
+
+
+def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    first, *others = [f"| {' | '.join(row)} |" for row in [head, *rows]]
+    return [first, "|---" * len(head) + "|", *others]

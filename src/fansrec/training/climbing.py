@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 Values = dict[str, Any]
 Figures = NDArray[np.float64]  # (lists, figures)
 ROUNDS = 2
+FEWEST = 10  # lists: nothing can be told from fewer
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,17 @@ def climb(
                 judged = judge(candidate)
                 gain = _gains(judged, figures)
                 tried.append(candidate | {"gain": round(float(gain.mean()), 5)})
-                if gain.mean() > sureness * gain.std() / np.sqrt(len(gain)):
+                if _sure(gain, sureness):
                     best, figures = candidate, judged
         if best == before:
             break
     return Climbed(best, figures, tried)
+
+
+def _sure(gains: Figures, sureness: float) -> bool:
+    if len(gains) < FEWEST:
+        return False
+    return bool(gains.mean() > sureness * gains.std(ddof=1) / np.sqrt(len(gains)))
 
 
 def _gains(figures: Figures, before: Figures) -> Figures:

@@ -79,4 +79,7 @@ def _judged(network: Any, asked: Questions, items: int) -> Row:
 
 
 def _told(row: Row) -> str:
-    return "  ".join(f"{name} {value:.4f}" if "valid" in name else f"{name} {value:g}" for name, value in row.items())
+    def shown(name: str, value: Any) -> str:
+        return str(value) if isinstance(value, str) else f"{value:.4f}" if "valid" in name else f"{value:g}"
+
+    return "  ".join(f"{name} {shown(name, value)}" for name, value in row.items())

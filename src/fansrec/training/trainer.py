@@ -15,9 +15,10 @@ from fansrec.data.corpus import Corpus, read_corpus
 from fansrec.errors import BadSetting, Unfinished
 from fansrec.files import new_folder, refuse_existing, told, write_json
 from fansrec.models.registry import entry
-from fansrec.training import checkpoint
+from fansrec.training import checkpoint, comparison
 from fansrec.training.blending import blend
 from fansrec.training.card import model_card
+from fansrec.training.comparison import Comparison
 from fansrec.training.interrupts import stop_signals
 from fansrec.training.logs import write_metrics
 from fansrec.training.loop import Loop, check_precision, no_accelerator
@@ -25,6 +26,7 @@ from fansrec.training.memory import keep_freed_memory
 from fansrec.training.plan import Plan, make_plan, saved_plan
 from fansrec.training.reporting import Reporter, Silence
 from fansrec.training.search import Lists, refuse_searched, search
+from fansrec.training.settings import default_recipe, known_names
 
 History = list[dict[str, Any]]
 Draw = Callable[[History, Path], None]
@@ -42,6 +44,7 @@ class Trained:
     figures: dict[str, Any] = field(default_factory=dict)  # of the kept weights, on the validation lists
     history: History = field(default_factory=list)  # a row an epoch
     tried: History = field(default_factory=list)  # a row a candidate of a search
+    comparison: Comparison | None = None  # with models that need no training to speak of
 
 
 def train(
@@ -52,10 +55,12 @@ def train(
     reporter: Reporter = SILENCE,
     resume: bool = False,
     draw: Draw | None = None,
+    compare: bool = False,
 ) -> Plan:
     """Train `model` (fans, unless told otherwise) with these settings and leave an artifact in `out`.
 
-    `draw` plots the figures of all epochs into the folder.
+    `draw` plots the figures of all epochs into the folder. `compare`: where `--recipe best` has a network of its own,
+    set it beside popularity, item-kNN and EASE, and say which is better.
     """
     corpus, out = read_corpus(Path(corpus_folder)), Path(out)
     if resume and (out / MANIFEST).is_file():
@@ -66,7 +71,12 @@ def train(
         closed_form = hasattr(entry(plan.model, plan.training.recipe).model, "fit")
         trained = _fit(plan, corpus, reporter) if closed_form else _loop(plan, corpus, out, reporter)
         if PartialState().is_main_process:
-            _finish(_blended(trained, corpus, reporter), corpus, out, draw)
+            trained = _blended(trained, corpus, reporter)
+            if compare and has_own_best(trained.plan):
+                trained = _compared(trained, corpus, reporter)
+            _finish(trained, corpus, out, draw)
+            if trained.comparison is not None:
+                comparison.report(trained.comparison, Path(corpus_folder), out, reporter)
     except OSError as error:
         raise Unfinished(f"training broke off ({told(error)}); mend that and go on with --resume") from error
     return trained.plan
@@ -99,10 +109,32 @@ def _fit(plan: Plan, corpus: Corpus, reporter: Reporter) -> Trained:
 
 def _blended(trained: Trained, corpus: Corpus, reporter: Reporter) -> Trained:
     """A network of `--recipe best` with what goes with it; any other as it is."""
-    if trained.plan.training.recipe != "best" or entry(trained.plan.model).best is None:
+    if not has_own_best(trained.plan):
         return trained
     made = blend(trained.plan, trained.network, corpus, _training_lists(corpus), reporter)
     return replace(trained, plan=made.plan, network=made.network, figures=made.figures, tried=made.tried)
+
+
+def _compared(trained: Trained, corpus: Corpus, reporter: Reporter) -> Trained:
+    made = comparison.compare(trained.plan, trained.network, corpus, _training_lists(corpus), reporter)
+    return replace(trained, comparison=made)
+
+
+def has_own_best(plan: Plan) -> bool:
+    """Whether it is trained by `--recipe best` and that has a network of its own."""
+    return plan.training.recipe == "best" and entry(plan.model).best is not None
+
+
+def with_recipe(model: str | None, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as the command line means them: without a recipe it is best, where there is one that knows them all.
+
+    A setting that nobody knows does not decide, so that it is answered with the names of the recipe that is meant.
+    """
+    name = model or "fans"
+    known = {setting: value for setting, value in values.items() if setting in known_names(name)}
+    searched = getattr(entry(name, "best").model, "search", {})  # not to be given with --recipe best
+    recipe = "paper" if known.keys() & searched.keys() else default_recipe(name, known)
+    return {"recipe": recipe, **values}
 
 
 def _finish(trained: Trained, corpus: Corpus, out: Path, draw: Draw | None) -> None:
@@ -115,7 +147,10 @@ def _finish(trained: Trained, corpus: Corpus, out: Path, draw: Draw | None) -> N
         if not trained.history:
             write_metrics(out, trained.tried)
         config["search"] = trained.tried
-    write_artifact(out, trained.network, corpus.vocabulary, config, model_card(plan, corpus.summary, figures))
+    if trained.comparison is not None:
+        config["comparison"] = trained.comparison
+    card = model_card(plan, corpus.summary, figures, trained.comparison)
+    write_artifact(out, trained.network, corpus.vocabulary, config, card)
     shutil.rmtree(out / checkpoint.FOLDER, ignore_errors=True)
 
 
