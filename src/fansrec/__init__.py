@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from fansrec.continuer import load as load
     from fansrec.data.prepare import prepare as prepare
     from fansrec.data.settings import Preparation as Preparation
-    from fansrec.training.trainer import train as train
+    from fansrec.training.start import train as train
 
 __version__ = "0.1.0"
 __all__ = ["Preparation", "__version__", "load", "prepare", "train"]
@@ -15,7 +15,7 @@ _PLACES = {
     "Preparation": "fansrec.data.settings",
     "load": "fansrec.continuer",
     "prepare": "fansrec.data.prepare",
-    "train": "fansrec.training.trainer",
+    "train": "fansrec.training.start",
 }
 
 

@@ -44,3 +44,11 @@ def songs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_corpus(folder / "corpus", Corpus(made.items, made.offsets, made.parts, vocabulary, made.summary))
     train(folder / "corpus", folder / "run", "fans", MINUTE, Silence())
     return folder
+
+
+@pytest.fixture(scope="session")
+def best(songs: Path) -> Path:
+    """A model of `--recipe best`, trained on the same songs."""
+    small = {"recipe": "best", "epochs": 2, "width": 8, "heads": 2, "feedforward": 8, "layers": 1}
+    train(songs / "corpus", songs / "best", "fans", small, Silence())
+    return songs / "best"

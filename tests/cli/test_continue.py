@@ -63,6 +63,21 @@ def test_fewer_items_come_with_the_reason(fans: Fans, songs: Path) -> None:
     assert "only 2 of 5" in err and "allow" in err
 
 
+def test_an_arranged_answer_has_the_same_items_in_another_order(fans: Fans, best: Path, tmp_path: Path) -> None:
+    starts, moved = ([], ["i1"], ["i20", "i21"], ["i50", "i3", "i33"]), 0
+    for start in starts:
+        plain, other = (fans("continue", best, *start, "-k", 8, *words) for words in ([], ["--fill", "arranged"]))
+        assert (plain[0], plain[2]) == (other[0], other[2]) == (0, "")
+        assert sorted(ids(other[1])) == sorted(ids(plain[1])) and len(ids(plain[1])) == 8
+        moved += other != plain
+    assert moved
+    (tmp_path / "lists.jsonl").write_text("\n".join(map(json.dumps, starts)))
+    files = ["--input", tmp_path / "lists.jsonl", "--output", tmp_path / "out.jsonl"]
+    assert fans("continue", best, *files, "-k", 8, "--fill", "arranged")[0] == 0
+    rows = [json.loads(line)["items"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert rows == [ids(fans("continue", best, *start, "-k", 8, "--fill", "arranged")[1]) for start in starts]
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -72,6 +87,7 @@ def test_fewer_items_come_with_the_reason(fans: Fans, songs: Path) -> None:
         (["--allow", "nobody"], "allow names no item"),
         (["--input", "x.jsonl"], "go together"),
         (["--exclude", "@nowhere"], "cannot be read"),
+        (["--fill", "arranged"], "fans cannot arrange an answer; only fans of --recipe best can, use by-position"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_line(fans: Fans, songs: Path, words: list[str], told: str) -> None:

@@ -82,6 +82,22 @@ def test_options_override_the_protocols_defaults(evaluate: Evaluate, tmp_path: P
     assert "paper, input excluded, masks 10" in out
 
 
+def test_an_arranged_answer_hits_as_much_as_the_one_with_the_best_first(
+    evaluate: Evaluate, songs: Path, best: Path, tmp_path: Path
+) -> None:
+    rows = {}
+    for fill in ("by-position", "arranged"):
+        options = ("--protocol", "standard", "--part", "train", "--fill", fill, "--json", tmp_path / f"{fill}.json")
+        code, _, err = evaluate(best, "--corpus", songs / "corpus", *options)
+        assert (code, err) == (0, "")
+        (rows[fill],) = strict_json(tmp_path / f"{fill}.json")
+        assert rows[fill]["fill"] == fill
+    plain, other = rows["by-position"], rows["arranged"]
+    for name in ("HR@10", "coverage@10", "categories@10", "lists@10"):  # of ten items, whatever their order
+        assert other[name] == plain[name], name
+    assert other["NDCG@10"] != plain["NDCG@10"] or other["order"] != plain["order"]
+
+
 def test_the_report_is_written_beside_the_json(evaluate: Evaluate, tmp_path: Path) -> None:
     code, out, _ = evaluate("popularity", "--corpus", "corpus", "--html", tmp_path / "report.html")
     assert code == 0
@@ -112,6 +128,7 @@ def test_a_run_that_is_none_is_refused_before_the_others_are_asked(evaluate: Eva
     [
         (("--generation", "one-pass"), "popularity cannot be run one-pass; it can be run autoregressive or recall"),
         (("--device", "abacus"), "no device abacus"),
+        (("--fill", "arranged"), "popularity cannot arrange an answer; only fans of --recipe best can"),
         (("--json", "."), "is a folder"),
         (("--html", "corpus/summary.json/report.html"), "cannot write"),
     ],

@@ -12,6 +12,7 @@ VERBS = [
     "train",
     "evaluate",
     "continue",
+    "crossval",
     "data list",
     "data fetch",
     "data describe",

@@ -51,5 +51,10 @@ def test_a_limit_by_group_needs_groups() -> None:
 
 
 def test_an_unknown_way_to_fill_is_refused() -> None:
-    with pytest.raises(BadSetting, match="by-position or depth-first"):
+    with pytest.raises(BadSetting, match="'breadth-first'; it can be by-position, depth-first or arranged"):
         Rules(fill="breadth-first")
+
+
+@pytest.mark.parametrize("fill", ["by-position", "depth-first", "arranged"])
+def test_every_known_way_to_fill_is_taken(fill: str) -> None:
+    assert Rules(fill=fill).fill == fill

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from fansrec.errors import BadSetting
-from fansrec.models.ease import Ease, EaseConfig
+from fansrec.models.ease import Ease, EaseConfig, fastest
 from fansrec.models.registry import build
 from worlds import walks
 
@@ -39,6 +39,17 @@ def test_every_item_is_predicted_from_all_others_by_ridge_regression() -> None:
         weights = model.weights.matrix[:, item].numpy()
         assert weights[item] == 0
         assert np.delete(weights, item) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize(("there", "kind"), [(True, "cuda"), (False, "cpu")])
+def test_a_gpu_inverts_where_there_is_one(monkeypatch: pytest.MonkeyPatch, there: bool, kind: str) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
+    assert fastest().type == kind
+
+
+def test_wherever_it_was_inverted_the_weights_are_on_the_host() -> None:
+    for settings in ({}, {"neighbours": 7}):
+        assert {tensor.device.type for tensor in fitted(**settings).state_dict().values()} == {"cpu"}
 
 
 def test_pruned_to_all_neighbours_it_scores_as_with_all_weights() -> None:

@@ -1,5 +1,6 @@
 """The network of `--recipe best`: its parts, how they add up, and how it comes back from disk."""
 
+import math
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ from fansrec.artifact import read_artifact, write_artifact
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch_backend import TorchEngine
 from fansrec.errors import BadSetting
-from fansrec.models.fans_best import FLOOR, FansBest, FansBestConfig, linear_strengths
-from fansrec.models.item_weights import PrunedWeights, Table
+from fansrec.models.fans_best import FLOOR, WEIGHTS, FansBest, FansBestConfig
+from fansrec.models.item_weights import Table
+from fansrec.models.linear_part import LinearPart
 from fansrec.models.registry import build
 from fansrec.tokens import fill, lay_out, tokens_of
 from fansrec.training.batches import BatchBuilder
@@ -27,7 +29,7 @@ CONFIG = FansBestConfig(
 )
 DISTINCT = sum(len({*CORPUS.list(number).tolist()}) for number in range(len(CORPUS.parts)))
 MEMORY: dict[str, Any] = {"memory_lists": len(CORPUS.parts), "memory_items": DISTINCT, "before": 0.5, "recency": 0.3}
-LINEAR: dict[str, Any] = {"linear_neighbours": 7, "linear_weight": 0.4}
+LINEAR: dict[str, Any] = {"linear_neighbours": 7, "linear_weight": 0.4, "linear_decay": 3.0}
 KINDS: dict[str, dict[str, Any]] = {
     "network": {},
     "vanilla": {"classifier": "vanilla"},
@@ -53,13 +55,12 @@ def best(**changes: Any) -> FansBest:
     return model.eval()
 
 
-def learn_some(weights: PrunedWeights) -> None:
-    """Random weights of both signs, and some popularity."""
+def learn_some(weights: LinearPart) -> None:
+    """Random weights of both signs."""
     random = np.random.default_rng(3)
     items = np.stack([random.choice(ITEMS, weights.width, replace=False) for _ in range(ITEMS)])
     strong = random.normal(size=items.shape).astype(np.float32)
     weights.learn(Table(torch.from_numpy(items.astype(np.int32)), torch.from_numpy(strong)))
-    weights.popularity = torch.from_numpy(random.random(ITEMS).astype(np.float32))
 
 
 @torch.inference_mode()
@@ -90,20 +91,21 @@ def test_the_parts_are_added_up_as_logarithms() -> None:
     model = best(**MEMORY | LINEAR | weights)
     assert model.memory is not None and model.linear is not None
     strengths = model.memory.strengths(INPUTS, model.config.kernel)
+    linear = model.linear.strengths(INPUTS, 3.0)
     expected = (
         0.3 * torch.log(1 + ITEMS * model.probabilities(INPUTS, COUNTS))
         + 0.7 * torch.log(1 + strengths / FLOOR)
-        + 0.2 * torch.log(1 + linear_strengths(model.linear, INPUTS) / FLOOR)
+        + 0.2 * torch.log(1 + linear / FLOOR)
     )
     torch.testing.assert_close(scores(model), expected)
-    assert strengths[0].max() == 1 and linear_strengths(model.linear, INPUTS)[0].max() == 1
+    assert strengths[0].max() == 1 and linear[0].max() == 1
 
 
 @torch.inference_mode()
 def test_the_memory_compares_lists_as_the_config_says() -> None:
     # The walks differ in what stands before and behind, so that any of these changes what is said.
     plain = best(**MEMORY, network_weight=0.0)
-    others = {"sharpness": 5.0, "recency": 0.9, "before": 0.1, "near": 3.0, "neighbours": 2}
+    others = {"sharpness": 5.0, "recency": 0.9, "before": 0.1, "near": 3.0, "neighbours": 2, "aligned": 2.0}
     for name, value in others.items():
         other = best(**MEMORY | {name: value}, network_weight=0.0)
         assert getattr(other.config.kernel, name) == value
@@ -165,12 +167,35 @@ def test_items_are_scored_by_the_vectors_they_are_read_with() -> None:
 
 
 def test_linear_strengths_are_the_positive_weights_over_the_strongest() -> None:
-    weights = PrunedWeights(4, 2)
+    weights = LinearPart(4, 2)
     towards, strong = [[1, 2], [0, 3], [0, 1], [0, 1]], [[2.0, -1.0], [5.0, 4.0], [0.0, 0.0], [0.0, 0.0]]
     weights.learn(Table(torch.tensor(towards).int(), torch.tensor(strong)))
     asked = [np.array([0]), np.array([0, 1]), np.array([1]), EMPTY]
     expected = [[0, 1, 0, 0], [0, 0, 0, 1], [1, 0, 0, 0.8], [0, 0, 0, 0]]
-    torch.testing.assert_close(linear_strengths(weights, asked), torch.tensor(expected))
+    torch.testing.assert_close(weights.strengths(asked, 1e9), torch.tensor(expected))
+
+
+@pytest.mark.parametrize("decay", [0.5, 2.0, 20.0])
+def test_an_older_item_of_the_input_says_less_by_its_age(decay: float) -> None:
+    weights = LinearPart(5, 2)
+    towards, strong = [[3, 4], [3, 4], [0, 1], [0, 1], [0, 1]], [[5.0, 1.0], [1.0, 2.0], *[[0.0, 0.0]] * 3]
+    weights.learn(Table(torch.tensor(towards).int(), torch.tensor(strong)))
+    one, two = math.exp(-1 / decay), math.exp(-2 / decay)
+    said = {  # of items 3 and 4
+        (0, 1): (5 * one + 1, 1 * one + 2),
+        (1, 0): (1 * one + 5, 2 * one + 1),
+        (0, 1, 2): (5 * two + 1 * one, 1 * two + 2 * one),  # item 2 says nothing, but the others are older for it
+        (0, 1, 0): (5 * two + 1 * one + 5, 1 * two + 2 * one + 1),  # a repeated item has both its ages
+    }
+    made = weights.strengths([np.array(given) for given in said], decay)
+    expected = [[0, 0, 0, third / max(third, fourth), fourth / max(third, fourth)] for third, fourth in said.values()]
+    torch.testing.assert_close(made, torch.tensor(expected))
+
+
+def test_the_linear_part_stays_on_the_host_when_the_model_around_it_moves() -> None:
+    around = torch.nn.ModuleDict({"linear": LinearPart(5, 2), "other": torch.nn.Linear(2, 2)}).to("meta")
+    assert {tensor.device.type for tensor in around["linear"].state_dict().values()} == {"cpu"}
+    assert {tensor.device.type for tensor in around["other"].state_dict().values()} == {"meta"}
 
 
 @pytest.mark.parametrize(("name", "value"), [
@@ -180,6 +205,9 @@ def test_linear_strengths_are_the_positive_weights_over_the_strongest() -> None:
     ("sharpness", -1.0),
     ("before", -0.1),
     ("near", -0.1),
+    ("aligned", -0.1),
+    ("linear_decay", 0.0),
+    ("linear_decay", -1.0),
     ("network_weight", -0.1),
     ("memory_weight", -1.0),
     ("linear_weight", -1.0),
@@ -192,6 +220,14 @@ def test_linear_strengths_are_the_positive_weights_over_the_strongest() -> None:
 def test_settings_that_make_no_sense_are_refused_by_name(name: str, value: Any) -> None:
     with pytest.raises(BadSetting, match=name):
         replace(CONFIG, **{name: value})
+
+
+def test_one_part_at_least_must_have_a_say() -> None:
+    silent = dict.fromkeys(WEIGHTS, 0.0)
+    with pytest.raises(BadSetting, match="network_weight, memory_weight, linear_weight are all 0"):
+        replace(CONFIG, **silent)
+    for name in WEIGHTS:
+        assert getattr(replace(CONFIG, **silent | {name: 0.1}), name) == 0.1
 
 
 @EVERY_KIND

@@ -10,7 +10,7 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from fansrec.models.list_memory import COMMONEST, REACH, Kernel, ListMemory
+from fansrec.models.list_memory import ALIGNED_REACH, COMMONEST, REACH, Kernel, ListMemory
 
 ITEMS = 10
 PLAIN = Kernel(sharpness=1.0)
@@ -98,6 +98,21 @@ def test_items_around_the_last_shared_one_weigh_more() -> None:
     assert made == pytest.approx(expected(i1=weights[0], i2=weights[1], i3=weights[3]))
 
 
+def test_a_list_that_has_an_item_where_the_input_has_it_is_more_like_it() -> None:
+    # Item 0 stands first in the input, in the lists first, third and fourth.
+    made = strengths([[0, 3], [4, 5, 0], [6, 7, 8, 0], [9]], [0], replace(PLAIN, aligned=0.5))
+    first, second, third = (1 + 0.5 * math.exp(-apart / ALIGNED_REACH) for apart in (0, 2, 3))
+    second, third = second / math.sqrt(3), third / math.sqrt(4)
+    assert made == pytest.approx(expected(i3=first / math.sqrt(2), i4=second, i5=second, i6=third, i7=third, i8=third))
+
+
+def test_places_are_counted_from_the_beginning_and_alike_to_both_sides() -> None:
+    # Item 0 comes again in the input, last at place 2: the lists have it there, one place before and one behind.
+    made = strengths([[3, 4, 0, 5], [6, 0, 7, 8], [1, 2, 8, 0], [9]], [0, 9, 0], replace(PLAIN, aligned=2.0))
+    apart = 1 + 2 * math.exp(-1 / ALIGNED_REACH)
+    assert made == pytest.approx(expected(i3=3, i4=3, i5=3, i6=apart, i7=apart, i1=apart, i2=apart, i8=2 * apart))
+
+
 def test_only_the_nearest_lists_count() -> None:
     lists = [[0, 1, 2, 3], [0, 4], [0, 5, 6], [9]]  # by their sizes the second is nearest, then the third
     assert strengths(lists, [0], replace(PLAIN, neighbours=1)) == pytest.approx(expected(i4=1))
@@ -118,7 +133,7 @@ def test_no_inputs_get_no_rows() -> None:
 
 def test_an_item_that_comes_again_in_a_list_counts_once_where_it_stands_first() -> None:
     twice, once = [[1, 0, 2, 0, 1], [0, 3]], [[1, 0, 2], [0, 3]]
-    for kernel in (PLAIN, Kernel(before=0.3), Kernel(before=0.3, near=1.0)):
+    for kernel in (PLAIN, Kernel(before=0.3), Kernel(before=0.3, near=1.0), Kernel(aligned=1.0)):
         assert strengths(twice, [0], kernel) == strengths(once, [0], kernel)
 
 
@@ -153,7 +168,7 @@ def test_leaving_lists_out_goes_input_by_input() -> None:
 
 def test_for_an_input_of_one_item_a_list_left_out_is_as_if_it_had_never_been() -> None:
     # Rarities are those of all lists, also the left out one; of one shared item they cancel out.
-    kernel = Kernel(sharpness=1.7, before=0.5, near=0.4)
+    kernel = Kernel(sharpness=1.7, before=0.5, near=0.4, aligned=0.8)
     for item in (0, 1, 2):
         for absent in range(len(LISTS)):
             (out,) = memory_of(LISTS).strengths([numbers([item])], kernel, without=numbers([absent]))
@@ -165,7 +180,7 @@ def test_its_state_makes_the_same_memory_again() -> None:
     memory = memory_of(LISTS)
     again = ListMemory(ITEMS, len(memory), len(memory.items))
     again.load_state_dict(memory.state_dict())
-    kernel = Kernel(recency=0.3, before=0.5, near=0.5)
+    kernel = Kernel(recency=0.3, before=0.5, near=0.5, aligned=1.0)
     asked = [numbers([0, 2]), numbers([1])]
     assert len(again) == len(LISTS) and again.vocabulary == ITEMS
     assert torch.equal(again.strengths(asked, kernel), memory.strengths(asked, kernel))
@@ -186,7 +201,8 @@ def slow_strengths(lists: list[list[int]], asked: list[int], kernel: Kernel, wit
         for item in set(one) & set(asked):
             last = max(place for place, other in enumerate(asked) if other == item)
             rarity = max(math.log(len(lists) / sum(item in other for other in once)), COMMONEST)
-            like += rarity * (1 - kernel.recency * (len(asked) - 1 - last) / len(asked))
+            aligned = 1 + kernel.aligned * math.exp(-abs(last - lists[n].index(item)) / ALIGNED_REACH)
+            like += rarity * aligned * (1 - kernel.recency * (len(asked) - 1 - last) / len(asked))
             newest = max(newest, last)
         if newest >= 0 and n != without:
             alike.append((like / math.sqrt(len(one)), n, lists[n].index(asked[newest])))
@@ -211,6 +227,7 @@ kernels = st.builds(
     before=st.sampled_from([0.0, 0.3, 1.0]),
     near=st.sampled_from([0.0, 0.7]),
     neighbours=st.sampled_from([1, 2, 500]),
+    aligned=st.sampled_from([0.0, 1.0, 2.5]),
 )
 
 

@@ -14,9 +14,10 @@ from fansrec.artifact import read_artifact
 from fansrec.data.corpus import Corpus, write_corpus
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch_backend import TorchEngine
+from fansrec.errors import BadSetting
 from fansrec.evaluation.protocol import LONGEST, Questions, ask, judge, questions
-from fansrec.models.ease import EaseConfig
 from fansrec.models.list_memory import Kernel, ListMemory
+from fansrec.models.slist import Slist, SlistConfig
 from fansrec.training import blending
 from fansrec.training.blending import (
     HOW,
@@ -30,6 +31,7 @@ from fansrec.training.blending import (
     halved,
     parts_of,
 )
+from fansrec.training.climbing import FEWEST
 from fansrec.training.plan import Plan, make_plan
 from fansrec.training.reporting import Silence
 from fansrec.training.trainer import train
@@ -96,10 +98,10 @@ def test_the_figures_are_those_of_the_network_that_is_given_back(made: Blended) 
 
 @torch.inference_mode()
 def test_the_parts_that_are_weighed_add_up_to_the_scores_at_use() -> None:
-    made = blended(**A_KERNEL, network_weight=0.3, memory_weight=0.7, linear_weight=0.2)
+    made = blended(**A_KERNEL, network_weight=0.3, memory_weight=0.7, linear_weight=0.2, linear_decay=3.0)
     asked = questions(WALKS, "valid")
     network = made.network
-    parts = parts_of(network, network.memory, network.linear, network.config.kernel, asked)
+    parts = parts_of(made.plan, network, network.memory, network.linear, network.config.kernel, asked)
     total = sum(made.plan.config[name] * part for name, part in parts.items())
     torch.testing.assert_close(network.score_lists(asked.inputs, [LONGEST] * len(asked.inputs)), total)
 
@@ -119,6 +121,22 @@ def test_a_network_that_has_learned_nothing_is_not_made_worse_by_blending(made: 
     asked = questions(WALKS, "valid")
     popular = figures_of(torch.from_numpy(np.bincount(WALKS.items, minlength=60)).float().expand(12, -1), asked)
     assert made.figures["valid NDCG@5"] > popular.mean(0)[0]
+
+
+def test_where_no_part_may_have_a_say_nothing_is_begun() -> None:
+    with pytest.raises(BadSetting, match="are all 0; one part at least"):
+        plan_of(**dict.fromkeys(WEIGHTS, 0.0))
+
+
+def test_what_so_few_validation_lists_say_changes_no_weight() -> None:
+    few = np.flatnonzero(WALKS.parts == 1)[FEWEST - 1 :]
+    parts = WALKS.parts.copy()
+    parts[few] = 2
+    corpus = Corpus(WALKS.items, WALKS.offsets, parts, WALKS.vocabulary, WALKS.summary)
+    made = blended(corpus, **A_KERNEL)
+    assert {name: made.plan.config[name] for name in WEIGHTS} == {name: plan_of().config[name] for name in WEIGHTS}
+    assert any(row["gain"] > 0 for row in made.tried)  # though something else would have been better on them
+    assert set(made.figures) == {f"valid {name}" for name in NAMES}
 
 
 def test_a_list_never_votes_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,11 +204,28 @@ def test_a_linear_part_has_weights_only_where_it_has_a_say() -> None:
     assert blended(**A_KERNEL, linear_weight=0.0).network.linear is None
 
 
-def test_ease_is_not_fitted_where_it_is_not_wanted_or_cannot_be_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_linear_part_is_slist() -> None:
+    linear = fitted_linear(plan_of(), training_lists(WALKS))
+    slist = Slist(SlistConfig((0, 60), alpha=0.2, regularization=30.0))
+    slist.fit(*training_lists(WALKS))
+    asked = questions(WALKS, "valid").inputs
+    assert linear is not None
+    torch.testing.assert_close(linear(asked), slist.weights(asked), rtol=1e-4, atol=1e-6)
+
+
+def test_the_linear_part_keeps_the_strongest_weights_of_each_item(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = fitted_linear(plan_of(), training_lists(WALKS))
+    monkeypatch.setattr(blending, "LINEAR_NEIGHBOURS", 7)
+    some = fitted_linear(plan_of(), training_lists(WALKS))
+    assert whole is not None and some is not None and some.width == 7
+    torch.testing.assert_close(some.weights.abs(), whole.weights.abs().topk(7).values)
+
+
+def test_slist_is_not_fitted_where_it_is_not_wanted_or_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     lists = training_lists(WALKS)
     assert fitted_linear(plan_of(), lists) is not None
     assert fitted_linear(plan_of(linear_weight=0.0), lists) is None
-    monkeypatch.setattr(EaseConfig, "dense_items", 59)
+    monkeypatch.setattr(SlistConfig, "dense_items", 59)
     assert fitted_linear(plan_of(), lists) is None
 
 

@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fansrec.training.climbing import Figures, Values, climb
+from fansrec.training.climbing import FEWEST, Figures, Values, climb
 
 START = {"a": 0, "b": 0}
 GRIDS = {"a": (1, 2, 3), "b": (1, 2, 3)}
@@ -107,6 +107,13 @@ def test_the_start_is_left_as_it_was() -> None:
     assert start == START
 
 
-@pytest.mark.parametrize("lists", [1, 2])
-def test_few_lists_can_be_climbed_on_too(lists: int) -> None:
-    assert climb({"a": 0}, {"a": (1,)}, lambda values: flat(1.0 - values["a"] / 2, lists), 1.5).values == {"a": 0}
+@pytest.mark.parametrize("lists", [1, 2, FEWEST - 1])
+def test_from_too_few_lists_nothing_is_told_however_much_they_gain(lists: int) -> None:
+    climbed = climb({"a": 0}, {"a": (1,)}, lambda values: flat(1.0 + values["a"], lists), 1.5)
+    assert climbed.values == {"a": 0}
+    assert climbed.tried[1] == {"a": 1, "gain": 1.0}  # it is tried and told all the same
+    np.testing.assert_array_equal(climbed.figures, flat(1.0, lists))
+
+
+def test_from_just_enough_lists_it_is() -> None:
+    assert climb({"a": 0}, {"a": (1,)}, lambda values: flat(1.0 + values["a"], FEWEST), 1.5).values == {"a": 1}

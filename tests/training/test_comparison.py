@@ -11,8 +11,7 @@ from fansrec.data.corpus import Corpus, read_corpus, write_corpus
 from fansrec.evaluation.protocol import protocol
 from fansrec.evaluation.rows import evaluate_run, open_run
 from fansrec.models.ease import EaseConfig
-from fansrec.training import comparison
-from fansrec.training.__main__ import parse, settings
+from fansrec.training import comparison, start
 from fansrec.training.reporting import Silence
 from fansrec.training.trainer import train
 from worlds import walks
@@ -154,10 +153,13 @@ def test_there_is_no_table_unless_asked_for_and_none_for_the_papers_recipe(
 
 
 @pytest.mark.parametrize(
-    ("words", "recipe"), [("", "best"), ("--steps 3", "paper"), ("--recipe paper", "paper"), ("--resume", None)]
+    ("values", "resume", "recipe"),
+    [({}, False, "best"), ({"steps": 3}, False, "paper"), ({"recipe": "paper"}, False, "paper"), ({}, True, None)],
 )
-def test_on_a_bare_machine_the_recipe_is_chosen_as_by_the_command_line(
-    monkeypatch: pytest.MonkeyPatch, words: str, recipe: str | None
+def test_what_is_left_out_is_best_and_what_was_begun_goes_on_as_it_was(
+    monkeypatch: pytest.MonkeyPatch, values: dict[str, Any], resume: bool, recipe: str | None
 ) -> None:
-    monkeypatch.setattr("sys.argv", ["training", "corpus", "--out", "run", *words.split()])
-    assert settings(parse()).get("recipe") == recipe
+    seen: list[Any] = []
+    monkeypatch.setattr("fansrec.training.trainer.train", lambda *arguments: seen.append(arguments[3]))
+    start.train("corpus", "run", "fans", values, resume=resume)
+    assert seen[0].get("recipe") == recipe

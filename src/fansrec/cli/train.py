@@ -64,12 +64,13 @@ def train(
 
     Settings for `--set a=1 b=2` and `--config`: epochs, patience, watch, batch_size, learning_rate, warmup,
     weight_decay, average, precision, checkpoint_seconds, validation_lists, seed; width, layers, heads, feedforward,
-    dropout, classifier, use_categories; and each model's own. FANS by `--recipe best` has asked_categories and, held at
-    what you give and found otherwise, sharpness, recency, before, near, neighbours, network_weight, memory_weight and
-    linear_weight; by `--recipe paper`, scheduler and steps. A wrong name is answered with the right ones.
+    dropout, classifier, use_categories; and each model's own. FANS by `--recipe best` has asked_categories,
+    linear_decay and, held at what you give and found otherwise, sharpness, recency, before, near, neighbours, aligned,
+    network_weight, memory_weight and linear_weight; by `--recipe paper`, scheduler and steps. A wrong name is answered
+    with the right ones.
     """
     from fansrec.evaluation.report import draw_history
-    from fansrec.training import trainer
+    from fansrec.training import start
 
     flags = {
         "model": model,
@@ -83,11 +84,9 @@ def train(
     given = {name: value for name, value in flags.items() if value is not None}
     values = _from_file(config) | given | _pairs([*(set_ or []), *context.args])
     name = values.pop("model", None)
-    if not resume:  # else the plan of the begun training decides
-        values = trainer.with_recipe(name, values)
     console = Console()
     with BarReporter(console) as reporter:
-        plan = trainer.train(corpus, out, name, values, reporter, resume, draw_history, compare=not no_compare)
+        plan = start.train(corpus, out, name, values, reporter, resume, draw_history, compare=not no_compare)
     typer.echo(f"{out}: {plan.variant}")
     console.print(f"next: fans evaluate {out} --corpus {corpus}", highlight=False, markup=False)
 

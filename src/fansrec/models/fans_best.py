@@ -12,15 +12,15 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from fansrec.errors import BadSetting
 from fansrec.models.blocks import start_normal, start_small
 from fansrec.models.classifiers import Loss, Reduce
 from fansrec.models.encoder import Encoder, check_sizes
-from fansrec.models.item_weights import PrunedWeights
+from fansrec.models.linear_part import LinearPart
 from fansrec.models.list_memory import Kernel, ListMemory
-from fansrec.models.slist import SlistConfig, recency
+from fansrec.models.slist import SlistConfig
 from fansrec.models.tied import TiedClassifier
 from fansrec.tokens import Alphabet, Batch, fill, lay_out, tokens_of
 
@@ -107,7 +107,7 @@ class FansBest(Encoder):
             start_normal(self.embed.categories, 1.0)
         items = config.alphabet.items
         self.memory = ListMemory(items, config.memory_lists, config.memory_items) if config.memory_lists else None
-        self.linear = PrunedWeights(items, config.linear_neighbours) if config.linear_neighbours else None
+        self.linear = LinearPart(items, config.linear_neighbours) if config.linear_neighbours else None
 
     def start(self, items: NDArray[np.int32], offsets: NDArray[np.int64]) -> None:
         """What can be known before the first step, from the training lists: `items[offsets[i]:offsets[i + 1]]`."""
@@ -129,8 +129,8 @@ class FansBest(Encoder):
             strengths = self.memory.strengths(inputs, self.config.kernel).to(scores.device)
             scores += self.config.memory_weight * torch.log1p(strengths / FLOOR)
         if self.linear is not None:
-            linear = linear_strengths(self.linear, inputs, self.config.linear_decay)
-            scores += self.config.linear_weight * torch.log1p(linear / FLOOR)
+            strengths = self.linear.strengths(inputs, self.config.linear_decay).to(scores.device)
+            scores += self.config.linear_weight * torch.log1p(strengths / FLOOR)
         return scores
 
     def probabilities(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> Tensor:
@@ -151,17 +151,9 @@ class FansBest(Encoder):
         )
         masked = torch.from_numpy(np.flatnonzero(layout.in_target.ravel())).to(self.device)
         encoded = self.encode([tokens.to(self.device)], masked)  # (P, D), list after list
-        columns = torch.arange(int(wanted.max()))
-        first = torch.from_numpy(np.cumsum(wanted) - wanted)[:, None]
-        there = columns < torch.from_numpy(wanted)[:, None]  # (B, K)
-        places = torch.where(there, first + columns, 0).to(self.device)
-        shares = (there / there.sum(1, keepdim=True)).to(self.device)
-        return encoded[places], shares
-
-
-def linear_strengths(weights: nn.Module, inputs: Sequence[NDArray[np.int64]], decay: float) -> Tensor:
-    """(B, M): what item-item weights say, the strongest 1; 0 for what they speak against and for the input's items."""
-    scores: Tensor = weights(inputs, recency(inputs, decay)).clamp(min=0)
-    for row, given in zip(scores, inputs, strict=True):
-        row[torch.from_numpy(np.asarray(given)).to(row.device)] = 0
-    return scores / scores.amax(1, keepdim=True).clamp(min=1e-30)
+        there = np.arange(wanted.max()) < wanted[:, None]  # (B, K)
+        shares = torch.from_numpy((there / wanted[:, None]).astype(np.float32)).to(self.device)
+        if there.all():
+            return encoded.view(*there.shape, -1), shares
+        places = np.where(there, np.arange(wanted.max()) + (np.cumsum(wanted) - wanted)[:, None], 0)
+        return encoded[torch.from_numpy(places).to(self.device)], shares

@@ -71,26 +71,27 @@ class TiedClassifier(nn.Module):
         """
         hidden = self.transform(hidden)
         if self.category is None:
-            return self._mean(hidden, shares, items, slice(0, len(items)))
+            return self._mean(self.scale * hidden, shares, items, slice(0, len(items)))
         by_position = self.category(hidden).float().softmax(2) * shares[..., None]  # (B, K, N)
         by_list = by_position.sum(1)  # (B, N)
         out: Tensor = by_list[:, self.categories] * self.prior
         asked = by_list.topk(self.asked, dim=1).indices  # (B, b)
+        scaled = self.scale * hidden
         for category in asked.unique().tolist():
             rows = (asked == category).any(1).nonzero()[:, 0] if len(asked) > 1 else slice(None)
             among = slice(self.starts[category], self.starts[category + 1])
-            out[rows, among] = self._mean(hidden[rows], by_position[rows, :, category], items, among)
+            out[rows, among] = self._mean(scaled[rows], by_position[rows, :, category], items, among)
         return out
 
     def _mean(self, hidden: Tensor, weights: Tensor, items: Tensor, among: slice) -> Tensor:
         """(R, m): the softmax `among` some items at each position, added up with the positions' weights (R, K)."""
-        hidden, weights = self.scale * hidden, weights.float()[:, None]
+        weights = weights.float()[:, None]
         step = max(1, LOGITS_AT_ONCE // max(1, hidden.shape[1] * (among.stop - among.start)))
         means = []
         for some in range(0, len(hidden), step):
             logits = F.linear(hidden[some : some + step], items[among], self.bias[among])  # (R, K, m)
             means.append((weights[some : some + step] @ logits.float().softmax(2)).squeeze(1))
-        return torch.cat(means)
+        return torch.cat(means) if len(means) > 1 else means[0]
 
     def expected_places(self, hidden: Tensor, shares: Tensor, items: Tensor, chosen: Tensor) -> Tensor:
         """(B, K): the mean place of each of the `chosen` items (B, K) over where the positions would have it."""

@@ -14,7 +14,7 @@ from fansrec.evaluation.rows import evaluate_run, open_run
 from fansrec.files import write_json
 from fansrec.models.registry import names
 from fansrec.training.reporting import PlainReporter
-from fansrec.training.trainer import train, with_recipe
+from fansrec.training.start import train
 
 FLAGS = ("recipe", "classifier", "scheduler", "steps", "epochs", "seed")
 
@@ -38,8 +38,7 @@ def settings(options: argparse.Namespace) -> dict[str, Any]:
         if "=" not in pair:
             raise BadSetting(f"--set {pair} is not of the form NAME=VALUE")
     given = {name: getattr(options, name) for name in FLAGS if getattr(options, name) is not None}
-    values = given | dict(pair.split("=", 1) for pair in options.set)
-    return values if options.resume else with_recipe(options.model, values)
+    return given | dict(pair.split("=", 1) for pair in options.set)
 
 
 def evaluate(options: argparse.Namespace) -> None:

@@ -18,8 +18,9 @@ from fansrec.data.corpus import Corpus
 from fansrec.data.halves import target_lengths
 from fansrec.decoding import NONE
 from fansrec.evaluation.protocol import LONGEST, Questions, judge, protocol, questions
-from fansrec.models.fans_best import FLOOR, linear_strengths
-from fansrec.models.item_weights import PrunedWeights
+from fansrec.models.fans_best import FLOOR
+from fansrec.models.item_weights import PrunedWeights, Table
+from fansrec.models.linear_part import LinearPart
 from fansrec.models.list_memory import Kernel, ListMemory
 from fansrec.models.slist import Slist, SlistConfig
 from fansrec.training.climbing import Figures, Values, climb
@@ -45,7 +46,6 @@ LISTS = 2000  # at most are tried
 CELLS = 1 << 26  # lists times items: 256 MB of fp32
 LINEAR: dict[str, Any] = {"alpha": 0.2, "regularization": 30.0}
 LINEAR_NEIGHBOURS = 1000
-AT_ONCE = 64  # lists the linear model is asked about
 
 Lists = tuple[NDArray[np.int32], NDArray[np.int64]]
 
@@ -95,7 +95,7 @@ def weighed(
     plan: Plan,
     network: Any,
     memory: ListMemory,
-    linear: PrunedWeights | None,
+    linear: LinearPart | None,
     kernel: Kernel,
     corpus: Corpus,
     most: int,
@@ -120,7 +120,7 @@ def weighed(
 
 @torch.inference_mode()
 def parts_of(
-    plan: Plan, network: Any, memory: ListMemory, linear: PrunedWeights | None, kernel: Kernel, asked: Questions
+    plan: Plan, network: Any, memory: ListMemory, linear: LinearPart | None, kernel: Kernel, asked: Questions
 ) -> dict[str, Tensor]:
     """(lists, M) each: what the parts of the model say, as they are added up there."""
     probable = torch.cat([network.probabilities([given], [LONGEST]).cpu() for given in asked.inputs])
@@ -128,9 +128,7 @@ def parts_of(
     if not _unwanted("memory_weight", plan):
         parts["memory_weight"] = torch.log1p(memory.strengths(asked.inputs, kernel) / FLOOR)
     if linear is not None:
-        some = [asked.inputs[first : first + AT_ONCE] for first in range(0, len(asked.inputs), AT_ONCE)]
-        told = torch.cat([linear_strengths(linear, inputs, plan.config["linear_decay"]) for inputs in some])
-        parts["linear_weight"] = torch.log1p(told / FLOOR)
+        parts["linear_weight"] = torch.log1p(linear.strengths(asked.inputs, plan.config["linear_decay"]) / FLOOR)
     return parts
 
 
@@ -154,7 +152,7 @@ def halved(items: NDArray[np.int32], offsets: NDArray[np.int64], chosen: NDArray
     return Questions([given for given, _ in halves], [target for _, target in halves])
 
 
-def fitted_linear(plan: Plan, lists: Lists) -> PrunedWeights | None:
+def fitted_linear(plan: Plan, lists: Lists) -> LinearPart | None:
     """SLIST's strongest weights; none where the items are too many for it, or it is not wanted."""
     starts = tuple(plan.config["category_starts"])
     if _unwanted("linear_weight", plan) or not 1 < starts[-1] <= SlistConfig.dense_items:
@@ -162,16 +160,13 @@ def fitted_linear(plan: Plan, lists: Lists) -> PrunedWeights | None:
     slist = Slist(SlistConfig(starts, **LINEAR, neighbours=min(LINEAR_NEIGHBOURS, starts[-1] - 1)))
     slist.fit(*lists)
     assert isinstance(slist.weights, PrunedWeights)
-    return slist.weights
+    part = LinearPart(starts[-1], slist.weights.width)
+    part.learn(Table(slist.weights.items, slist.weights.weights))
+    return part
 
 
 def _unwanted(weight: str, plan: Plan) -> bool:
     return weight in plan.given and not plan.config[weight]
-
-
-def regularization(interactions: int, items: int) -> float:
-    """A fair lambda for EASE without a search: it grows with how often items are seen."""
-    return 100.0 + 2.0 * interactions / items
 
 
 def replace_kernel(plan: Plan, found: Values) -> Kernel:
@@ -182,7 +177,7 @@ def _assembled(
     plan: Plan,
     network: Any,
     memory: ListMemory,
-    linear: PrunedWeights | None,
+    linear: LinearPart | None,
     found: Values,
     figures: dict[str, Any],
     tried: list[Values],

@@ -70,10 +70,15 @@ def defaults(model: str, recipe: str = "paper") -> dict[str, Any]:
 
 
 def default_recipe(model: str, values: Mapping[str, Any]) -> str:
-    """'best' where there is one, unless a setting is given that only the paper's recipe has."""
+    """'best' where there is one, unless a setting is given that only the paper's recipe has, or that best searches.
+
+    A setting that nobody knows does not decide, so that it is answered with the names of the recipe that is meant.
+    """
     if "recipe" in values or not has_best(model):
         return str(values.get("recipe", "paper"))
-    return "paper" if any(name not in known_names(model, "best") for name in values) else "best"
+    searched = getattr(entry(model, "best").model, "search", {})
+    papers = (known_names(model).keys() - known_names(model, "best").keys()) | searched.keys()
+    return "paper" if papers & values.keys() else "best"
 
 
 def known_names(model: str, recipe: str = "paper") -> dict[str, type]:

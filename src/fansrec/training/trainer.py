@@ -26,7 +26,6 @@ from fansrec.training.memory import keep_freed_memory
 from fansrec.training.plan import Plan, make_plan, saved_plan
 from fansrec.training.reporting import Reporter, Silence
 from fansrec.training.search import Lists, refuse_searched, search
-from fansrec.training.settings import default_recipe, known_names
 
 History = list[dict[str, Any]]
 Draw = Callable[[History, Path], None]
@@ -123,18 +122,6 @@ def _compared(trained: Trained, corpus: Corpus, reporter: Reporter) -> Trained:
 def has_own_best(plan: Plan) -> bool:
     """Whether it is trained by `--recipe best` and that has a network of its own."""
     return plan.training.recipe == "best" and entry(plan.model).best is not None
-
-
-def with_recipe(model: str | None, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as the command line means them: without a recipe it is best, where there is one that knows them all.
-
-    A setting that nobody knows does not decide, so that it is answered with the names of the recipe that is meant.
-    """
-    name = model or "fans"
-    known = {setting: value for setting, value in values.items() if setting in known_names(name)}
-    searched = getattr(entry(name, "best").model, "search", {})  # not to be given with --recipe best
-    recipe = "paper" if known.keys() & searched.keys() else default_recipe(name, known)
-    return {"recipe": recipe, **values}
 
 
 def _finish(trained: Trained, corpus: Corpus, out: Path, draw: Draw | None) -> None:

@@ -1,0 +1,31 @@
+"""The linear part of `--recipe best`: the strongest weights of SLIST, asked on the host as the memory is."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fansrec.models.item_weights import PrunedWeights
+
+
+class LinearPart(PrunedWeights):
+    """Item-item weights that stay on the host: adding up a few rows is many small steps, no work for a GPU."""
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "LinearPart":
+        return self
+
+    def strengths(self, inputs: Sequence[NDArray[np.int64]], decay: float) -> Tensor:
+        """(B, M): what the weights say, the strongest 1; 0 for what they speak against and for the input's items.
+
+        The last item of an input weighs 1, one `decay` places before it 1/e.
+        """
+        items, weights = self.items.numpy(), self.weights.numpy()
+        out = np.zeros((len(inputs), len(items)), dtype=np.float32)
+        for row, given in zip(out, inputs, strict=True):
+            recency = np.exp(np.arange(1 - len(given), 1) / decay)[:, None]
+            said = np.bincount(items[given].ravel(), (weights[given] * recency).ravel(), minlength=len(items))
+            said[given] = 0
+            row[:] = np.maximum(said / max(said.max(initial=0.0), 1e-30), 0)
+        return torch.from_numpy(out)
