@@ -43,7 +43,7 @@ def main() -> None:
 @torch.no_grad()
 def probabilities(network: FansBest, given: np.ndarray) -> torch.Tensor:
     """(K, M): of every item at every position, all categories looked into."""
-    hidden, _ = network._masked([given], [MASKS])
+    hidden, _ = network.at_masks([given], [MASKS], MASKS)
     network.tied.asked = len(network.tied.starts) - 1
     return network.tied.probabilities(hidden.transpose(0, 1), torch.ones(MASKS, 1), network.vectors).clone()
 

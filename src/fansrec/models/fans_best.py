@@ -25,6 +25,7 @@ from fansrec.models.tied import TiedClassifier
 from fansrec.tokens import Alphabet, Batch, fill, lay_out, tokens_of
 
 WEIGHTS = ("network_weight", "memory_weight", "linear_weight")
+MASKS_ASKED = 10  # a mean over so many positions, evenly spread, is as good as one over hundreds
 FLOOR = 1e-3  # what is weaker than this share of the strongest hardly counts
 
 
@@ -135,25 +136,27 @@ class FansBest(Encoder):
 
     def probabilities(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> Tensor:
         """(B, M): one pass over the inputs with `counts` mask tokens behind them, as a mean over these."""
-        return self.tied.probabilities(*self._masked(inputs, counts), self.vectors)
+        return self.tied.probabilities(*self.at_masks(inputs, counts, MASKS_ASKED), self.vectors)
 
     def expected_places(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int], items: Tensor) -> Tensor:
         """(B, K): at which of the next places each of `items` (B, K) is likely to stand; costs another pass."""
-        return self.tied.expected_places(*self._masked(inputs, counts), self.vectors, items)
+        return self.tied.expected_places(*self.at_masks(inputs, counts, max(counts)), self.vectors, items)
 
-    def _masked(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """The encoder's output at the masks, (B, K, D), and the share of each in its list, (B, K)."""
+    def at_masks(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int], most: int) -> tuple[Tensor, Tensor]:
+        """The encoder's output at `most` masks of each list at most, (B, K, D), and the share of each, (B, K)."""
         lengths, wanted = (np.array(n, dtype=np.int64) for n in ([len(items) for items in inputs], counts))
         layout = lay_out(lengths, wanted)
         flat = np.concatenate([np.asarray(items, dtype=np.int64) for items in inputs])
-        tokens = tokens_of(
-            fill(layout, flat, self.config.alphabet.mask, self.config.alphabet), layout, self._categories
-        )
-        masked = torch.from_numpy(np.flatnonzero(layout.in_target.ravel())).to(self.device)
-        encoded = self.encode([tokens.to(self.device)], masked)  # (P, D), list after list
-        there = np.arange(wanted.max()) < wanted[:, None]  # (B, K)
-        shares = torch.from_numpy((there / wanted[:, None]).astype(np.float32)).to(self.device)
+        items = fill(layout, flat, self.config.alphabet.mask, self.config.alphabet)
+        asked = np.minimum(wanted, most)
+        there = np.arange(asked.max()) < asked[:, None]  # (B, K)
+        spread = ((np.arange(asked.max()) + 0.5) * (wanted / asked)[:, None]).astype(np.int64)  # over all masks
+        places = np.arange(len(items))[:, None] * items.shape[1] + lengths[:, None] + 2 + spread
+        tokens = tokens_of(items, layout, self._categories).to(self.device)
+        encoded = self.encode([tokens], torch.from_numpy(places[there]).to(self.device))  # (P, D), list after list
+        shares = torch.from_numpy((there / asked[:, None]).astype(np.float32)).to(self.device)
         if there.all():
             return encoded.view(*there.shape, -1), shares
-        places = np.where(there, np.arange(wanted.max()) + (np.cumsum(wanted) - wanted)[:, None], 0)
-        return encoded[torch.from_numpy(places).to(self.device)], shares
+        padded = encoded.new_zeros(*there.shape, encoded.shape[1])
+        padded[torch.from_numpy(there).to(self.device)] = encoded
+        return padded, shares

@@ -21,6 +21,7 @@ from fansrec.models.cooccurrence import ranges
 REACH = 15.0  # places: how far `near` is felt
 ALIGNED_REACH = 2.0  # and `aligned`
 COMMONEST = 0.05  # the weight of an item that nearly every list has
+LISTS_OF_AN_ITEM = 2000  # at most are looked at, the newest: what so many lists have tells little
 
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -100,6 +101,7 @@ class Lookup:
         names = ("items", "places", "starts", "lists", "list_places", "list_starts")
         self.arrays: dict[str, Any] = {name: getattr(memory, name).numpy() for name in names}
         self.vocabulary, self.known = memory.vocabulary, len(memory)
+        self.shortness = 1 / np.sqrt(np.maximum(np.diff(self.arrays["starts"]), 1))
 
     def __call__(self, given: Numbers, kernel: Kernel, without: int | None = None) -> NDArray[np.float32]:
         like, last_shared = self._compare(given, kernel)
@@ -107,8 +109,8 @@ class Lookup:
             like[without] = 0
         neighbours = np.flatnonzero(like)
         if len(neighbours) > kernel.neighbours:
-            neighbours = neighbours[np.argpartition(-like[neighbours], kernel.neighbours)[: kernel.neighbours]]
-            neighbours.sort()
+            most_like = np.argpartition(-like[neighbours], kernel.neighbours)[: kernel.neighbours]
+            neighbours = np.sort(neighbours[most_like])
         if not len(neighbours):
             return np.zeros(self.vocabulary, dtype=np.float32)
         weights = (like[neighbours] / like[neighbours].max()) ** kernel.sharpness
@@ -121,10 +123,11 @@ class Lookup:
         """How like every list is to the input, and where in it the last item stands that both have."""
         shared, age = _distinct(given)  # the oldest first
         starts = self.arrays["list_starts"]
-        first, count = starts[shared], starts[shared + 1] - starts[shared]
-        found = ranges(first, count)
+        holders = starts[shared + 1] - starts[shared]
+        count = np.minimum(holders, LISTS_OF_AN_ITEM)
+        found = ranges(starts[shared + 1] - count, count)
         lists = self.arrays["lists"][found]
-        rarity = np.maximum(np.log(self.known / np.maximum(count, 1)), COMMONEST)
+        rarity = np.maximum(np.log(self.known / np.maximum(holders, 1)), COMMONEST)
         places = self.arrays["list_places"][found]
         weights = np.repeat(rarity * (1 - kernel.recency * age / max(1, len(given))), count)
         if kernel.aligned:
@@ -134,9 +137,7 @@ class Lookup:
         like: Floats = np.bincount(lists, weights, minlength=self.known).astype(np.float64)
         last_shared = np.zeros(self.known, dtype=np.int64)
         last_shared[lists] = places  # the newest item is written last
-        near = np.flatnonzero(like)
-        like[near] /= np.sqrt(self.arrays["starts"][near + 1] - self.arrays["starts"][near])
-        return like, last_shared
+        return like * self.shortness, last_shared
 
     def _held(self, neighbours: Numbers, weights: Floats, last_shared: Numbers, kernel: Kernel) -> Floats:
         """What the neighbours hold: each item by the weight of its list and its place there."""
