@@ -126,6 +126,21 @@ def test_probabilities_come_from_one_pass_with_as_many_masks_as_asked_for() -> N
 
 
 @torch.inference_mode()
+def test_of_many_masks_ten_evenly_spread_ones_are_averaged() -> None:
+    model, given, count = best(), np.array([7, 8, 9]), 20
+    layout = lay_out(np.array([3]), np.array([count]))
+    tokens = tokens_of(
+        fill(layout, given, model.config.alphabet.mask, model.config.alphabet), layout, model._categories
+    )
+    encoded = model.encode([tokens], 5 + torch.arange(1, count, 2))  # masks begin at 5; every second one
+    expected = model.tied.probabilities(encoded[None], torch.full((1, 10), 0.1), model.vectors)
+    torch.testing.assert_close(model.probabilities([given], [count]), expected)
+    together = model.probabilities([given, given], [count, 3])
+    torch.testing.assert_close(together[:1], expected)
+    torch.testing.assert_close(together[1:], model.probabilities([given], [3]))
+
+
+@torch.inference_mode()
 @pytest.mark.parametrize("asked", [1, 3, 4])
 def test_probabilities_sum_to_one(asked: int) -> None:
     torch.testing.assert_close(best(asked_categories=asked).probabilities(INPUTS, COUNTS).sum(1), torch.ones(4))

@@ -57,6 +57,12 @@ def test_what_is_shared_adds_up() -> None:
     )
 
 
+def test_an_item_of_too_many_lists_is_looked_up_in_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fansrec.models.list_memory.LISTS_OF_AN_ITEM", 2)
+    second, fourth = THRICE / math.sqrt(2), THRICE / math.sqrt(4)  # of the lists 0, 1 and 3, those two
+    assert strengths(LISTS, [0]) == pytest.approx(expected(i4=second, i1=fourth, i6=fourth, i7=fourth))
+
+
 def test_an_item_that_every_list_has_still_says_a_little() -> None:
     # Item 0 is in both lists, so its rarity would be 0; item 1 is in the first alone.
     first, second = (COMMONEST + math.log(2)) / math.sqrt(3), COMMONEST / math.sqrt(2)

@@ -116,7 +116,7 @@ def test_without_test_lists_the_validation_lists_are_used_and_named(tmp_path: Pa
     corpus.parts[corpus.parts == 2] = 0
     found, heard = trained(tmp_path, corpus)
     assert found["part"] == "valid"
-    assert any("validation lists, as there are no test lists" in line for line in heard)
+    assert any("validation lists (no test lists are there" in line for line in heard)
 
 
 def test_without_any_lists_to_ask_about_there_is_no_table(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from fansrec.artifact import read_artifact
 from fansrec.data.corpus import Corpus, write_corpus
-from fansrec.errors import BadArtifact, BadSetting
+from fansrec.errors import BadArtifact, BadSetting, Interrupted
 from fansrec.models.ease import Ease
 from fansrec.training.reporting import Silence
 from fansrec.training.search import candidates
@@ -120,7 +120,7 @@ def test_a_fit_that_was_interrupted_leaves_no_artifact_and_can_be_resumed(
     write_corpus(tmp_path / "corpus", hubs())
     with monkeypatch.context() as patch:
         patch.setattr(Ease, "fit", interrupted)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(Interrupted, match="go on with the same command and --resume"):
             train(tmp_path / "corpus", tmp_path / "run", "ease", BEST)
     with pytest.raises(BadArtifact, match="its training has not ended; go on with --resume"):
         read_artifact(tmp_path / "run")

@@ -134,8 +134,14 @@ def test_a_recipe_that_is_given_stays(recipe: str) -> None:
     assert default_recipe("fans", {"recipe": recipe, "steps": 3}) == recipe
 
 
-@pytest.mark.parametrize("name", ["scheduler", "steps", "memory_lists", "memory_items", "linear_neighbours"])
-def test_the_best_recipe_has_no_curriculum_and_counts_for_itself_what_it_keeps(name: str) -> None:
+@pytest.mark.parametrize("name", ["scheduler", "steps"])
+def test_the_best_recipe_has_no_curriculum(name: str) -> None:
+    with pytest.raises(BadSetting, match=f"{name} is a setting of --recipe paper and not of best"):
+        parse("fans", {"recipe": "best", name: 3})
+
+
+@pytest.mark.parametrize("name", ["memory_lists", "memory_items", "linear_neighbours"])
+def test_the_best_recipe_counts_for_itself_what_it_keeps(name: str) -> None:
     with pytest.raises(BadSetting, match=f"fans has no setting '{name}'"):
         parse("fans", {"recipe": "best", name: 3})
 

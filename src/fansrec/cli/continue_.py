@@ -33,7 +33,8 @@ def continue_lists(
     min_score: Annotated[
         float | None,
         typer.Option(
-            help="Leave out items below this score (of FANS: a log-probability, such as -8)", rich_help_panel=RULES
+            help="Leave out items below this score: of FANS 0 or more by `--recipe best`, a log-probability by paper",
+            rich_help_panel=RULES,
         ),
     ] = None,
     keep_seen: Annotated[

@@ -50,6 +50,9 @@ def version(version: bool = typer.Option(False, "--version", help="Print the ver
         raise typer.Exit
 
 
+STOPPED = 130  # the exit code of what was told to stop
+
+
 def refuse(message: str, code: int = 2) -> NoReturn:
     """One clear line on stderr and exit code 2, the way every refusal of `fans` looks."""
     Console(stderr=True, soft_wrap=True, highlight=False).print("fans: " + " ".join(message.split()), markup=False)
@@ -59,15 +62,18 @@ def refuse(message: str, code: int = 2) -> NoReturn:
 def run() -> None:
     """The entry point: runs a verb and turns every refusal into one line."""
     try:
-        sys.exit(app(standalone_mode=False) or 0)
+        code = app(standalone_mode=False) or 0
+        if code == STOPPED:  # typer catches Ctrl-C itself, and says nothing
+            refuse("stopped", STOPPED)
+        sys.exit(code)
     except UsageError as error:
         if not error.format_message():  # no words at all: the help has been printed
             sys.exit(2)
         refuse(f"{error.format_message()} (try --help)")
     except (KeyboardInterrupt, typer.Abort):
-        refuse("stopped", 130)
+        refuse("stopped", STOPPED)
     except FansError as error:
-        refuse(str(error), 130 if isinstance(error, Interrupted) else 2)
+        refuse(str(error), STOPPED if isinstance(error, Interrupted) else 2)
     except ModuleNotFoundError as error:
         extra = EXTRAS.get((error.name or "").split(".")[0])
         if extra is None:

@@ -52,9 +52,10 @@ def train(
     """Train a model on a prepared corpus.
 
     `--recipe best` takes sizes and epochs from the corpus. FANS gets a repaired classifier and a memory of the training
-    lists; how much the network, the memory and EASE count is found on the validation lists. At the end its figures on
-    the test lists stand beside those of popularity, item-kNN and EASE, and if one of these is better, it says so and
-    how to keep that one. Models of item-item weights try a few settings and keep what is best on the validation lists.
+    lists; how much the network, the memory and a linear model count is found on the validation lists. At the end its
+    figures on the test lists stand beside those of popularity, item-kNN and EASE, and if one of these is better, it
+    says so and how to keep that one. Models of item-item weights try a few settings and keep what is best on the
+    validation lists.
 
     `--recipe paper` trains as the paper describes. Its four variants of FANS are `--classifier two-stage|vanilla`
     with `--scheduler step|naive`, which only this recipe has; the starred ones leave categories out:

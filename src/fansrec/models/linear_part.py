@@ -5,16 +5,32 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
-from fansrec.models.item_weights import PrunedWeights
+from fansrec.models.item_weights import Table
 
 
-class LinearPart(PrunedWeights):
+class LinearPart(nn.Module):
     """Item-item weights that stay on the host: adding up a few rows is many small steps, no work for a GPU."""
+
+    items: Tensor
+    weights: Tensor
+
+    def __init__(self, items: int, width: int) -> None:
+        super().__init__()
+        table = Table.empty(items, width)
+        self.register_buffer("items", table.items)
+        self.register_buffer("weights", table.weights)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "LinearPart":
         return self
+
+    def learn(self, table: Table) -> None:
+        self.items, self.weights = table.items, table.weights
+
+    @property
+    def width(self) -> int:
+        return self.items.shape[1]
 
     def strengths(self, inputs: Sequence[NDArray[np.int64]], decay: float) -> Tensor:
         """(B, M): what the weights say, the strongest 1; 0 for what they speak against and for the input's items.

@@ -1,8 +1,8 @@
 """What `fans --recipe best` does when its network is trained: keep the lists, and find out how much each part says.
 
 How lists are compared is settled on training lists, each judged without itself; how much the network, the memory and
-the linear model weigh is settled on the validation lists, which none of them has seen. Settings that were given are
-left alone.
+the linear model weigh is settled on the validation lists, which none of them was trained on (the network's best epoch
+is chosen there too). Settings that were given are left alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -69,7 +69,7 @@ def blend(plan: Plan, network: Any, corpus: Corpus, lists: Lists, reporter: Repo
     if not _unwanted("memory_weight", plan):
         reporter.say(f"comparing {len(memory):,} lists with each other")
         found, tried = compared(plan, memory, lists, most)
-    weights, figures, more = weighed(plan, network, memory, linear, replace_kernel(plan, found), corpus, most)
+    weights, figures, more = weighed(plan, network, memory, linear, kernel_of(plan, found), corpus, most)
     reporter.say(told(found | weights))
     return _assembled(plan, network, memory, linear, found | weights, figures, tried + more)
 
@@ -169,7 +169,7 @@ def _unwanted(weight: str, plan: Plan) -> bool:
     return weight in plan.given and not plan.config[weight]
 
 
-def replace_kernel(plan: Plan, found: Values) -> Kernel:
+def kernel_of(plan: Plan, found: Values) -> Kernel:
     return Kernel(**({name: plan.config[name] for name in KERNELS} | found))
 
 

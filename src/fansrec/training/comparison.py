@@ -1,4 +1,7 @@
-"""The end of `fans --recipe best`: it beside what one would use otherwise, on lists that decided nothing."""
+"""The end of `fans --recipe best`: it beside what one would use otherwise, on lists that decided nothing.
+
+The others have their default settings here; `--model ease --recipe best` searches them.
+"""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -81,7 +84,7 @@ def cells(found: Comparison) -> list[list[str]]:
 
 def headline(found: Comparison) -> str:
     lists = f"{found['lists']:,}" + (f" of {found['of']:,}" if found["lists"] < found["of"] else "")
-    which = "test lists" if found["part"] == "test" else "validation lists, as there are no test lists"
+    which = "test lists" if found["part"] == "test" else "validation lists (no test lists are there; these flatter it)"
     return f"On {lists} {which}; 10 items asked for, those of the input excluded (protocol {found['protocol']})"
 
 
@@ -94,7 +97,8 @@ def verdict(found: Comparison) -> list[str]:
         told.append(f"{metric} {one['difference']:+.4f} [{low:+.4f}, {high:+.4f}]")
     if better(found):
         figures = f"{FIRST} {rival[FIRST]:.4f} against {ours[FIRST]:.4f}"
-        told.append(f"{rival['title']} is better than {ours['title']} on these lists: {figures}")
+        unsure = ", though the interval holds 0" if found["differences"][FIRST]["interval"][1] >= 0 else ""
+        told.append(f"{rival['title']} is better than {ours['title']} on these lists: {figures}{unsure}")
     elif found["differences"][FIRST]["interval"][0] <= 0:
         told.append(f"by {FIRST} the two cannot be told apart on these lists")
     if found["left_out"]:

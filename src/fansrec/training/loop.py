@@ -74,6 +74,8 @@ class Loop:
         self.reporter.start(self.settings.epochs, self._batches())
         while not self.counters.progress.finished:
             self._epoch()
+        if self.accelerator.is_main_process:  # what comes after the last epoch may take a while and be stopped too
+            checkpoint.save(self.folder, self.network, self.optimizer, self._kept(), self.counters)
         self.network.load_state_dict(self.best)
         if self.events is not None:
             self.events.close()

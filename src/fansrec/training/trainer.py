@@ -12,7 +12,7 @@ from accelerate import PartialState
 
 from fansrec.artifact import MANIFEST, write_artifact
 from fansrec.data.corpus import Corpus, read_corpus
-from fansrec.errors import BadSetting, Unfinished
+from fansrec.errors import BadSetting, Interrupted, Unfinished
 from fansrec.files import new_folder, refuse_existing, told, write_json
 from fansrec.models.registry import entry
 from fansrec.training import checkpoint, comparison
@@ -76,6 +76,8 @@ def train(
             _finish(trained, corpus, out, draw)
             if trained.comparison is not None:
                 comparison.report(trained.comparison, Path(corpus_folder), out, reporter)
+    except KeyboardInterrupt:
+        raise Interrupted("stopped; go on with the same command and --resume") from None
     except OSError as error:
         raise Unfinished(f"training broke off ({told(error)}); mend that and go on with --resume") from error
     return trained.plan
