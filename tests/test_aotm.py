@@ -1,5 +1,6 @@
 """The paper's own test lists: minutes of training, so for `make test-long`. docs/results.md has the figures."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,17 +11,30 @@ from fansrec.data.corpus import read_corpus
 from fansrec.evaluation.protocol import protocol
 from fansrec.evaluation.rows import evaluate_run, open_run
 
+HOW = Preparation(min_length=10, max_length=60, categories=10, categories_from="all", split="file-order")
+
 
 @pytest.mark.long
 @pytest.mark.parametrize("classifier", ["two-stage", "vanilla"])
 def test_fans_is_far_ahead_of_popularity_on_the_papers_test_lists(
     real_data: Callable[[str], Path], tmp_path: Path, classifier: str
 ) -> None:
-    how = Preparation(min_length=10, max_length=60, categories=10, categories_from="all", split="file-order")
-    prepare(real_data("aotm/AotM.txt.zip"), tmp_path / "corpus", how)
-    train(tmp_path / "corpus", tmp_path / "run", "fans", {"classifier": classifier})
+    prepare(real_data("aotm/AotM.txt.zip"), tmp_path / "corpus", HOW)
+    train(tmp_path / "corpus", tmp_path / "run", "fans", {"recipe": "paper", "classifier": classifier})
     corpus = read_corpus(tmp_path / "corpus")
     row = evaluate_run(open_run(tmp_path / "run", corpus), corpus, protocol("paper"))
     assert (row["lists@5"], row["lists@10"]) == (1292, 65)
     assert row["HR@5"] > 2 * 0.0364  # popularity, input excluded
     assert row["NDCG@5"] > 2 * 0.0058
+
+
+@pytest.mark.long
+def test_what_is_trained_by_default_is_ahead_of_ease_and_item_knn_there(
+    real_data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    prepare(real_data("aotm/AotM.txt.zip"), tmp_path / "corpus", HOW)
+    train(tmp_path / "corpus", tmp_path / "run", values={"epochs": 10})
+    comparison = json.loads((tmp_path / "run" / "config.json").read_text())["comparison"]
+    *others, ours = comparison["rows"]
+    assert {row["model"] for row in others} == {"popularity", "item-knn", "ease"}
+    assert all(ours[figure] > row[figure] for row in others for figure in ("NDCG@5", "HR@5", "HR@10"))
