@@ -18,6 +18,7 @@ from fansrec.evaluation.metrics import PAPER, STANDARD, counted, hit_ratio, hits
 
 LONGEST = 10  # the deepest place any metric looks at
 CUTS = (5, 10)
+FIGURES = ("NDCG@5", "HR@5", "NDCG@10", "HR@10")
 
 
 class Engine(Interface):

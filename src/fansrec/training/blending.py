@@ -17,7 +17,7 @@ from torch import Tensor
 from fansrec.data.corpus import Corpus
 from fansrec.data.halves import target_lengths
 from fansrec.decoding import NONE
-from fansrec.evaluation.protocol import LONGEST, Questions, judge, protocol, questions
+from fansrec.evaluation.protocol import FIGURES, LONGEST, Questions, judge, protocol, questions
 from fansrec.models.fans_best import FLOOR
 from fansrec.models.item_weights import PrunedWeights, Table
 from fansrec.models.linear_part import LinearPart
@@ -113,9 +113,8 @@ def weighed(
         return figures_of(total, asked)
 
     climbed = climb(weights, _not_given({name: WEIGHTS[name] for name in parts}, plan), judged, SURE)
-    names = ("NDCG@5", "HR@5", "NDCG@10", "HR@10")
-    means = climbed.figures.mean(0).tolist()
-    return climbed.values, {f"valid {name}": mean for name, mean in zip(names, means, strict=True)}, climbed.tried
+    means = zip(FIGURES, climbed.figures.mean(0).tolist(), strict=True)
+    return climbed.values, {f"valid {name}": mean for name, mean in means}, climbed.tried
 
 
 @torch.inference_mode()
@@ -140,7 +139,7 @@ def figures_of(scores: Tensor, asked: Questions) -> Figures:
     best = scores.topk(min(LONGEST, scores.shape[1]), dim=1)
     answers = best.indices.masked_fill(best.values == -torch.inf, NONE).numpy()
     judged = judge(answers, asked, HOW)
-    return np.stack([judged[name] for name in ("NDCG@5", "HR@5", "NDCG@10", "HR@10")], 1)
+    return np.stack([judged[name] for name in FIGURES], 1)
 
 
 def halved(items: NDArray[np.int32], offsets: NDArray[np.int64], chosen: NDArray[np.int64]) -> Questions:
@@ -183,18 +182,16 @@ def _assembled(
     tried: list[Values],
 ) -> Blended:
     """The network with the parts that have a say, and the plan that describes it."""
-    if found["memory_weight"]:
-        found |= {"memory_lists": len(memory), "memory_items": len(memory.items)}
-    if linear is None:
-        found |= {"linear_weight": 0.0}
-    elif found["linear_weight"]:
-        found |= {"linear_neighbours": linear.width}
-    plan = replace(plan, config=plan.config | found)
-    whole = plan.build()
+    sizes: Values = {"linear_weight": 0.0} if linear is None else {}
     state = network.state_dict()
-    state |= {f"memory.{name}": tensor for name, tensor in memory.state_dict().items() if found["memory_weight"]}
+    if found["memory_weight"]:
+        sizes |= {"memory_lists": len(memory), "memory_items": len(memory.items)}
+        state |= {f"memory.{name}": tensor for name, tensor in memory.state_dict().items()}
     if linear is not None and found["linear_weight"]:
+        sizes |= {"linear_neighbours": linear.width}
         state |= {f"linear.{name}": tensor for name, tensor in linear.state_dict().items()}
+    plan = replace(plan, config=plan.config | found | sizes)
+    whole = plan.build()
     whole.load_state_dict(state)
     return Blended(plan, whole.eval(), figures, tried)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fansrec.data.corpus import Corpus
 from fansrec.engine.torch_backend import TorchEngine
 from fansrec.evaluation.bootstrap import interval
-from fansrec.evaluation.protocol import Questions, ask, judge, mean, protocol, questions
+from fansrec.evaluation.protocol import FIGURES, Questions, ask, judge, mean, protocol, questions
 from fansrec.models.ease import EaseConfig
 from fansrec.models.registry import build, has_best
 from fansrec.training.blending import Lists
@@ -22,8 +22,7 @@ from fansrec.training.plan import Plan
 from fansrec.training.reporting import Reporter
 
 HOW = protocol("standard")
-METRICS = ("NDCG@5", "HR@5", "NDCG@10", "HR@10")
-FIRST = METRICS[0]  # the figure that says which model is better
+FIRST = FIGURES[0]  # the figure that says which model is better
 LISTS = 10_000  # at most are asked about, evenly spread
 
 Comparison = dict[str, Any]  # plain enough for JSON
@@ -78,8 +77,8 @@ def better(found: Comparison) -> str | None:
 
 def cells(found: Comparison) -> list[list[str]]:
     """The table, its headings first."""
-    rows = [[_named(row), *(f"{row[metric]:.4f}" for metric in METRICS)] for row in found["rows"]]
-    return [["", *METRICS], *rows]
+    rows = [[_named(row), *(f"{row[metric]:.4f}" for metric in FIGURES)] for row in found["rows"]]
+    return [["", *FIGURES], *rows]
 
 
 def headline(found: Comparison) -> str:
@@ -130,11 +129,11 @@ def _judged(network: Any, asked: Questions, items: int) -> Figures:
 
 
 def _row(model: str, title: str, settings: Mapping[str, Any], figures: Figures) -> dict[str, Any]:
-    return {"model": model, "title": title, "settings": settings} | {name: mean(figures[name]) for name in METRICS}
+    return {"model": model, "title": title, "settings": settings} | {name: mean(figures[name]) for name in FIGURES}
 
 
 def _differences(ours: Figures, theirs: Figures) -> dict[str, Any]:
-    apart = {metric: ours[metric] - theirs[metric] for metric in METRICS}
+    apart = {metric: ours[metric] - theirs[metric] for metric in FIGURES}
     return {metric: {"difference": mean(one), "interval": interval(one)} for metric, one in apart.items()}
 
 
