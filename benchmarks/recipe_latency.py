@@ -1,50 +1,82 @@
 """How long an answer of `--recipe best` takes beside one of `--recipe paper` of the same width, lists in turns.
 
     python benchmarks/recipe_latency.py RUN --corpus CORPUS [--k 10] [--lists 200] [--repeats 5] [--threads 1]
+    python benchmarks/recipe_latency.py --workload spotify --lists 60 --repeats 3
 
-RUN was trained by `--recipe best`. The paper's model has weights drawn at random, which do not change its time. Both
-are asked about the same test lists, one at a time, by the same engine; the ratio is that of the medians of each repeat.
+RUN was trained by `--recipe best`. The paper's model has weights drawn at random, which do not change its time. With a
+workload both do, the memory holds as many made-up lists as the paper's Spotify set has for training, there is no linear
+part (the items are too many), and the second half of each list is asked for instead of k items. Both are asked about
+the same test lists, one at a time, by the same engine; the ratio is that of the medians of each repeat.
 """
 
 import argparse
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from fansrec.artifact import read_artifact
-from fansrec.data.corpus import read_corpus
+from fansrec.bench.workloads import make_corpus, workload
+from fansrec.data.corpus import Corpus, read_corpus
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch_backend import TorchEngine
 from fansrec.evaluation.protocol import questions
+from fansrec.models.fans_best import FansBest
+from fansrec.models.list_memory import ListMemory
 from fansrec.training.plan import make_plan
+
+LISTS = 72_152  # of the paper's Spotify set
+PAPER_WIDTH = {"width": 64, "heads": 4, "feedforward": 256}
+KERNEL = {"before": 0.4, "recency": 0.6, "near": 0.5}  # as found on spotify-attlist
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=Path)
-    parser.add_argument("--corpus", type=Path, required=True)
+    parser.add_argument("run", type=Path, nargs="?")
+    parser.add_argument("--corpus", type=Path)
+    parser.add_argument("--workload", help="made-up lists instead of RUN and its corpus")
     parser.add_argument("--k", type=int, default=10)
     parser.add_argument("--lists", type=int, default=200)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    corpus, best = read_corpus(options.corpus), read_artifact(options.run).model
+    if options.workload is None and None in (options.run, options.corpus):
+        parser.error("give RUN and --corpus, or --workload")
+    corpus, best = made_up(options.workload) if options.workload else opened(options.run, options.corpus)
     paper = make_plan("fans", {"width": best.config.width}, corpus).build().eval()
     engines = {"paper": TorchEngine(paper, len(corpus.vocabulary)), "best": TorchEngine(best, len(corpus.vocabulary))}
-    inputs = questions(corpus, "test", options.lists).inputs
-    repeats = [medians(engines, inputs, options.k) for _ in range(1 + options.repeats)][1:]  # the first warms up
+    asked = questions(corpus, "test", options.lists)
+    counts = [len(target) if options.workload else options.k for target in asked.targets]
+    repeats = [medians(engines, asked.inputs, counts) for _ in range(1 + options.repeats)][1:]  # the first warms up
     for name in engines:
         print(f"{name}: p50 {np.median([times[name] for times in repeats]):.2f} ms")
     ratios = [times["best"] / times["paper"] for times in repeats]
     print(f"best / paper: {np.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f} over {len(ratios)} repeats)")
 
 
-def medians(engines: dict[str, TorchEngine], inputs: list[np.ndarray], k: int) -> dict[str, float]:
+def opened(run: Path, corpus: Path) -> tuple[Corpus, FansBest]:
+    return read_corpus(corpus), read_artifact(run).model
+
+
+def made_up(name: str) -> tuple[Corpus, FansBest]:
+    """Lists of a workload's lengths, and a model with random weights that remembers them."""
+    corpus = make_corpus(replace(workload(name), lists=LISTS), np.random.default_rng(0))
+    offsets = corpus.offsets[: len(corpus.part("train")) + 1]
+    items = corpus.items[: offsets[-1]]
+    plan = make_plan("fans", {"recipe": "best", **PAPER_WIDTH, **KERNEL}, corpus)
+    model = plan.build().eval()
+    model.start(items, offsets)
+    model.memory = ListMemory(len(corpus.vocabulary), 0, 0)
+    model.memory.learn(items, offsets)
+    return corpus, model
+
+
+def medians(engines: dict[str, TorchEngine], inputs: list[np.ndarray], counts: list[int]) -> dict[str, float]:
     seconds: dict[str, list[float]] = {name: [] for name in engines}
-    for given in inputs:
+    for given, k in zip(inputs, counts, strict=True):
         for name, engine in engines.items():
             began = time.perf_counter()
             engine.continue_lists([given], k, Rules())

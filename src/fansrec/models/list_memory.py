@@ -101,6 +101,7 @@ class Lookup:
         names = ("items", "places", "starts", "lists", "list_places", "list_starts")
         self.arrays: dict[str, Any] = {name: getattr(memory, name).numpy() for name in names}
         self.vocabulary, self.known = memory.vocabulary, len(memory)
+        self.longest = int(self.arrays["places"].max(initial=0))
         self.shortness = 1 / np.sqrt(np.maximum(np.diff(self.arrays["starts"]), 1))
 
     def __call__(self, given: Numbers, kernel: Kernel, without: int | None = None) -> NDArray[np.float32]:
@@ -147,11 +148,15 @@ class Lookup:
         weight = np.repeat(weights, count)
         if kernel.before != 1 or kernel.near:
             distance = self.arrays["places"][found] - np.repeat(last_shared, count)
-            weight = weight * np.where(distance < 0, kernel.before, 1.0)
-            if kernel.near:
-                weight = weight * (1 + kernel.near * np.exp(-np.abs(distance) / REACH))
+            weight = weight * self._worth(kernel)[distance + self.longest]
         held = np.bincount(self.arrays["items"][found], weight, minlength=self.vocabulary)
         return np.asarray(held, dtype=np.float64)
+
+    def _worth(self, kernel: Kernel) -> Floats:
+        """What an item counts by its distance from the last shared one, from -`longest` to `longest` places."""
+        distance = np.arange(-self.longest, self.longest + 1)
+        near: Floats = 1 + kernel.near * np.exp(-np.abs(distance) / REACH)
+        return np.where(distance < 0, kernel.before, 1.0) * near
 
 
 def _distinct(given: Numbers) -> tuple[Numbers, Numbers]:
