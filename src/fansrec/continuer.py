@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from fansrec.artifact import Artifact, read_artifact
+from fansrec.engine.answers import Continuation
 from fansrec.engine.rules import Rules
-from fansrec.engine.torch_backend import Continuation, TorchEngine
+from fansrec.engine.selection import open_engine
 from fansrec.errors import BadSetting, UnknownItems
 
 Item = str | int
@@ -40,11 +41,11 @@ class Answer:
 class Continuer:
     """Names are turned into numbers here, once, and back again at the end."""
 
-    def __init__(self, artifact: Artifact, device: str = "cpu") -> None:
+    def __init__(self, artifact: Artifact, device: str = "cpu", backend: str = "auto") -> None:
         self.artifact = artifact
         self.vocabulary = artifact.vocabulary
         artifact.model.to(device)
-        self.engine = TorchEngine(artifact.model, len(artifact.vocabulary), device)
+        self.engine = open_engine(artifact.model, len(artifact.vocabulary), device, backend=backend)
 
     def continue_lists(
         self,
@@ -94,9 +95,9 @@ class Continuer:
         return Answer(positions, unknown, None if len(positions) == k else _reason(len(positions), k, rules))
 
 
-def load(run: str | Path, device: str = "cpu") -> Continuer:
+def load(run: str | Path, device: str = "cpu", backend: str = "auto") -> Continuer:
     """A trained model from its folder."""
-    return Continuer(read_artifact(Path(run)), device)
+    return Continuer(read_artifact(Path(run)), device, backend)
 
 
 def _reason(given: int, k: int, rules: Rules) -> str:

@@ -6,8 +6,9 @@ import torch
 from numpy.typing import NDArray
 
 from fansrec.engine import torch_backend
+from fansrec.engine.answers import Continuation
 from fansrec.engine.rules import Rules
-from fansrec.engine.torch_backend import Continuation, TorchEngine
+from fansrec.engine.torch_backend import TorchEngine
 from fansrec.errors import BadSetting
 from fansrec.models.fans import Fans, FansConfig
 from fansrec.models.popularity import Popularity, PopularityConfig

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from fansrec.engine.answers import Continuation
 from fansrec.engine.rules import Rules
-from fansrec.engine.torch_backend import Continuation
 from fansrec.errors import BadSetting
 from fansrec.evaluation.protocol import Questions, ask, first_items, judge, mean, protocol, questions
 from worlds import corpus_of, vocabulary_of
@@ -21,7 +21,8 @@ class Parrot:
         self, inputs: Sequence[NDArray[np.int64]], k: int | Sequence[int], rules: Rules
     ) -> list[Continuation]:
         self.k, self.rules = [k] * len(inputs) if isinstance(k, int) else list(k), rules
-        return [Continuation(np.arange(count), np.zeros(count, dtype=np.float32)) for count in self.k]
+        zeros = [np.zeros(count, dtype=np.float32) for count in self.k]
+        return [Continuation(np.arange(len(none)), none, none.astype(np.int64)) for none in zeros]
 
 
 def asked_of(*targets: list[int]) -> Questions:

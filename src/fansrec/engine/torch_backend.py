@@ -1,15 +1,13 @@
 """The reference engine: plain torch, any model, any device."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from fansrec.engine.answers import Categories, Continuation, Inputs, wanted_of
 from fansrec.engine.generation import AUTOREGRESSIVE, generate, way_of
 from fansrec.engine.rules import Rules, limits_of
-from fansrec.errors import BadSetting
 from fansrec.models.contract import ContinuationModel
 
 TOKENS_AT_ONCE = 1 << 14
@@ -17,16 +15,10 @@ LISTS_AT_ONCE = 256
 SCORES_AT_ONCE = 1 << 25
 
 
-@dataclass(frozen=True)
-class Continuation:
-    """The items given to one list, best guess for each position in order, and their scores."""
-
-    items: NDArray[np.int64]
-    scores: NDArray[np.float32]
-
-
 class TorchEngine:
-    """Continues lists of item numbers; an answer never depends on the other lists of the call."""
+    """Runs whatever a model offers; with a model in double precision it is what the others are held against."""
+
+    backend = "torch"
 
     def __init__(
         self,
@@ -39,15 +31,12 @@ class TorchEngine:
         self.generation = way_of(model, generation)
         self.items = items
         self.device = torch.device(device)
+        self._categories = Categories(model.config.category_starts)
 
     @torch.inference_mode()
-    def continue_lists(
-        self, inputs: Sequence[NDArray[np.int64]], k: int | Sequence[int], rules: Rules
-    ) -> list[Continuation]:
+    def continue_lists(self, inputs: Inputs, k: int | Sequence[int], rules: Rules) -> list[Continuation]:
         """`k` items (or `k[i]`) for each list: exactly so many distinct ones, or as many as the rules leave."""
-        wanted = [k] * len(inputs) if isinstance(k, int) else list(k)
-        self._check(inputs, wanted)
-        wanted = [min(k, self.items) for k in wanted]  # no more are there to give
+        wanted = wanted_of(inputs, k, self.items, self.model.longest_sequence())
         answers: list[Continuation | None] = [None] * len(inputs)
         for batch in self._batches(inputs, wanted, rules):
             answer = self._answer([inputs[i] for i in batch], [wanted[i] for i in batch], rules)
@@ -55,28 +44,15 @@ class TorchEngine:
                 answers[i] = continuation
         return [answer for answer in answers if answer is not None]
 
-    def _answer(
-        self, inputs: Sequence[NDArray[np.int64]], wanted: Sequence[int], rules: Rules
-    ) -> Iterator[Continuation]:
+    def _answer(self, inputs: Inputs, wanted: Sequence[int], rules: Rules) -> Iterator[Continuation]:
         limits = limits_of(rules, inputs, wanted, self.items, self.device)
         answers = generate(self.model, self.generation, inputs, wanted, limits, rules.fill)
         items, scores = answers.items.cpu().numpy(), answers.scores.cpu().numpy()
         for row, score in zip(items, scores, strict=True):
             given = row >= 0
-            yield Continuation(row[given], score[given])
+            yield Continuation(row[given], score[given].astype(np.float32), self._categories(row[given]))
 
-    def _check(self, inputs: Sequence[NDArray[np.int64]], wanted: Sequence[int]) -> None:
-        limit = self.model.longest_sequence()
-        for items, k in zip(inputs, wanted, strict=True):
-            if k < 1:
-                raise BadSetting(f"k is {k}; ask for at least one item")
-            if limit is not None and len(items) + k > limit:
-                raise BadSetting(
-                    f"{len(items)} items and {k} more are over this model's limit of {limit}; "
-                    f"ask for fewer, or give only the last items of the list"
-                )
-
-    def _batches(self, inputs: Sequence[NDArray[np.int64]], wanted: Sequence[int], rules: Rules) -> Iterator[list[int]]:
+    def _batches(self, inputs: Inputs, wanted: Sequence[int], rules: Rules) -> Iterator[list[int]]:
         """Lists of like length together, within a budget of tokens and of scores."""
         lengths = [len(items) + k for items, k in zip(inputs, wanted, strict=True)]
         together = rules.fill == "depth-first" and self.generation != AUTOREGRESSIVE

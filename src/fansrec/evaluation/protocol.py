@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from fansrec.data.corpus import Corpus
 from fansrec.data.halves import target_lengths
+from fansrec.engine.answers import Continuation
 from fansrec.engine.generation import ONE_PASS
 from fansrec.engine.rules import Rules
-from fansrec.engine.torch_backend import Continuation
 from fansrec.errors import BadSetting
 from fansrec.evaluation.metrics import PAPER, STANDARD, counted, hit_ratio, hits, ideal_lengths, ndcg
 

@@ -15,7 +15,7 @@ from fansrec.artifact import Artifact, read_artifact
 from fansrec.data.corpus import Corpus, fingerprint
 from fansrec.engine.generation import way_of
 from fansrec.engine.rules import Rules
-from fansrec.engine.torch_backend import TorchEngine
+from fansrec.engine.selection import open_engine
 from fansrec.errors import BadSetting
 from fansrec.evaluation.beside import order_row, pair, variety_row
 from fansrec.evaluation.bootstrap import interval
@@ -93,7 +93,7 @@ def measure_run(
     asked = questions(corpus, part)
     if not asked.inputs:
         raise BadSetting(f"the corpus has no {part} lists; choose another --part")
-    engine = TorchEngine(artifact.model.to(device), len(corpus.vocabulary), device, generation)
+    engine = open_engine(artifact.model.to(device), len(corpus.vocabulary), device, generation)
     answers = _answers(engine, asked, how, fill, progress)
     latency = _latency(engine, asked, how, fill)
     figures = judge(answers, asked, how)

@@ -25,6 +25,11 @@ class Dropout(nn.Module):
         return x * ((lot >= self.dropped) * (256 / (256 - self.dropped))).to(x.dtype)
 
 
+def in_full(x: Tensor) -> Tensor:
+    """Half precision as float32, since many numbers are about to be added up; anything finer as it is."""
+    return x.float() if x.dtype.itemsize < 4 else x
+
+
 class TokenEmbedding(nn.Module):
     """The sum of item, category, position and segment embeddings (paper, equation 5), normalised as in BERT."""
 

@@ -7,7 +7,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from fansrec.models.blocks import Transform
+from fansrec.models.blocks import Transform, in_full
 from fansrec.models.cross_entropy import grouped_cross_entropy
 from fansrec.tokens import Batch
 
@@ -73,7 +73,7 @@ class VanillaClassifier(nn.Module):
     def scores(self, hidden: Tensor, rank: int) -> Tensor:  # (P, D) -> (P, M)
         """The log-probability of every item at every position."""
         logits: Tensor = self.items(self.transform(hidden))
-        return logits.float().log_softmax(-1)
+        return in_full(logits).log_softmax(-1)
 
     def best(self, hidden: Tensor, rank: int, count: int, blocked: Blocked | None) -> tuple[Tensor, Tensor]:
         scores = self.scores(hidden, rank)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fansrec.decoding import Steps
-from fansrec.models.blocks import Dropout
+from fansrec.models.blocks import Dropout, in_full
 from fansrec.models.classifiers import Loss, Reduce, one_softmax_loss
 from fansrec.models.encoder import longest_sequence
 from fansrec.tokens import Alphabet, Batch, Tokens, in_a_row, token_categories
@@ -108,7 +108,7 @@ class NextItemModel(nn.Module):
 
     def scores(self, known: Tensor) -> Tensor:  # (B, D) -> (B, M)
         logits = nn.functional.linear(known, *self.projection())
-        return logits.float().log_softmax(-1)
+        return in_full(logits).log_softmax(-1)
 
 
 class Reader(Protocol):

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from fansrec.models.blocks import Transform
+from fansrec.models.blocks import Transform, in_full
 from fansrec.models.classifiers import Loss, one_softmax_loss
 from fansrec.models.cross_entropy import grouped_cross_entropy
 from fansrec.tokens import Batch
@@ -47,7 +47,7 @@ class TiedClassifier(nn.Module):
         if self.category is None:
             return one_softmax_loss(self.scale * hidden, items, self.bias, batch)
         categories = self.categories[batch.labels]
-        logits = self.category(hidden).float()  # (P, N)
+        logits = in_full(self.category(hidden))  # (P, N)
         total = F.cross_entropy(logits, categories, reduction="sum") / batch.positions
         total = total + self._inside(self.scale * hidden, items, categories, batch)
         return Loss(total, (logits.argmax(1) == categories).sum())
@@ -72,12 +72,12 @@ class TiedClassifier(nn.Module):
         hidden = self.transform(hidden)
         if self.category is None:
             return self._mean(self.scale * hidden, shares, items, slice(0, len(items)))
-        by_position = self.category(hidden).float().softmax(2) * shares[..., None]  # (B, K, N)
+        by_position = in_full(self.category(hidden)).softmax(2) * shares[..., None]  # (B, K, N)
         by_list = by_position.sum(1)  # (B, N)
         out: Tensor = by_list[:, self.categories] * self.prior
         asked = by_list.topk(self.asked, dim=1).indices  # (B, b)
         scaled = self.scale * hidden
-        for category in asked.unique().tolist():
+        for category in sorted(set(asked.flatten().tolist())):
             rows = (asked == category).any(1).nonzero()[:, 0] if len(asked) > 1 else slice(None)
             among = slice(self.starts[category], self.starts[category + 1])
             out[rows, among] = self._mean(scaled[rows], by_position[rows, :, category], items, among)
@@ -85,24 +85,24 @@ class TiedClassifier(nn.Module):
 
     def _mean(self, hidden: Tensor, weights: Tensor, items: Tensor, among: slice) -> Tensor:
         """(R, m): the softmax `among` some items at each position, added up with the positions' weights (R, K)."""
-        weights = weights.float()[:, None]
+        weights = in_full(weights)[:, None]
         step = max(1, LOGITS_AT_ONCE // max(1, hidden.shape[1] * (among.stop - among.start)))
         means = []
         for some in range(0, len(hidden), step):
             logits = F.linear(hidden[some : some + step], items[among], self.bias[among])  # (R, K, m)
-            means.append((weights[some : some + step] @ logits.float().softmax(2)).squeeze(1))
+            means.append((weights[some : some + step] @ in_full(logits).softmax(2)).squeeze(1))
         return torch.cat(means) if len(means) > 1 else means[0]
 
     def expected_places(self, hidden: Tensor, shares: Tensor, items: Tensor, chosen: Tensor) -> Tensor:
         """(B, K): the mean place of each of the `chosen` items (B, K) over where the positions would have it."""
         hidden = self.transform(hidden)
-        liking = torch.einsum("bkd,bjd->bkj", self.scale * hidden, items[chosen]).float()  # (B, places, K)
+        liking = in_full(torch.einsum("bkd,bjd->bkj", self.scale * hidden, items[chosen]))  # (B, places, K)
         if self.category is not None:
             categories = self.categories[chosen]
-            by_position = self.category(hidden).float().log_softmax(2)
+            by_position = in_full(self.category(hidden)).log_softmax(2)
             liking += by_position.gather(2, categories[:, None].expand(-1, hidden.shape[1], -1))
         liking = liking.masked_fill(shares[..., None] == 0, -torch.inf).softmax(1)
-        return torch.einsum("bkj,k->bj", liking, torch.arange(hidden.shape[1], device=hidden.device).float())
+        return torch.einsum("bkj,k->bj", liking, torch.arange(hidden.shape[1], device=hidden.device).to(liking))
 
 
 def _categories(category_starts: tuple[int, ...]) -> Tensor:

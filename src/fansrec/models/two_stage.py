@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from fansrec.models.blocks import Transform
+from fansrec.models.blocks import Transform, in_full
 from fansrec.models.classifiers import Blocked, Loss, Reduce
 from fansrec.models.cross_entropy import grouped_cross_entropy
 from fansrec.tokens import Batch
@@ -35,7 +35,7 @@ class TwoStageClassifier(nn.Module):
     def loss(self, hidden: Tensor, batch: Batch, reduce: Reduce) -> Loss:  # (P, D)
         """L = L_cat + (1/N) sum L_loc; a local loss is a mean over the positions whose category was predicted right."""
         categories = self.category_of(batch.labels)
-        logits = self.category(self.transform(hidden)).float()  # (P, N)
+        logits = in_full(self.category(self.transform(hidden)))  # (P, N)
         category_loss = F.cross_entropy(logits, categories, reduction="sum") / batch.lists
         right = logits.argmax(1) == categories
         local_loss = self.local_loss(hidden[right], batch.labels[right], categories[right], reduce)
@@ -58,14 +58,16 @@ class TwoStageClassifier(nn.Module):
 
     def scores(self, hidden: Tensor, rank: int) -> Tensor:  # (P, D) -> (P, M)
         """Log-probabilities inside each position's category number `rank` by probability; -inf outside it."""
-        out = hidden.new_full((len(hidden), self.starts[-1]), -torch.inf, dtype=torch.float32)
+        out = hidden.new_full(
+            (len(hidden), self.starts[-1]), -torch.inf, dtype=torch.promote_types(hidden.dtype, torch.float32)
+        )
         for rows, items, scores in self._by_category(hidden, rank):
             out[rows, items] = scores
         return out
 
     def best(self, hidden: Tensor, rank: int, count: int, blocked: Blocked | None) -> tuple[Tensor, Tensor]:
         """As `scores`, but only the best `count` items of each position: nothing of width M is made."""
-        out = hidden.new_full((len(hidden), count), -torch.inf, dtype=torch.float32)
+        out = hidden.new_full((len(hidden), count), -torch.inf, dtype=torch.promote_types(hidden.dtype, torch.float32))
         found = torch.zeros((len(hidden), count), dtype=torch.int64, device=hidden.device)
         for rows, items, scores in self._by_category(hidden, rank):
             if blocked is not None:
@@ -77,7 +79,7 @@ class TwoStageClassifier(nn.Module):
 
     def _by_category(self, hidden: Tensor, rank: int) -> Iterator[tuple[Tensor, slice, Tensor]]:
         """For each category that is number `rank` of some positions: which ones, its items, and their scores there."""
-        by_category = self.category(self.transform(hidden)).float().log_softmax(1)  # (P, N)
+        by_category = in_full(self.category(self.transform(hidden))).log_softmax(1)  # (P, N)
         best, chosen = by_category.sort(dim=1, descending=True, stable=True)
         best, chosen = best[:, rank], chosen[:, rank]
         order = chosen.argsort(stable=True)
@@ -91,7 +93,7 @@ class TwoStageClassifier(nn.Module):
     def _inside(self, hidden: Tensor, category: int, items: slice) -> Tensor:
         transformed = self.local(hidden, [slice(0, len(hidden))], [category])
         logits = F.linear(transformed, self.items.weight[items], self.items.bias[items])
-        return logits.float().log_softmax(1)
+        return in_full(logits).log_softmax(1)
 
 
 class LocalTransforms(nn.Module):

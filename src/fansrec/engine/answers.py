@@ -1,0 +1,60 @@
+"""What every engine gives and takes: the one seam between a trained model and whoever asks it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fansrec.engine.rules import Rules
+from fansrec.errors import BadSetting
+
+Inputs = Sequence[NDArray[np.int64]]
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """The items given to one list, best guess for each position in order, their scores and their categories."""
+
+    items: NDArray[np.int64]
+    scores: NDArray[np.float32]
+    categories: NDArray[np.int64]
+
+
+class Engine(Protocol):
+    """Continues lists of item numbers; an answer never depends on the other lists of the call."""
+
+    backend: str  # torch, native or cuda
+    generation: str  # one-pass, autoregressive or recall
+    items: int
+    model: Any  # models.contract.ContinuationModel
+    device: Any  # torch.device
+
+    def continue_lists(self, inputs: Inputs, k: int | Sequence[int], rules: Rules) -> list[Continuation]:
+        """`k` items (or `k[i]`) for each list: exactly so many distinct ones, or as many as the rules leave."""
+        ...
+
+
+def wanted_of(inputs: Inputs, k: int | Sequence[int], items: int, longest: int | None) -> list[int]:
+    """How many items each list shall get, no more than there are; refuses what a model cannot hold."""
+    wanted = [k] * len(inputs) if isinstance(k, int) else list(k)
+    for given, count in zip(inputs, wanted, strict=True):
+        if count < 1:
+            raise BadSetting(f"k is {count}; ask for at least one item")
+        if longest is not None and len(given) + count > longest:
+            raise BadSetting(
+                f"{len(given)} items and {count} more are over this model's limit of {longest}; "
+                f"ask for fewer, or give only the last items of the list"
+            )
+    return [min(count, items) for count in wanted]
+
+
+class Categories:
+    """The category of every item number, from where the categories start."""
+
+    def __init__(self, starts: Sequence[int]) -> None:
+        self._ends = np.array(starts[1:], dtype=np.int64)
+
+    def __call__(self, items: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self._ends.searchsorted(items, side="right")
