@@ -1,6 +1,8 @@
 import hashlib
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -258,3 +260,50 @@ def test_weights_of_another_shape_are_refused(artifact: Path) -> None:
     seal(artifact)
     with pytest.raises(BadArtifact, match="train it anew"):
         read_artifact(artifact)
+
+
+def test_weights_are_the_mapped_file_and_writing_to_them_never_changes_it(artifact: Path) -> None:
+    before = (artifact / "model.safetensors").read_bytes()
+    model = read_artifact(artifact).model
+    assert str(artifact / "model.safetensors") in Path("/proc/self/maps").read_text()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.fill_(7)
+    assert (artifact / "model.safetensors").read_bytes() == before
+    again = read_artifact(artifact).model
+    assert not any(bool((weight == 7).all()) for weight in again.parameters())
+
+
+def test_reading_draws_no_random_numbers(artifact: Path) -> None:
+    before = torch.get_rng_state()
+    read_artifact(artifact)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_weights_of_another_precision_are_read_as_the_models_own(artifact: Path) -> None:
+    weights = load_file(artifact / "model.safetensors")
+    save_file({name: tensor.half() for name, tensor in weights.items()}, artifact / "model.safetensors")
+    seal(artifact)
+    model = read_artifact(artifact).model
+    assert {tensor.dtype for tensor in model.state_dict().values()} == {torch.float32}
+
+
+def test_a_missing_weight_is_refused(artifact: Path) -> None:
+    weights = load_file(artifact / "model.safetensors")
+    weights.pop("embed.items.weight")
+    save_file(weights, artifact / "model.safetensors")
+    seal(artifact)
+    with pytest.raises(BadArtifact, match="train it anew"):
+        read_artifact(artifact)
+
+
+def test_serving_imports_no_library_of_preparation_or_training(artifact: Path) -> None:
+    script = """
+import sys, fansrec
+(answer,) = fansrec.load(sys.argv[1]).continue_lists([["i1", "i2"]], k=3)
+assert len(answer.items) == 3
+print(*{name.split(".")[0] for name in sys.modules})
+"""
+    ran = subprocess.run([sys.executable, "-c", script, artifact], capture_output=True, text=True, check=True)
+    heavy = {"polars", "pyarrow", "gensim", "sklearn", "scipy", "accelerate", "matplotlib", "pandas", "onnx"}
+    assert not heavy & set(ran.stdout.split())

@@ -2,12 +2,16 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from torch.nn import init
+from torch.overrides import TorchFunctionMode
 
 from fansrec import __version__
 from fansrec.errors import BadArtifact, FansError
@@ -20,6 +24,7 @@ MANIFEST = "manifest.json"
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 NEEDED = {CONFIG, WEIGHTS, ITEMS_FILE, CATEGORIES_FILE}
+RANDOM = (torch.Tensor.normal_, torch.Tensor.uniform_, init.normal_, init.uniform_, init.kaiming_uniform_)
 NOT_LISTED = "checkpoints"  # the state of a training that still runs
 
 
@@ -66,8 +71,9 @@ def read_artifact(folder: Path) -> Artifact:
             raise BadArtifact(
                 f"{folder} is a {config['model']!r} model, which comes from a package that is not installed"
             )
-        model = build(config["model"], config["config"], config.get("training", {}).get("recipe", "paper"))
-        model.load_state_dict(load_file(folder / WEIGHTS))
+        with NoRandomStart():
+            model = build(config["model"], config["config"], config.get("training", {}).get("recipe", "paper"))
+        _put_weights(model, load_file(folder / WEIGHTS))
         model.train(False)
     except FansError:
         raise
@@ -77,6 +83,26 @@ def read_artifact(folder: Path) -> Artifact:
     if tuple(vocabulary.starts.tolist()) != tuple(model.config.category_starts):
         raise BadArtifact(f"{folder} holds the vocabulary of another model; copy the whole folder again, or train anew")
     return Artifact(folder, model, vocabulary, config, manifest_hash)
+
+
+class NoRandomStart(TorchFunctionMode):
+    """Weights that will be replaced by trained ones need no random numbers, which take longer than all the rest."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func in RANDOM:
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **kwargs)
+
+
+def _put_weights(model: Any, weights: Mapping[str, torch.Tensor]) -> None:
+    """Make a file's tensors the model's own, not copies of them.
+
+    They are the file itself, mapped into memory: read when first used, and held once for all processes that use it.
+    The mapping is private, so that whoever writes to a weight changes a copy of that page and never the file.
+    """
+    types = {name: tensor.dtype for name, tensor in model.state_dict().items()}
+    model.load_state_dict({name: w.to(types.get(name, w.dtype)) for name, w in weights.items()}, assign=True)
 
 
 def check(folder: Path) -> str:

@@ -12,6 +12,7 @@ VERBS = [
     "train",
     "evaluate",
     "continue",
+    "export",
     "crossval",
     "data list",
     "data fetch",

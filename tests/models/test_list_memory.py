@@ -57,6 +57,12 @@ def test_what_is_shared_adds_up() -> None:
     )
 
 
+def test_of_lists_that_are_equally_like_the_newest_count() -> None:
+    lists = [[0, 1], [0, 2], [0, 3], [0, 4], [5, 6, 7]]  # the first four share the same with the input
+    newest_two = strengths(lists, [0], replace(PLAIN, neighbours=2))
+    assert newest_two == pytest.approx(expected(i3=1, i4=1))
+
+
 def test_an_item_of_too_many_lists_is_looked_up_in_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fansrec.models.list_memory.LISTS_OF_AN_ITEM", 2)
     second, fourth = THRICE / math.sqrt(2), THRICE / math.sqrt(4)  # of the lists 0, 1 and 3, those two

@@ -13,6 +13,7 @@ from fansrec.cli.continue_ import continue_lists
 from fansrec.cli.crossval import crossval
 from fansrec.cli.demo import demo
 from fansrec.cli.evaluate import evaluate
+from fansrec.cli.export import export
 from fansrec.cli.prepare import prepare
 from fansrec.cli.reproduce import reproduce
 from fansrec.cli.train import train
@@ -34,11 +35,13 @@ app.command(context_settings={"allow_extra_args": True})(train)  # --set takes s
 app.command()(evaluate)
 app.command()(crossval)
 app.command("continue")(continue_lists)
+app.command()(export)
 app.add_typer(bench.app, name="bench")
 app.command()(reproduce)
 
 # Which extra an optional dependency belongs to, for a word on what to install.
 EXTRAS = dict.fromkeys(("polars", "pyarrow", "gensim", "sklearn", "accelerate", "matplotlib"), "train")
+EXTRAS["onnx"] = "export"
 # Typer carries its own copy of click's errors, which it does not name.
 UsageError: Any = typer.BadParameter.__mro__[1]
 

@@ -110,8 +110,7 @@ class Lookup:
             like[without] = 0
         neighbours = np.flatnonzero(like)
         if len(neighbours) > kernel.neighbours:
-            most_like = np.argpartition(-like[neighbours], kernel.neighbours)[: kernel.neighbours]
-            neighbours = np.sort(neighbours[most_like])
+            neighbours = _most_like(neighbours, like[neighbours], kernel.neighbours)
         if not len(neighbours):
             return np.zeros(self.vocabulary, dtype=np.float32)
         weights = (like[neighbours] / like[neighbours].max()) ** kernel.sharpness
@@ -157,6 +156,14 @@ class Lookup:
         distance = np.arange(-self.longest, self.longest + 1)
         near: Floats = 1 + kernel.near * np.exp(-np.abs(distance) / REACH)
         return np.where(distance < 0, kernel.before, 1.0) * near
+
+
+def _most_like(lists: Numbers, like: Floats, count: int) -> Numbers:
+    """So many lists, in order; of those that are as like as the last one the newest, so that every engine has the same."""
+    least = np.partition(like, len(like) - count)[len(like) - count]
+    more, equal = np.flatnonzero(like > least), np.flatnonzero(like == least)
+    chosen: Numbers = lists[np.sort(np.concatenate([more, equal[len(equal) - (count - len(more)) :]]))]
+    return chosen
 
 
 def _distinct(given: Numbers) -> tuple[Numbers, Numbers]:

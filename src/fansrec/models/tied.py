@@ -85,12 +85,11 @@ class TiedClassifier(nn.Module):
 
     def _mean(self, hidden: Tensor, weights: Tensor, items: Tensor, among: slice) -> Tensor:
         """(R, m): the softmax `among` some items at each position, added up with the positions' weights (R, K)."""
-        weights = in_full(weights)[:, None]
         step = max(1, LOGITS_AT_ONCE // max(1, hidden.shape[1] * (among.stop - among.start)))
         means = []
         for some in range(0, len(hidden), step):
-            logits = F.linear(hidden[some : some + step], items[among], self.bias[among])  # (R, K, m)
-            means.append((weights[some : some + step] @ in_full(logits).softmax(2)).squeeze(1))
+            logits = in_full(F.linear(hidden[some : some + step], items[among], self.bias[among]))  # (R, K, m)
+            means.append((weights[some : some + step, None].to(logits) @ logits.softmax(2)).squeeze(1))
         return torch.cat(means) if len(means) > 1 else means[0]
 
     def expected_places(self, hidden: Tensor, shares: Tensor, items: Tensor, chosen: Tensor) -> Tensor:

@@ -1,0 +1,72 @@
+"""FANS of `--recipe best` as a graph: the tied classifier, the memory and the linear part, added up for every list."""
+
+import numpy as np
+
+from fansrec.export.graph import DOUBLE, FLOAT, INT64, Graph, Operand, Value
+from fansrec.export.lists import NOTHING, Lists, arange, with_masks
+from fansrec.export.memory import linear_strengths, remembered
+from fansrec.export.network import encode, linear, transformed
+from fansrec.models.fans_best import FLOOR, MASKS_ASKED, FansBest
+
+
+def best_items(g: Graph, model: FansBest, lists: Lists, k: Value, blocked: Value) -> tuple[Value, Value]:
+    """Items and scores, (B, K) each, the best first."""
+    config = model.config
+    tokens = with_masks(g, lists, k, config.alphabet)
+    asked = g.Min(k, MASKS_ASKED)
+    hidden = transformed(g, encode(g, model, tokens, _places(g, lists, k, asked)), model.tied.transform)  # (B, K', D)
+
+    def one(inner: Graph, index: Value) -> list[Value]:
+        given = lists.one(inner, index)
+        probable = probabilities(inner, model, inner.Gather(hidden, index))
+        parts = [(config.network_weight, inner.Mul(probable, float(config.alphabet.items)))]
+        if model.memory is not None:
+            strengths = remembered(inner, model.memory, config.kernel, given)
+            parts.append((config.memory_weight, inner.Div(strengths, FLOOR)))
+        if model.linear is not None:
+            strengths = linear_strengths(inner, model.linear, config.linear_decay, given)
+            parts.append((config.linear_weight, inner.Div(strengths, FLOOR)))
+        scores = inner.Sum(*[inner.Mul(inner.Log(inner.Add(part, 1.0)), float(weight)) for weight, part in parts])
+        allowed = inner.Where(inner.Gather(blocked, index), -np.inf, scores)
+        best, items = inner.TopK(allowed, k, outputs=2)
+        return [inner.Where(inner.Greater(best, -np.inf), items, NOTHING), best]
+
+    batch = g.Squeeze(g.Shape(lists.items, end=1))
+    items, scores = g.loop(batch, one, collected=[INT64, FLOAT])
+    return items, scores
+
+
+def _places(g: Graph, lists: Lists, k: Value, asked: Value) -> Value:
+    """(B, K'): the columns of the masks that are looked at, evenly spread."""
+    middles = g.Add(g.Cast(arange(g, asked), to=DOUBLE), np.float64(0.5))
+    spread = g.Mul(middles, g.Div(g.Cast(k, to=DOUBLE), g.Cast(asked, to=DOUBLE)))
+    return str(g.Add(g.Add(lists.lengths, 2), g.Cast(spread, to=INT64)))
+
+
+def probabilities(g: Graph, model: FansBest, hidden: Value) -> Value:
+    """(M,): the mean probability of every item over the masks (K', D) of one list."""
+    tied = model.tied
+    scaled = g.Mul(hidden, tied.scale)
+    if tied.category is None:
+        chance = g.Softmax(g.Gemm(scaled, vectors(g, model, [0], [len(tied.bias)]), tied.bias, transB=1))
+        return str(g.ReduceMean(chance, [0], keepdims=0))
+    by_position = g.Softmax(linear(g, hidden, tied.category))  # (K', N)
+    by_list = g.ReduceMean(by_position, [0], keepdims=0)
+    _, asked = g.TopK(by_list, [tied.asked], outputs=2)
+
+    def look_into(inner: Graph, turn: Value, out: Value) -> list[Value]:
+        category = inner.Gather(asked, turn)
+        bounds = (inner.Gather(np.array(tied.starts), inner.Add(category, n)) for n in (0, 1))
+        start, end = (inner.Reshape(bound, [1]) for bound in bounds)
+        logits = inner.Gemm(scaled, vectors(inner, model, start, end), inner.Slice(tied.bias, start, end), transB=1)
+        likely = inner.Unsqueeze(inner.Gather(by_position, category, axis=1), [1])
+        mean = inner.ReduceMean(inner.Mul(inner.Softmax(logits), likely), [0], keepdims=0)  # (m,)
+        return [inner.Concat(inner.Slice(out, [0], start), mean, inner.Slice(out, end, [len(tied.bias)]), axis=0)]
+
+    spread = g.Mul(g.Gather(by_list, tied.categories), tied.prior)
+    return str(g.loop(tied.asked, look_into, [(spread, FLOAT)]))
+
+
+def vectors(g: Graph, model: FansBest, start: Operand, end: Operand) -> Value:
+    """Those of a run of items, out of all tokens' so that they are kept once."""
+    return str(g.Slice(model.embed.items.weight, start, end))

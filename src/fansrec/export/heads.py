@@ -1,0 +1,59 @@
+"""The two classifiers of the paper as graphs: models/two_stage.py and models/classifiers.py."""
+
+from typing import Any
+
+import numpy as np
+
+from fansrec.export.graph import Graph, Value
+from fansrec.export.network import linear, normalised, transformed
+from fansrec.export.positions import Head
+from fansrec.models.classifiers import VanillaClassifier
+from fansrec.models.two_stage import TwoStageClassifier
+
+
+def head_of(g: Graph, classifier: Any, hidden: Value) -> Head:
+    """From the encoder's output at all positions, (B, K, D)."""
+    flat = g.Reshape(hidden, [-1, classifier.items.in_features])
+    if isinstance(classifier, TwoStageClassifier):
+        return TwoStageHead(g, classifier, flat)
+    return VanillaHead(classifier, flat)
+
+
+class VanillaHead:
+    """All items at once; the positions of a list are a group, so that no more than their scores are held."""
+
+    ranks = 1
+
+    def __init__(self, classifier: VanillaClassifier, hidden: Value) -> None:
+        self.classifier, self.hidden = classifier, hidden
+
+    def groups(self, g: Graph, rank: Value, list_of: Value) -> Value:
+        return list_of
+
+    def scores(self, g: Graph, group: Value, rows: Value, rank: Value) -> tuple[Value, Value]:
+        items = self.classifier.items
+        seen = transformed(g, g.Gather(self.hidden, rows), self.classifier.transform)
+        return g.Identity([0]), g.LogSoftmax(g.Gemm(seen, items.weight, items.bias, transB=1))
+
+
+class TwoStageHead:
+    """A group is a category: rank 0 is the likeliest of each position, rank 1 the next, …"""
+
+    def __init__(self, g: Graph, classifier: TwoStageClassifier, hidden: Value) -> None:
+        self.classifier, self.hidden, self.ranks = classifier, hidden, classifier.ranks
+        by_category = linear(g, transformed(g, hidden, classifier.transform), classifier.category)  # (P, N)
+        self.likely, self.categories = g.TopK(g.LogSoftmax(by_category), [self.ranks], outputs=2)
+
+    def groups(self, g: Graph, rank: Value, list_of: Value) -> Value:
+        return str(g.Gather(self.categories, rank, axis=1))
+
+    def scores(self, g: Graph, group: Value, rows: Value, rank: Value) -> tuple[Value, Value]:
+        bounds, local, items = np.array(self.classifier.starts), self.classifier.local, self.classifier.items
+        start, end = (g.Reshape(g.Gather(bounds, g.Add(group, n)), [1]) for n in (0, 1))
+        tables = (local.weight, local.bias, local.norm_weight, local.norm_bias)
+        weight, bias, scale, shift = (g.Gather(table, group) for table in tables)
+        inner = g.Gemm(g.Gather(self.hidden, rows), weight, bias, transB=1)
+        seen = normalised(g, g.Gelu(inner), scale, shift)
+        logits = g.Gemm(seen, g.Slice(items.weight, start, end), g.Slice(items.bias, start, end), transB=1)
+        likely = g.Unsqueeze(g.Gather(g.Gather(self.likely, rank, axis=1), rows), [1])
+        return start, g.Add(g.LogSoftmax(logits), likely)

@@ -1,0 +1,132 @@
+"""`fans export`: a trained model as an ONNX file that needs nothing of this package to give answers."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+from onnx import ModelProto, TensorProto, ValueInfoProto, helper, numpy_helper
+
+from fansrec import __version__
+from fansrec.artifact import Artifact
+from fansrec.errors import BadSetting
+from fansrec.export.blend import best_items
+from fansrec.export.graph import BOOL, FLOAT, INT64, Constants, Graph, Value
+from fansrec.export.heads import head_of
+from fansrec.export.lists import arange, blocked_items, read_lists, with_masks
+from fansrec.export.network import encode
+from fansrec.export.positions import by_position
+from fansrec.export.steps import one_by_one
+from fansrec.files import write_atomically, write_bytes
+from fansrec.models.bert4rec import Bert4Rec
+from fansrec.models.fans import Fans
+from fansrec.models.fans_best import FansBest
+
+OPSET, IR = 20, 9  # read by ONNX Runtime 1.19 and by all later ones
+BESIDE = 1 << 30  # bytes of constants from which on they get a file of their own: no ONNX file can be over 2 GB
+SMALL = 1024  # bytes of a constant that always stays in the graph
+ALIGNED = 4096  # where constants begin in their own file, so that it can be mapped
+
+
+def export_onnx(artifact: Artifact, path: Path) -> list[Path]:
+    """Write the graph of an artifact's model; gives the files: a very large model has its weights in a second one."""
+    constants = Constants()
+    graph = Graph(constants)
+    outputs = answer(graph, artifact.model)
+    large = {name: a for name, a in constants.arrays.items() if a.nbytes > SMALL}
+    if sum(array.nbytes for array in large.values()) < BESIDE:
+        large = {}
+    data = path.with_name(path.name + ".data")
+    small = [numpy_helper.from_array(a, name) for name, a in constants.arrays.items() if name not in large]
+    placed = _placed(large, data.name)
+    model = _model(graph, outputs, small + placed, _about(artifact))
+    if large:
+        write_atomically(data, lambda temporary: _write_data(temporary, large))
+    write_bytes(path, model.SerializeToString())
+    return [path, data] if large else [path]
+
+
+def answer(g: Graph, model: Any) -> tuple[Value, Value]:
+    """Items and scores, for the graph's inputs `lists`, `k`, `keep_seen` and `exclude`."""
+    if not isinstance(model, Fans | FansBest | Bert4Rec):
+        raise BadSetting(f"{model.name} cannot be exported; fans, bert4rec and bert4rec-nar can")
+    alphabet = model.config.alphabet
+    lists = read_lists(g, "lists")
+    k = g.Reshape(g.Min("k", alphabet.items), [1])  # no more are there to give
+    blocked = blocked_items(g, lists, "keep_seen", "exclude", alphabet.items)
+    if isinstance(model, FansBest):
+        return best_items(g, model, lists, k, blocked)
+    if isinstance(model, Bert4Rec):
+        return one_by_one(g, model, lists, k, blocked)
+    places = g.Add(g.Add(lists.lengths, 2), arange(g, k))
+    hidden = encode(g, model, with_masks(g, lists, k, alphabet), places)
+    return by_position(g, head_of(g, model.classifier, hidden), g.Shape(places), blocked)
+
+
+def _model(
+    graph: Graph, outputs: tuple[Value, Value], constants: list[TensorProto], about: Mapping[str, str]
+) -> ModelProto:
+    names = ("items", "scores")
+    for value, name in zip(outputs, names, strict=True):
+        graph.nodes.append(helper.make_node("Identity", [value], [name]))
+    inputs = [
+        _described("lists", INT64, ["batch", "length"], "item numbers; -1 is skipped"),
+        _described("k", INT64, [], "how many items to give, at least 1"),
+        _described("keep_seen", BOOL, [], "whether items of the list may come again"),
+        _described("exclude", INT64, ["excluded"], "item numbers that no list is given"),
+    ]
+    given = [
+        _described("items", INT64, ["batch", "answers"], "item numbers; -1 where none is left"),
+        _described("scores", FLOAT, ["batch", "answers"], "their scores; higher is better"),
+    ]
+    whole = helper.make_graph(graph.nodes, "fansrec", inputs, given, initializer=constants)
+    model = helper.make_model(
+        whole, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="fansrec", producer_version=__version__
+    )
+    model.ir_version = IR
+    helper.set_model_props(model, dict(about))
+    return model
+
+
+def _described(name: str, kind: int, shape: list[str], words: str) -> ValueInfoProto:
+    return helper.make_tensor_value_info(name, kind, shape, doc_string=words)
+
+
+def _about(artifact: Artifact) -> dict[str, str]:
+    """What a reader of the file may want to know of the model."""
+    model = artifact.model
+    return {
+        "model": model.name,
+        "recipe": artifact.config.get("training", {}).get("recipe", "paper"),
+        "artifact": artifact.hash,
+        "items": str(model.config.alphabet.items),
+        "longest_sequence": str(model.longest_sequence()),
+    }
+
+
+def _placed(arrays: Mapping[Value, NDArray[Any]], file: str) -> list[TensorProto]:
+    """Constants that say where in a file beside the graph they lie."""
+    placed, offset = [], 0
+    for name, array in arrays.items():
+        tensor = TensorProto(
+            name=name,
+            dims=array.shape,
+            data_type=helper.np_dtype_to_tensor_dtype(array.dtype),
+            data_location=TensorProto.EXTERNAL,
+        )
+        for key, value in (("location", file), ("offset", offset), ("length", array.nbytes)):
+            tensor.external_data.add(key=key, value=str(value))
+        placed.append(tensor)
+        offset = _aligned(offset + array.nbytes)
+    return placed
+
+
+def _aligned(offset: int) -> int:
+    return -(-offset // ALIGNED) * ALIGNED
+
+
+def _write_data(path: Path, arrays: Mapping[Value, NDArray[Any]]) -> None:
+    with path.open("wb") as file:
+        for array in arrays.values():
+            file.seek(_aligned(file.tell()))
+            array.tofile(file)

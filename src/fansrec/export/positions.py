@@ -1,0 +1,101 @@
+"""The paper's way to an answer as a graph: the best few items of every position, then position by position one each.
+
+As in fansrec.shortlists: rank after rank, for the positions that have no item yet.
+"""
+
+from typing import Protocol
+
+import numpy as np
+
+from fansrec.export.graph import FLOAT, INT64, Graph, Value
+from fansrec.export.lists import NOTHING, arange
+
+
+class Head(Protocol):
+    """A classifier that scores positions group by group; P positions of all lists, a group's items lie in a row."""
+
+    ranks: int
+    hidden: Value  # (P, D)
+
+    def groups(self, g: Graph, rank: Value, list_of: Value) -> Value:
+        """(P,): the group of each position at this rank; `list_of` (P,) is its list."""
+        ...
+
+    def scores(self, g: Graph, group: Value, rows: Value, rank: Value) -> tuple[Value, Value]:
+        """The group's first item, (1,), and the scores of its items at the positions `rows` (R,), (R, m)."""
+        ...
+
+
+def by_position(g: Graph, head: Head, shape: Value, blocked: Value) -> tuple[Value, Value]:
+    """Items and scores, (B, K) each, as `shape` says; NOTHING where no item is left."""
+    shortlists = Shortlists(g, head, shape, blocked)
+
+    def rank(inner: Graph, turn: Value, items: Value, scores: Value) -> tuple[Value, Value]:
+        return choose(inner, items, scores, *shortlists.of_rank(inner, turn, items))
+
+    def go_on(inner: Graph, items: Value, scores: Value) -> Value:
+        return str(inner.ReduceMax(inner.Equal(items, NOTHING), keepdims=0))
+
+    state = [(g.Expand(NOTHING, shape), INT64), (g.Expand(-np.inf, shape), FLOAT)]
+    items, scores = g.loop(head.ranks, rank, state, go_on=go_on)
+    return items, scores
+
+
+def choose(g: Graph, items: Value, scores: Value, best: Value, of: Value) -> tuple[Value, Value]:
+    """Every position without an item takes, one after the other, the best of its shortlist that its list has not.
+
+    `best` and `of` are the scores and items of the shortlists, (B, K, S).
+    """
+    positions = g.Shape(items, start=1)
+    columns = arange(g, positions)
+
+    def step(inner: Graph, position: Value, items: Value, scores: Value) -> tuple[Value, Value]:
+        candidates, their = inner.Gather(of, position, axis=1), inner.Gather(best, position, axis=1)  # (B, S)
+        taken = inner.Equal(inner.Unsqueeze(candidates, [2]), inner.Unsqueeze(items, [1]))  # (B, S, K)
+        free = inner.Where(inner.ReduceMax(taken, [2], keepdims=0), -np.inf, their)
+        first = inner.ArgMax(free, axis=1)
+        item, score = inner.GatherElements(candidates, first, axis=1), inner.GatherElements(free, first, axis=1)
+        takes = inner.And(inner.Equal(items, NOTHING), inner.Greater(score, -np.inf))
+        takes = inner.And(takes, inner.Equal(columns, position))
+        return inner.Where(takes, item, items), inner.Where(takes, score, scores)
+
+    items, scores = g.loop(g.Squeeze(positions), step, [(items, INT64), (scores, FLOAT)])
+    return items, scores
+
+
+class Shortlists:
+    """The best S = K allowed items of each of P = B * K positions: no list takes more."""
+
+    def __init__(self, g: Graph, head: Head, shape: Value, blocked: Value) -> None:
+        self.head, self.shape, self.blocked = head, shape, blocked
+        self.size = g.Gather(shape, [1])
+        lists = arange(g, g.Gather(shape, [0]))
+        self.list_of = g.Reshape(g.Expand(g.Unsqueeze(lists, [1]), shape), [-1])  # (P,)
+
+    def of_rank(self, g: Graph, rank: Value, items: Value) -> tuple[Value, Value]:
+        """Scores and items, (B, K, S), of the positions without an item; the others get nothing."""
+        waits = g.Reshape(g.Equal(items, NOTHING), [-1])
+        group_of = g.Where(waits, self.head.groups(g, rank, self.list_of), NOTHING)
+        groups = g.Unique(g.Compress(group_of, waits))
+
+        def add(inner: Graph, turn: Value, best: Value, of: Value) -> tuple[Value, Value]:
+            group = inner.Gather(groups, turn)
+            rows = inner.Reshape(inner.NonZero(inner.Equal(group_of, group)), [-1])  # (R,)
+            scores, found = self._best(inner, group, rows, rank)
+            at = inner.Unsqueeze(rows, [1])
+            return inner.ScatterND(best, at, scores), inner.ScatterND(of, at, found)
+
+        flat, whole = (g.Concat(shape, self.size, axis=0) for shape in (g.Shape(group_of), self.shape))
+        state = [(g.Expand(-np.inf, flat), FLOAT), (g.Expand(NOTHING, flat), INT64)]
+        best, of = g.loop(g.Size(groups), add, state)
+        return g.Reshape(best, whole), g.Reshape(of, whole)
+
+    def _best(self, g: Graph, group: Value, rows: Value, rank: Value) -> tuple[Value, Value]:
+        """Scores and items, (R, S), of a group's positions; NOTHING where the group has fewer."""
+        start, scores = self.head.scores(g, group, rows, rank)
+        items = g.Shape(scores, start=1)
+        blocked = g.Slice(g.Gather(self.blocked, g.Gather(self.list_of, rows)), start, g.Add(start, items), [1])
+        count = g.Min(self.size, items)
+        best, found = g.TopK(g.Where(blocked, -np.inf, scores), count, outputs=2)
+        missing = g.Concat([0, 0, 0], g.Sub(self.size, count), axis=0)
+        return g.Pad(best, missing, -np.inf), g.Pad(g.Add(found, start), missing, NOTHING)
