@@ -1,7 +1,6 @@
 """The judge of answers is judged first: it accepts the reference's own, and notices a wrong one."""
 
 import copy
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -58,5 +57,5 @@ def test_the_reference_in_single_precision_has_no_faults_and_a_swapped_answer_ha
         if len(longest.items) > 1:
             at = [answer is longest for answer in answers].index(True)
             wrong = list(answers)
-            wrong[at] = replace(longest, items=longest.items[::-1].copy())
+            wrong[at] = longest._replace(items=longest.items[::-1].copy())
             assert faults(double, way, inputs, wanted, rules, wrong) != []

@@ -1,8 +1,7 @@
 """What every engine gives and takes: the one seam between a trained model and whoever asks it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +12,7 @@ from fansrec.errors import BadSetting
 Inputs = Sequence[NDArray[np.int64]]
 
 
-@dataclass(frozen=True)
-class Continuation:
+class Continuation(NamedTuple):
     """The items given to one list, best guess for each position in order, their scores and their categories."""
 
     items: NDArray[np.int64]

@@ -2,7 +2,6 @@
 
 import logging
 from functools import cache
-from importlib import import_module
 from types import ModuleType
 
 import torch
@@ -14,7 +13,7 @@ from fansrec.errors import BadSetting
 from fansrec.models.contract import ContinuationModel
 
 BACKENDS = ("auto", "torch", "native", "cuda")
-FAST: dict[str, str] = {}  # the one worth trying on each kind of device
+FAST = {"cpu": "native", "cuda": "cuda"}  # the one worth trying on each kind of device
 
 log = logging.getLogger("fansrec")
 
@@ -32,30 +31,34 @@ def open_engine(
     """
     if backend not in BACKENDS:
         raise BadSetting(f"there is no backend {backend!r}; choose from {', '.join(BACKENDS)}")
-    place = torch.device(device)
-    name = FAST.get(place.type, "torch") if backend == "auto" else backend
-    if name == "torch":
-        return TorchEngine(model, items, place, generation)
-    if backend != "auto" and FAST.get(place.type) != backend:
-        raise BadSetting(f"the {backend} backend cannot run on {place.type}; use --device or another --backend")
-    module = _module(name)
-    if (missing := module.missing()) is not None:
-        if backend != "auto":
-            raise BadSetting(f"the {name} backend cannot run here: {missing}")
-        _say_once(f"{missing}; using plain torch, which is slower")
-        return TorchEngine(model, items, place, generation)
-    way = way_of(model, generation)
-    if (reason := module.why_not(model, way)) is not None:
-        if backend != "auto":
-            raise BadSetting(f"the {name} backend cannot run {model.name}: {reason}")
-        return TorchEngine(model, items, place, generation)
-    engine: Engine = module.open_backend(model, items, way)
-    return engine
+    place, way = torch.device(device), way_of(model, generation)
+    fast = FAST.get(place.type)
+    if backend not in ("auto", "torch", fast):
+        raise BadSetting(f"the {backend} backend does not run on {place.type}; choose another device or backend")
+    if backend == "torch" or fast is None:
+        return TorchEngine(model, items, place, way)
+    module = _module(fast)
+    missing = module.missing()
+    reason = missing or module.why_not(model, way)
+    if reason is None:
+        engine: Engine = module.open_backend(model, items, way)
+        return engine
+    if backend != "auto":
+        raise BadSetting(f"the {fast} backend cannot run {model.name} here: {reason}")
+    if missing or place.type == "cuda":
+        _say_once(f"{reason}; using plain torch, which is slower")
+    return TorchEngine(model, items, place, way)
 
 
 def _module(name: str) -> ModuleType:
     """A fast backend's module: it offers `missing()`, `why_not(model, generation)` and `open_backend(…)`."""
-    return import_module(f"fansrec.engine.{name}_backend")
+    if name == "native":
+        from fansrec.engine import native_backend
+
+        return native_backend
+    from fansrec.engine import cuda_backend
+
+    return cuda_backend
 
 
 @cache

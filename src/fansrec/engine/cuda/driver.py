@@ -1,0 +1,177 @@
+"""CUDA's run-time compiler and its driver, as far as the engine needs them, through ctypes.
+
+Kernels are compiled for a model's own sizes when it is loaded: NVRTC comes with every CUDA build of torch, and no
+compiler need be installed.
+"""
+
+import ctypes
+import hashlib
+import os
+import threading
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from fansrec.errors import BadSetting
+from fansrec.files import write_bytes
+
+SOURCES = ("primitives", "encoder", "products", "head", "choice")  # in the order in which they build on each other
+DYNAMIC_SHARED_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+EARLY_START = 6  # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+
+
+_entered = threading.local()
+
+
+class Attribute(ctypes.Structure):
+    _fields_ = (("id", ctypes.c_int), ("padding", ctypes.c_int), ("value", ctypes.c_int), ("rest", ctypes.c_int * 15))
+
+
+class Launch(ctypes.Structure):
+    _fields_ = (
+        *((name, ctypes.c_uint) for name in ("columns", "rows", "layers", "threads", "no", "depth", "shared")),
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.c_void_p),
+        ("attribute_count", ctypes.c_uint),
+    )
+
+
+class Kernel:
+    """A compiled kernel with its arguments bound: structures whose fields may change between launches.
+
+    It may start before the kernel launched before it has ended, and waits for it by itself (`wait_for_last`).
+    """
+
+    def __init__(self, handle: Any, arguments: list[ctypes.Structure], threads: int, most_shared: int) -> None:
+        _check(_driver().cuFuncSetAttribute(handle, DYNAMIC_SHARED_MEMORY, most_shared))
+        self._kept = arguments, Attribute(EARLY_START, 0, 1)
+        self.launch = Launch(1, 1, 1, threads, 1, 1, 0, None, ctypes.addressof(self._kept[1]), 1)
+        parameters = (ctypes.c_void_p * len(arguments))(*(ctypes.addressof(a) for a in arguments))
+        self._call = _driver().cuLaunchKernelEx, ctypes.byref(self.launch), handle, parameters
+
+    def start(self, columns: int, rows: int, shared: int) -> None:
+        launch = self.launch
+        launch.columns, launch.rows, launch.shared = columns, rows, shared
+        start, how, handle, parameters = self._call
+        if status := start(how, handle, parameters, None):
+            _check(status)
+
+
+class Program:
+    """All kernels, compiled for one set of sizes."""
+
+    def __init__(self, sizes: dict[str, int], device: torch.device) -> None:
+        torch.zeros(1, device=device)  # makes torch's context, which is used here too
+        self.context = ctypes.c_void_p()
+        _check(_driver().cuCtxGetCurrent(ctypes.byref(self.context)))
+        module = ctypes.c_void_p()
+        _check(_driver().cuModuleLoadData(ctypes.byref(module), _compiled(sizes, device)))
+        self._module = module
+
+    def kernel(self, name: str, arguments: list[ctypes.Structure], threads: int, most_shared: int) -> Kernel:
+        handle = ctypes.c_void_p()
+        _check(_driver().cuModuleGetFunction(ctypes.byref(handle), self._module, name.encode()))
+        return Kernel(handle, arguments, threads, most_shared)
+
+    def enter(self) -> None:
+        """Make torch's context this thread's own."""
+        if not getattr(_entered, "yes", False):
+            _check(_driver().cuCtxSetCurrent(self.context))
+            _entered.yes = True
+
+
+def wait(stream: int) -> None:
+    if status := _driver().cuStreamSynchronize(stream):
+        _check(status)
+
+
+def missing() -> str | None:
+    """What this machine lacks for the kernels, if anything."""
+    if not torch.cuda.is_available():
+        return "torch sees no CUDA device"
+    if torch.cuda.get_device_capability() < (9, 0):
+        return f"{torch.cuda.get_device_name()} cannot run clusters of blocks (compute capability 9.0)"
+    try:
+        _compiler()
+        _driver()
+    except OSError as error:
+        return f"CUDA's run-time compiler could not be loaded ({error})"
+    return None
+
+
+def _compiled(sizes: dict[str, int], device: torch.device) -> bytes:
+    """The machine code, from the last time if the sources and sizes are the same."""
+    here = Path(__file__).parent
+    text = "\n".join((here / f"{name}.cuh").read_text() for name in SOURCES)
+    text = "".join(f"#define {name} {value}\n" for name, value in sizes.items()) + text
+    major, minor = torch.cuda.get_device_capability(device)
+    options = [f"--gpu-architecture=sm_{major}{minor}", "--std=c++17", "-default-device"]
+    key = hashlib.sha256("\0".join([text, *options, str(torch.version.cuda)]).encode()).hexdigest()
+    kept = _cache_folder() / f"{key[:32]}.cubin"
+    if kept.exists():
+        return kept.read_bytes()
+    code = _compile(text.encode(), options)
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(kept, code)
+    except OSError:
+        pass  # a home that cannot be written to costs a second at the next start
+    return code
+
+
+def _cache_folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fansrec"
+
+
+def _compile(text: bytes, options: list[str]) -> bytes:
+    nvrtc, program = _compiler(), ctypes.c_void_p()
+    nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, b"fansrec.cu", 0, None, None)
+    flags = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+    failed = nvrtc.nvrtcCompileProgram(program, len(options), flags)
+    if failed:
+        log = _read(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
+        raise BadSetting(f"the GPU kernels could not be compiled: {log.decode()}")
+    return _read(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
+
+
+def _read(size_of: Any, copy: Any, program: ctypes.c_void_p) -> bytes:
+    size = ctypes.c_size_t()
+    size_of(program, ctypes.byref(size))
+    buffer = ctypes.create_string_buffer(size.value)
+    copy(program, buffer)
+    return buffer.raw
+
+
+@cache
+def _driver() -> Any:
+    driver = ctypes.CDLL("libcuda.so.1")
+    driver.cuLaunchKernelEx.argtypes = [ctypes.c_void_p] * 4
+    driver.cuFuncSetAttribute.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int]
+    driver.cuModuleGetFunction.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p]
+    driver.cuModuleLoadData.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+    driver.cuStreamSynchronize.argtypes = [ctypes.c_void_p]
+    driver.cuCtxSetCurrent.argtypes = [ctypes.c_void_p]
+    return driver
+
+
+@cache
+def _compiler() -> Any:
+    """NVRTC as torch brought it, or as the system has it."""
+    major = (torch.version.cuda or "0").split(".")[0]
+    name = f"libnvrtc.so.{major}"
+    packages = Path(torch.__file__).parent.parent
+    places = [*packages.glob(f"nvidia/*/lib/{name}"), *packages.glob(f"torch/lib/{name}*")]
+    places += [Path(f"/usr/local/cuda/lib64/{name}")]
+    for place in places:
+        if place.exists():
+            return ctypes.CDLL(str(place))
+    return ctypes.CDLL(name)
+
+
+def _check(status: int) -> None:
+    if status:
+        text = ctypes.c_char_p()
+        _driver().cuGetErrorString(status, ctypes.byref(text))
+        raise RuntimeError(f"CUDA: {(text.value or b'error').decode()} ({status})")

@@ -1,0 +1,28 @@
+// What the shared library offers; native_library.py calls it.
+#include "call.h"
+
+#define OFFERED extern "C" __attribute__((visibility("default")))
+
+OFFERED int fans_continue(const Model* model, const Call* call) {
+    return answer_call(*call, model->head.items, [&](Batch& batch, Workspace& room, const Crew& crew) {
+        bool steps = call->way == AUTOREGRESSIVE;
+        if (model->kind == SASREC)
+            continue_remembering(*model, batch, steps, room, crew);
+        else if (steps)
+            continue_rereading(*model, batch, room, crew);
+        else
+            continue_in_one_pass(*model, batch, call->way == RECALL, room, crew);
+    });
+}
+
+// The instruction set of this machine that a copy of the library was made for.
+OFFERED const char* fans_instructions() {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    if (wide) return "avx512";
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "avx2";
+#endif
+    return "portable";
+}

@@ -1,0 +1,69 @@
+// Products of a few vectors with many items, when the vectors are too few to fill the lanes of strips: here the lanes go
+// along the width, and the sums across lanes are made for W items at once.
+#pragma once
+#include "simd.h"
+
+#if defined(__clang__)
+// Lane i is the sum of v[i].
+inline V sums_across(V* v) {
+    V out;
+    for (int i = 0; i < W; ++i) {
+        float sum = 0;
+        for (int l = 0; l < W; ++l) sum += v[i][l];
+        out[i] = sum;
+    }
+    return out;
+}
+#else
+// v[i] and v[i + half], folded: lanes come in runs of `half`, by turns of the one and of the other.
+template <int HALF>
+inline __attribute__((always_inline)) V folded(V a, V b) {
+    VI low, high;
+    for (int l = 0; l < W; ++l) {
+        int from = (l / HALF % 2 ? W : 0) + l / (2 * HALF) * (2 * HALF) + l % HALF;
+        low[l] = from, high[l] = from + HALF;
+    }
+    return __builtin_shuffle(a, b, low) + __builtin_shuffle(a, b, high);
+}
+
+template <int HALF>
+inline __attribute__((always_inline)) void fold(V* v) {
+#pragma GCC unroll 16
+    for (int i = 0; i < HALF; ++i) v[i] = folded<HALF>(v[i], v[i + HALF]);
+    if constexpr (HALF > 1) fold<HALF / 2>(v);
+}
+
+// Lane i is the sum of v[i].
+inline __attribute__((always_inline)) V sums_across(V* v) {
+    fold<W / 2>(v);
+    return v[0];
+}
+#endif
+
+// P vectors (rows of `depth` floats) with W items; `rows` of these are there, the others are read as the last one.
+template <int P, int DEPTH>
+inline __attribute__((always_inline)) void dots_of(
+    const float* vectors, const float* items, int64_t rows, int64_t any_depth, V* out) {
+    const int64_t depth = DEPTH ? DEPTH : any_depth, whole = depth / W * W;
+    V sums[P][W];
+#pragma GCC unroll 16
+    for (int i = 0; i < W; ++i) {
+        const float* item = items + (i < rows ? i : rows - 1) * depth;
+        V sum[P] = {};
+#pragma GCC unroll 16
+        for (int64_t d = 0; d < whole; d += W)
+            for (int p = 0; p < P; ++p) sum[p] += load(item + d) * load(vectors + p * depth + d);
+        for (int64_t d = whole; d < depth; ++d)
+            for (int p = 0; p < P; ++p) sum[p][0] += item[d] * vectors[p * depth + d];
+        for (int p = 0; p < P; ++p) sums[p][i] = sum[p];
+    }
+    for (int p = 0; p < P; ++p) out[p] = sums_across(sums[p]);
+}
+
+template <int P>
+inline void dots(const float* vectors, const float* items, int64_t rows, int64_t depth, V* out) {
+    if (depth == 64)
+        dots_of<P, 64>(vectors, items, rows, depth, out);
+    else
+        dots_of<P, 0>(vectors, items, rows, depth, out);
+}

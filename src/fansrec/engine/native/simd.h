@@ -1,0 +1,150 @@
+// Vectors of floats, as wide as the machine this copy of the library is compiled for, and the functions over them.
+//
+// The same source is compiled once for each instruction set (hatch_build.py); GCC's and Clang's vector extensions turn
+// `a * b + c` into what that machine has.
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
+
+#if defined(__AVX512F__)
+constexpr int W = 16;  // lanes of a vector
+#elif defined(__AVX__)
+constexpr int W = 8;
+#else
+constexpr int W = 4;
+#endif
+
+#if defined(__AVX512F__) || defined(__aarch64__)
+constexpr int ROWS = 8;  // rows of a product made at once: 3 x 8 sums need more than the 16 registers of older machines
+#else
+constexpr int ROWS = 4;
+#endif
+
+typedef float V __attribute__((vector_size(W * 4)));
+typedef int32_t VI __attribute__((vector_size(W * 4)));
+
+constexpr float MINUS_INFINITY = -__builtin_inff();
+
+inline V load(const float* from) {
+    V v;
+    std::memcpy(&v, from, sizeof v);
+    return v;
+}
+
+inline void store(float* to, V v) { std::memcpy(to, &v, sizeof v); }
+
+inline V all(float x) { return x - V{}; }
+
+inline V larger(V a, V b) {
+#if defined(__AVX512F__)
+    return _mm512_max_ps(a, b);  // compilers do not always see it
+#else
+    return a > b ? a : b;
+#endif
+}
+
+inline V smaller(V a, V b) { return a < b ? a : b; }
+
+inline VI lanes() {  // 0, 1, 2, ...
+    VI v;
+    for (int i = 0; i < W; ++i) v[i] = i;
+    return v;
+}
+
+inline float largest(V v) {
+#if !defined(__clang__)
+    for (int half = W / 2; half > 0; half /= 2) v = larger(v, __builtin_shuffle(v, (lanes() + half) % W));
+    return v[0];
+#else
+    float best = v[0];
+    for (int i = 1; i < W; ++i) best = v[i] > best ? v[i] : best;
+    return best;
+#endif
+}
+
+inline bool any_above(V a, V b) {
+#if defined(__AVX512F__)
+    return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ) != 0;
+#else
+    VI above = a > b;
+    int32_t any = 0;
+    for (int i = 0; i < W; ++i) any |= above[i];
+    return any;
+#endif
+}
+
+// p * 2^n; the lowest bits of `shifted` are n as a whole number.
+inline __attribute__((always_inline)) V times_2_to(V p, V n, V shifted) {
+#if defined(__AVX512F__)
+    (void)shifted;
+    return _mm512_scalef_ps(p, n);
+#else
+    (void)n;
+    VI bits, whole;
+    std::memcpy(&bits, &p, sizeof p);
+    std::memcpy(&whole, &shifted, sizeof whole);
+    bits += whole << 23;  // the bits above the number itself fall out at the top
+    std::memcpy(&p, &bits, sizeof p);
+    return p;
+#endif
+}
+
+constexpr float LOG2_E = 1.44269504f;
+
+// 2^t to 2e-7 of itself, for t below 127; t below -115 counts as -115, so that nothing becomes so small that processors
+// turn slow.
+inline __attribute__((always_inline)) V power_of_2(V t) {
+    constexpr float ROUND = 12582912.0f;  // 1.5 * 2^23: adding it leaves the nearest whole number in the lowest bits
+    t = larger(t, all(-115.0f));
+    V shifted = t + ROUND;
+    V n = shifted - ROUND;
+    V f = t - n;
+    V p = all(0.00132764434f);
+    p = p * f + 0.00967556424f;
+    p = p * f + 0.0555071346f;
+    p = p * f + 0.240221187f;
+    p = p * f + 0.693146944f;
+    p = p * f + 1.00000012f;
+    return times_2_to(p, n, shifted);
+}
+
+// e^x, to 2e-7 of itself; x below -80 counts as -80, so that nothing becomes so small that processors turn slow.
+inline __attribute__((always_inline)) V exp(V x) {
+    constexpr float ROUND = 12582912.0f;  // 1.5 * 2^23: adding it leaves the nearest whole number in the lowest bits
+    x = larger(x, all(-80.0f));
+    V shifted = x * LOG2_E + ROUND;
+    V n = shifted - ROUND;
+    V r = (x - n * 0.693359375f) + n * 2.12194440e-4f;  // ln 2 in two parts
+    V p = all(0.0013835785f);
+    p = p * r + 0.0083756447f;
+    p = p * r + 0.0416682884f;
+    p = p * r + 0.1666641086f;
+    p = p * r + 0.4999999106f;
+    p = p * r + 1.0f;
+    p = p * r + 1.0f;
+    return times_2_to(p, n, shifted);
+}
+
+// x times the probability that a normal number is below x (GELU, exact); the probability is right to 2e-7.
+// A quotient of two polynomials in x^2, fitted for |x| < 5.4; beyond, it is 0 or 1 in float32.
+inline __attribute__((always_inline)) V gelu(V x) {
+    V c = larger(smaller(x, all(5.4f)), all(-5.4f));
+    V s = c * c;
+    V p = all(2.3386736e-08f);
+    p = p * s + 6.3600264e-06f;
+    p = p * s + 1.6432209e-04f;
+    p = p * s + 4.6508536e-03f;
+    p = p * s + 3.3372264e-02f;
+    p = p * s + 3.9894223e-01f;
+    V q = all(1.2165915e-06f);
+    q = q * s + 7.2400333e-05f;
+    q = q * s + 1.8589838e-03f;
+    q = q * s + 2.8378708e-02f;
+    q = q * s + 2.5031796e-01f;
+    q = q * s + 1.0f;
+    return x * (c * p / q + 0.5f);
+}

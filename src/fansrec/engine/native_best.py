@@ -1,0 +1,133 @@
+"""FANS by `--recipe best` as the native kernel takes it: the network, the memory and the linear part where they lie.
+
+The structures mirror engine/native/best.cpp, tied.h, strengths.h, list_memory.h and linear_part.h, field by field.
+"""
+
+import ctypes
+import weakref
+from ctypes import Structure, c_double, c_int, c_int64, c_void_p
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fansrec.engine.native_library import Head, Model, Pair, library
+from fansrec.engine.native_weights import Weights
+from fansrec.models.fans_best import FansBest
+
+ARRAYS = ("items", "places", "starts", "lists", "list_places", "list_starts")
+KERNEL = ("sharpness", "recency", "before", "near", "aligned")
+
+
+class ItemVectors(Structure):
+    _fields_ = (("weight", c_void_p), ("bias", c_void_p), ("width", c_int64))
+
+
+class Tied(Structure):
+    _fields_ = (
+        *((name, c_int64) for name in ("items", "categories", "asked", "width")),
+        ("starts", c_void_p),
+        *((name, Pair) for name in ("transform", "transform_norm", "category")),
+        ("item", ItemVectors),
+        *((name, c_void_p) for name in ("scale", "prior", "most_likely")),
+    )
+
+
+class ListMemory(Structure):
+    _fields_ = (
+        *((name, c_void_p) for name in ARRAYS),
+        *((name, c_int64) for name in ("known", "longest")),
+        *((name, c_double) for name in KERNEL),
+        ("neighbours", c_int64),
+    )
+
+
+class LinearPart(Structure):
+    _fields_ = (("items", c_void_p), ("weights", c_void_p), ("width", c_int64), ("decay", c_double))
+
+
+class Best(Structure):
+    _fields_ = (
+        ("model", c_void_p),
+        ("tied", Tied),
+        *((name, c_void_p) for name in ("memory", "linear")),
+        *((name, c_double) for name in ("memory_weight", "linear_weight", "network_weight")),
+    )
+
+
+class BestWeights(Weights):
+    """Keeps alive what it points to, and what the kernel fills from list to list."""
+
+    entry = "fans_continue_best"
+
+    def __init__(self, model: FansBest) -> None:
+        self._kept: list[Any] = []
+        config = model.config
+        self.model = Model(kind=0, categories_of=self.array(model._categories), encoder=self.encoder(model))
+        self.model.head = Head(items=config.alphabet.items)  # all that tokens need to know of it
+        best = Best(
+            model=ctypes.addressof(self.model),
+            tied=self.tied_classifier(model),
+            memory=self.memory(model),
+            linear=self.linear(model),
+            **{name: getattr(config, name) for name in ("memory_weight", "linear_weight", "network_weight")},
+        )
+        opened = _library().fans_open_best(ctypes.byref(best))
+        self.address = opened
+        weakref.finalize(self, _library().fans_close_best, opened)
+
+    def keep(self, structure: Structure) -> int:
+        self._kept.append(structure)
+        return ctypes.addressof(structure)
+
+    def tied_classifier(self, model: FansBest) -> Tied:
+        tied, one = model.tied, model.tied.category is None
+        starts = (0, tied.starts[-1]) if one else tied.starts
+        return Tied(
+            items=starts[-1],
+            categories=len(starts) - 1,
+            asked=tied.asked,
+            width=model.config.width,
+            starts=self.array(starts),
+            transform=self.pair(tied.transform.linear),
+            transform_norm=self.pair(tied.transform.norm),
+            category=Pair(None, None) if one else self.pair(tied.category),
+            item=ItemVectors(self.tensor(model.embed.items.weight), self.tensor(tied.bias), model.config.width),
+            scale=self.tensor(tied.scale),
+            prior=self.tensor(tied.prior),
+            most_likely=self.tensor(_highest(tied.prior, starts)),
+        )
+
+    def memory(self, model: FansBest) -> int | None:
+        memory, kernel = model.memory, model.config.kernel
+        if memory is None:
+            return None
+        return self.keep(ListMemory(
+            **{name: self.tensor(getattr(memory, name)) for name in ARRAYS},
+            known=len(memory),
+            longest=int(memory.places.max()) if len(memory.places) else 0,
+            **{name: getattr(kernel, name) for name in KERNEL},
+            neighbours=kernel.neighbours,
+        ))  # fmt: skip
+
+    def linear(self, model: FansBest) -> int | None:
+        linear = model.linear
+        if linear is None:
+            return None
+        items, weights = self.tensor(linear.items), self.tensor(linear.weights)
+        return self.keep(LinearPart(items=items, weights=weights, width=linear.width, decay=model.config.linear_decay))
+
+
+def _library() -> ctypes.CDLL:
+    loaded = library()
+    loaded.fans_open_best.argtypes, loaded.fans_open_best.restype = (c_void_p,), c_void_p
+    loaded.fans_close_best.argtypes, loaded.fans_close_best.restype = (c_void_p,), None
+    loaded.fans_continue_best.argtypes, loaded.fans_continue_best.restype = (c_void_p, c_void_p), c_int
+    return loaded
+
+
+def _highest(prior: Tensor, starts: tuple[int, ...]) -> Tensor:
+    return torch.stack(
+        [prior[first:last].max() if last > first else prior.new_zeros(()) for first, last in pairwise(starts)]
+    )

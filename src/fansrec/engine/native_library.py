@@ -1,0 +1,104 @@
+"""The native kernel as Python sees it: which copy of the library fits this machine, and its structures.
+
+They mirror engine/native/models.h and api.cpp, field by field.
+"""
+
+import ctypes
+import os
+from ctypes import Structure, c_double, c_int, c_int64, c_void_p
+from functools import cache
+
+from fansrec.engine.native.compile import library_path
+from fansrec.errors import BadSetting
+
+CHOICES = ("avx512", "avx2", "portable", "off")
+
+
+class Pair(Structure):
+    """A linear layer or a normalisation."""
+
+    _fields_ = (("weight", c_void_p), ("bias", c_void_p))
+
+
+class EncoderLayer(Structure):
+    _fields_ = tuple((name, Pair) for name in ("qkv", "out", "attention_norm", "widen", "narrow", "feedforward_norm"))
+
+
+class CausalLayer(Structure):
+    _fields_ = tuple((name, Pair) for name in ("attention_norm", "qkv", "feedforward_norm", "first", "second"))
+
+
+class Encoder(Structure):
+    _fields_ = (
+        *((name, c_int64) for name in ("width", "layers", "heads", "feedforward", "positions")),
+        *((name, c_void_p) for name in ("items", "categories", "places", "segments")),
+        ("norm", Pair),
+        ("layer", c_void_p),
+    )
+
+
+class Head(Structure):
+    _fields_ = (
+        *((name, c_int64) for name in ("items", "categories", "width")),
+        ("starts", c_void_p),
+        *((name, Pair) for name in ("transform", "transform_norm", "category", "local", "local_norm", "item")),
+    )
+
+
+class Model(Structure):
+    _fields_ = (
+        ("kind", c_int64),
+        ("categories_of", c_void_p),
+        ("encoder", Encoder),
+        ("causal", c_void_p),
+        ("last_norm", Pair),
+        ("head", Head),
+    )
+
+
+class Call(Structure):
+    _fields_ = (
+        *((name, c_int64) for name in ("way", "threads", "lists")),
+        *((name, c_void_p) for name in ("items", "offsets", "wanted")),
+        *((name, c_int64) for name in ("excluded_count", "allowed_count")),
+        *((name, c_void_p) for name in ("excluded", "allowed", "groups")),
+        *((name, c_int64) for name in ("max_per_group", "keep_seen")),
+        ("min_score", c_double),
+        *((name, c_void_p) for name in ("answers", "scores", "answered")),
+    )
+
+
+def missing() -> str | None:
+    """Why the kernel cannot be used here, in a line; None: it can."""
+    if _asked() == "off":
+        return "the fast CPU kernel is switched off (FANS_NATIVE=off)"
+    if not library_path("portable").exists():
+        return "the fast CPU kernel was not built (no C++ compiler at install)"
+    try:
+        library()
+    except OSError as error:
+        return f"the fast CPU kernel cannot be loaded ({error})"
+    return None
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """The copy for this machine's instructions, or the one FANS_NATIVE names."""
+    name = _asked() or _fitting()
+    loaded = ctypes.CDLL(str(library_path(name)))
+    loaded.fans_continue.argtypes = (c_void_p, c_void_p)
+    loaded.fans_continue.restype = c_int
+    return loaded
+
+
+def _asked() -> str | None:
+    asked = os.environ.get("FANS_NATIVE") or None
+    if asked is not None and asked not in CHOICES:
+        raise BadSetting(f"FANS_NATIVE is {asked!r}; it can be {', '.join(CHOICES)}")
+    return asked
+
+
+def _fitting() -> str:
+    portable = ctypes.CDLL(str(library_path("portable")))
+    portable.fans_instructions.restype = ctypes.c_char_p
+    return str(portable.fans_instructions().decode())

@@ -1,0 +1,139 @@
+"""The GPU engine: what surrounds its kernels everywhere, and its answers where there is a GPU."""
+
+import copy
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from fansrec.engine import cuda_backend
+from fansrec.engine.cuda import driver, structures
+from fansrec.engine.cuda.packing import Blocks, in_lane_order
+from fansrec.engine.generation import AUTOREGRESSIVE, ONE_PASS
+from fansrec.engine.rules import Rules
+from fansrec.engine.selection import open_engine
+from fansrec.engine.torch_backend import TorchEngine
+from fansrec.errors import BadSetting
+from fansrec.models.fans import Fans, FansConfig
+from fansrec.models.registry import build
+
+KERNELS = Path(driver.__file__).parent
+STARTS = (0, 300, 301, 500, 1000)
+SIZES = {"category_starts": STARTS, "positions": 60, "dropout": 0.0}
+KINDS = {
+    "two-stage": ("fans", {}),
+    "vanilla": ("fans", {"classifier": "vanilla"}),
+    "no categories embedded": ("fans", {"use_categories": False}),
+    "four heads": ("fans", {"heads": 4, "layers": 2}),
+    "bert4rec": ("bert4rec", {}),
+}
+gpu = pytest.mark.skipif(driver.missing() is not None, reason=f"no GPU to try it on: {driver.missing()}")
+
+
+def test_weights_are_laid_out_as_the_lanes_of_a_warp_take_them() -> None:
+    matrix = torch.randn(16, 64).half()
+    packed = in_lane_order(matrix).view(2, 2, 32, 4, 2)  # tiles of 8 outputs, steps of 32 inputs, lanes, words, halves
+    for tile, step, lane, word, half in np.ndindex(2, 2, 32, 4, 2):
+        output, column = 8 * tile + lane // 4, 32 * step + 8 * word + 2 * (lane % 4) + half
+        assert packed[tile, step, lane, word, half] == matrix[output, column]
+
+
+def test_no_block_of_items_crosses_the_border_of_a_category() -> None:
+    blocks = Blocks.of(STARTS)
+    assert np.diff(blocks.first_block).tolist() == [10, 1, 7, 16]
+    assert blocks.item_at[blocks.place_of].tolist() == list(range(1000))
+    of_item = np.searchsorted(STARTS, np.arange(1000), side="right") - 1
+    assert (blocks.category_of_block[blocks.place_of // 32] == of_item).all()
+    assert (blocks.item_at >= 0).sum() == 1000
+
+
+@pytest.mark.parametrize("name", ["Weights", "Question", "Asked", "Catalogue", "Found", "Table", "Answer"])
+def test_structures_have_the_fields_of_the_kernels_own(name: str) -> None:
+    source = "\n".join(path.read_text() for path in KERNELS.glob("*.cuh"))
+    body = re.search(rf"struct {name} \{{(.*?)\n\}};", source, re.S)
+    assert body is not None
+    declarations = re.sub(r"//[^\n]*", "", body[1]).split(";")
+    fields = [
+        (found[2], "*" if found[1] else "." if "float" in declaration else "")
+        for declaration in declarations
+        for found in re.finditer(r"(\*?)\b([a-z_0-9]+)\b(?=\s*(?:,|$))", declaration.strip())
+    ]
+    kinds = {"c_void_p": "*", "c_float": ".", "c_int": ""}
+    assert fields == [(field, kinds[kind.__name__]) for field, kind in getattr(structures, name)._fields_]
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no CUDA compiler here")
+def test_the_kernels_compile_for_every_kind_of_model(tmp_path: Path) -> None:
+    model = build("fans", SIZES | {"classifier": "two-stage"})
+    macros = {"WIDTH": 64, "HEADS": 8, "FEEDFORWARD": 256, "LAYERS": 3, "CATEGORIES": 4}
+    for number, flags in enumerate([(1, 1, 1), (0, 0, 0)]):
+        sizes = macros | dict(zip(("TWO_STAGE", "EMBED_CATEGORIES", "IN_PARTS"), flags, strict=True))
+        source = tmp_path / f"{number}.cu"
+        text = "".join(f"#define {key} {value}\n" for key, value in sizes.items())
+        source.write_text(text + "".join(f'#include "{KERNELS / name}.cuh"\n' for name in driver.SOURCES))
+        made = subprocess.run(
+            ["nvcc", "-arch=sm_90", "-cubin", "-o", str(tmp_path / "out"), str(source)], capture_output=True, text=True
+        )
+        assert made.returncode == 0, made.stderr
+    assert set(cuda_backend._sizes(model, _Packed(True, 4, model.embed.categories))) == set(sizes)
+
+
+class _Packed:
+    """As much of a packed model as its sizes depend on."""
+
+    def __init__(self, two_stage: bool, categories_known: int, categories: object) -> None:
+        self.two_stage, self.categories_known, self.categories = two_stage, categories_known, categories
+
+
+def test_what_the_kernels_cannot_run_is_said() -> None:
+    config = FansConfig(STARTS, 60)
+    assert cuda_backend.why_not(Fans(config), ONE_PASS) is None
+    assert "64" in str(cuda_backend.why_not(Fans(replace(config, width=32)), ONE_PASS))
+    assert "heads" in str(cuda_backend.why_not(Fans(replace(config, heads=16)), ONE_PASS))
+    assert "autoregressive" in str(cuda_backend.why_not(Fans(config), AUTOREGRESSIVE))
+    assert "recipe" in str(cuda_backend.why_not(build("popularity", {"category_starts": STARTS}), ONE_PASS))
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+def test_without_a_gpu_the_backend_says_so() -> None:
+    assert driver.missing() == "torch sees no CUDA device"
+    with pytest.raises(BadSetting, match="does not run on cpu"):
+        open_engine(Fans(FansConfig(STARTS, 60)), STARTS[-1], "cpu", backend="cuda")
+
+
+@gpu
+@pytest.mark.parametrize(
+    "rules", [Rules(), Rules(keep_seen=True), Rules(exclude=range(0, 900, 3)), Rules(allow=range(295, 420))]
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_gpu_gives_the_items_of_the_reference(kind: str, rules: Rules) -> None:
+    name, values = KINDS[kind]
+    torch.manual_seed(0)
+    model = build(name, SIZES | values).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                parameter.normal_(std=0.3)
+    random = np.random.default_rng(0)
+    inputs = [random.integers(1000, size=random.integers(0, 40)) for _ in range(200)]
+    wanted = random.integers(1, 40, size=200).tolist()
+    right = TorchEngine(copy.deepcopy(model).double(), 1000).continue_lists(inputs, wanted, rules)
+    engine = open_engine(model.cuda(), 1000, "cuda", backend="cuda")
+    together = engine.continue_lists(inputs, wanted, rules)
+    alone = [engine.continue_lists([given], k, rules)[0] for given, k in zip(inputs[:50], wanted[:50], strict=True)]
+    for one, many in zip(alone, together[:50], strict=True):
+        assert one.items.tolist() == many.items.tolist()
+    # Steps go their own way once a near tie has been decided otherwise, so only the first of them is compared.
+    most = 1 if engine.generation == AUTOREGRESSIVE else None
+    same = [
+        (a.items[:most] == b.items[:most]).mean()
+        for a, b in zip(together, right, strict=True)
+        if len(a.items) == len(b.items)
+    ]
+    assert len(same) == 200
+    assert np.mean(same) > 0.98  # random weights have no margins, and products are of fp16
