@@ -1,12 +1,13 @@
 """How long an answer of `--recipe best` takes beside one of `--recipe paper` of the same width, lists in turns.
 
     python benchmarks/recipe_latency.py RUN --corpus CORPUS [--k 10] [--lists 200] [--repeats 5] [--threads 1]
-    python benchmarks/recipe_latency.py --workload spotify --lists 60 --repeats 3
+    python benchmarks/recipe_latency.py --workload spotify --lists 60 --repeats 3 [--categories 100] [--batch 64]
 
 RUN was trained by `--recipe best`. The paper's model has weights drawn at random, which do not change its time. With a
 workload both do, the memory holds as many made-up lists as the paper's Spotify set has for training, there is no linear
 part (the items are too many), and the second half of each list is asked for instead of k items. Both are asked about
-the same test lists, one at a time, by the same engine; the ratio is that of the medians of each repeat.
+the same test lists, one at a time or `--batch` in a call, by the same `--backend`; times are those of a list, and the
+ratio is that of the medians of each repeat.
 """
 
 import argparse
@@ -20,8 +21,9 @@ import torch
 from fansrec.artifact import read_artifact
 from fansrec.bench.workloads import make_corpus, workload
 from fansrec.data.corpus import Corpus, read_corpus
+from fansrec.engine.answers import Engine
 from fansrec.engine.rules import Rules
-from fansrec.engine.torch_backend import TorchEngine
+from fansrec.engine.selection import BACKENDS, open_engine
 from fansrec.evaluation.protocol import questions
 from fansrec.models.fans_best import FansBest
 from fansrec.models.list_memory import ListMemory
@@ -41,18 +43,29 @@ def main() -> None:
     parser.add_argument("--lists", type=int, default=200)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--batch", type=int, default=1, help="lists in a call")
+    parser.add_argument("--categories", type=int, default=10, help="of a workload's items")
+    parser.add_argument("--backend", default="auto", choices=BACKENDS)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     if options.workload is None and None in (options.run, options.corpus):
         parser.error("give RUN and --corpus, or --workload")
-    corpus, best = made_up(options.workload) if options.workload else opened(options.run, options.corpus)
+    if options.workload:
+        corpus, best = made_up(options.workload, options.categories)
+    else:
+        corpus, best = opened(options.run, options.corpus)
     paper = make_plan("fans", {"width": best.config.width}, corpus).build().eval()
-    engines = {"paper": TorchEngine(paper, len(corpus.vocabulary)), "best": TorchEngine(best, len(corpus.vocabulary))}
+    models = {"paper": paper, "best": best}
+    engines = {
+        name: open_engine(model, len(corpus.vocabulary), backend=options.backend) for name, model in models.items()
+    }
     asked = questions(corpus, "test", options.lists)
     counts = [len(target) if options.workload else options.k for target in asked.targets]
-    repeats = [medians(engines, asked.inputs, counts) for _ in range(1 + options.repeats)][1:]  # the first warms up
-    for name in engines:
-        print(f"{name}: p50 {np.median([times[name] for times in repeats]):.2f} ms")
+    calls = [slice(start, start + options.batch) for start in range(0, len(counts), options.batch)]
+    repeats = [medians(engines, asked.inputs, counts, calls) for _ in range(1 + options.repeats)]
+    repeats = repeats[1:]  # the first warms up
+    for name, engine in engines.items():
+        print(f"{name} ({engine.backend}): p50 {np.median([times[name] for times in repeats]):.3f} ms a list")
     ratios = [times["best"] / times["paper"] for times in repeats]
     print(f"best / paper: {np.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f} over {len(ratios)} repeats)")
 
@@ -61,9 +74,9 @@ def opened(run: Path, corpus: Path) -> tuple[Corpus, FansBest]:
     return read_corpus(corpus), read_artifact(run).model
 
 
-def made_up(name: str) -> tuple[Corpus, FansBest]:
+def made_up(name: str, categories: int = 10) -> tuple[Corpus, FansBest]:
     """Lists of a workload's lengths, and a model with random weights that remembers them."""
-    corpus = make_corpus(replace(workload(name), lists=LISTS), np.random.default_rng(0))
+    corpus = make_corpus(replace(workload(name), lists=LISTS, categories=categories), np.random.default_rng(0))
     offsets = corpus.offsets[: len(corpus.part("train")) + 1]
     items = corpus.items[: offsets[-1]]
     plan = make_plan("fans", {"recipe": "best", **PAPER_WIDTH, **KERNEL}, corpus)
@@ -74,13 +87,16 @@ def made_up(name: str) -> tuple[Corpus, FansBest]:
     return corpus, model
 
 
-def medians(engines: dict[str, TorchEngine], inputs: list[np.ndarray], counts: list[int]) -> dict[str, float]:
+def medians(
+    engines: dict[str, Engine], inputs: list[np.ndarray], counts: list[int], calls: list[slice]
+) -> dict[str, float]:
     seconds: dict[str, list[float]] = {name: [] for name in engines}
-    for given, k in zip(inputs, counts, strict=True):
+    rules = Rules()
+    for call in calls:
         for name, engine in engines.items():
             began = time.perf_counter()
-            engine.continue_lists([given], k, Rules())
-            seconds[name].append(time.perf_counter() - began)
+            answers = engine.continue_lists(inputs[call], counts[call], rules)
+            seconds[name].append((time.perf_counter() - began) / len(answers))
     return {name: 1000 * float(np.median(values)) for name, values in seconds.items()}
 
 

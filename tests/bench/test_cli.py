@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from fansrec.bench import sweep
 from fansrec.cli import main
 
 
@@ -23,14 +24,36 @@ def test_training_is_measured_for_both_classifiers(tmp_path: Path, monkeypatch: 
     assert all(row["epoch_s"] > 0 and row["peak_gb"] > 0 for row in rows)
 
 
-def test_latency_is_shown_with_speed_ups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+QUICK = ["--lists", "2", "--seconds", "0", "--repeats", "1", "--device", "cpu"]
+
+
+def test_latency_is_shown_with_ratios_and_the_share_of_same_items(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
     file = tmp_path / "new" / "rows.json"
-    words = ["latency", "--workload", "aotm", "--categories", "10,20", "--lists", "2", "--device", "cpu"]
-    assert bench(monkeypatch, *words, "--json", str(file)) == 0
+    words = ["latency", "--workload", "aotm,small", "--items", "200", "--categories", "4", *QUICK]
+    assert bench(monkeypatch, *words, "--arms", "authors,eager,autoregressive,ours", "--json", str(file)) == 0
     rows = json.loads(file.read_text())
-    assert {row["items"] for row in rows} == {6_264} and rows[0]["speedup"] == 1
+    assert {row["workload"] for row in rows} == {"aotm", "small"} and {row["items"] for row in rows} == {200}
     shown = capsys.readouterr().out
-    assert "BERT4Rec" in shown and "FANS_TSC" in shown and "speedup" in shown
+    assert "authors bert4rec" in shown and "x authors" in shown and "ours fans best" in shown
+    assert "% or more" in shown and "compared)" in shown
+
+
+def test_throughput_is_shown_by_lists_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    file = tmp_path / "rows.json"
+    words = ["throughput", "--workload", "aotm", "--items", "200", "--categories", "4", "--batch", "1,2", *QUICK]
+    assert bench(monkeypatch, *words, "--json", str(file)) == 0
+    assert {row["batch"] for row in json.loads(file.read_text())} == {1, 2}
+    assert "padded fans" in capsys.readouterr().out
+
+
+def test_a_sweep_is_written_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = sweep.Sweep("cpu", 2, 0.0, 1, (64,), (4,), (2,), (2,), size=80, of_size=4, workload="aotm")
+    monkeypatch.setattr(sweep, "Sweep", lambda **given: small)
+    rows, plot = tmp_path / "rows.json", tmp_path / "plot.png"
+    assert bench(monkeypatch, "sweep", "--json", str(rows), "--plot", str(plot), "--device", "cpu") == 0
+    assert rows.is_file() and plot.is_file()
 
 
 @pytest.mark.parametrize(
@@ -40,6 +63,10 @@ def test_latency_is_shown_with_speed_ups(tmp_path: Path, monkeypatch: pytest.Mon
         (["training", "--workload", "aotm,deezer"], "there is no workload 'deezer'"),
         (["latency", "--categories", "10,many"], "--categories is '10,many'"),
         (["latency", "--categories", "0"], "at least 1"),
+        (["latency", "--arms", "ours,theirs"], "there is no arm 'theirs'"),
+        (["latency", "--items", "50", "--categories", "100"], "more than the 50 items"),
+        (["throughput", "--batch", "1,0"], "--batch is '1,0'"),
+        (["throughput", "--device", "abacus"], "there is no device abacus"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(

@@ -1,121 +1,96 @@
-from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fansrec.bench import latency
-from fansrec.bench.latency import Row, one_by_one_against_one_pass, random_engine
+from fansrec.bench import latency as bench
+from fansrec.bench.arms import Systems
+from fansrec.bench.latency import Asked, latency
+from fansrec.bench.rows import Row
 from fansrec.bench.workloads import questions_of
-from fansrec.engine.rules import Rules
+from fansrec.engine.selection import FAST
+from fansrec.errors import BadSetting
 
 KEYS = {
     *("workload", "arm", "model", "variant", "backend", "device", "batch", "items", "categories", "length", "k"),
-    *("p50_ms", "p99_ms", "mean_ms", "lists_per_s", "lists", "speedup", "speedup_lists"),
+    *("p50_ms", "p50_low_ms", "p50_high_ms", "p99_ms", "repeats", "lists_per_s", "lists", "same_items"),
+    *("times_authors", "times_authors_lists", "times_bert4rec", "times_bert4rec_over_k", "times_paper"),
 }
 
 
 @pytest.fixture(scope="module")
 def rows() -> list[Row]:
-    return one_by_one_against_one_pass(300, [1, 4, 20], 6, "cpu", workload="aotm")
+    return latency(Asked("aotm", items=200, categories=(1, 4), lists=3, seconds=2, repeats=2))
 
 
-@dataclass
-class Clock:
-    """Arms whose calls take as long as they are told: the clock goes on by itself."""
-
-    took: dict[str, float]
-    now: float = 0.0
-    asked: dict[str, list[int]] = field(default_factory=dict)
-
-    def ask(self, arm: latency.Arm, questions: Any) -> float:
-        name = f"{arm.engine.model.name} {arm.categories}"
-        self.asked.setdefault(name, []).append(len(questions))
-        self.now += self.took[name]
-        return self.took[name]
-
-
-def clocked(monkeypatch: pytest.MonkeyPatch, took: dict[str, float], **settings: Any) -> dict[str, Row]:
-    clock = Clock(took)
-    monkeypatch.setattr(latency.Arm, "ask", lambda arm, questions: clock.ask(arm, questions))
-    monkeypatch.setattr(latency.time, "perf_counter", lambda: clock.now)
-    rows = one_by_one_against_one_pass(100, [5], 40, "cpu", workload="aotm", **settings)
-    return {f"{row['model']} {row['categories']}": row for row in rows}
-
-
-TOOK = {"bert4rec 1": 8.0, "sasrec 1": 4.0, "gru4rec 1": 2.0, "fans 1": 1.0, "fans 5": 0.2}
-
-
-def test_every_system_has_a_row_with_all_keys(rows: list[Row]) -> None:
+def test_every_row_has_all_columns(rows: list[Row]) -> None:
     assert all(row.keys() >= KEYS for row in rows)
-    assert [(row["arm"], row["model"], row["categories"]) for row in rows] == [
-        ("autoregressive", "bert4rec", 1),
-        ("autoregressive", "sasrec", 1),
-        ("autoregressive", "gru4rec", 1),
-        ("eager", "fans", 1),
-        ("eager", "fans", 4),
-        ("eager", "fans", 20),
-    ]
+
+
+def test_every_arm_and_model_is_there(rows: list[Row]) -> None:
+    found = {(row["arm"], row["model"], row["variant"], row["categories"]) for row in rows}
+    assert found >= {
+        ("authors", "bert4rec", "paper", 1),
+        ("autoregressive", "bert4rec", "paper", 1),
+        ("autoregressive", "sasrec", "paper", 1),
+        *((arm, "fans", "paper", count) for arm in ("authors", "eager", "ours") for count in (1, 4)),
+        ("eager", "fans", "best", 4),
+        ("ours", "fans", "best", 4),
+        ("linear", "ease", "paper", 1),
+        ("linear", "item-knn", "paper", 1),
+    }
+
+
+def test_systems_with_the_same_weights_give_the_same_items(rows: list[Row]) -> None:
+    compared = [row for row in rows if row["same_items"] is not None]
+    assert {row["arm"] for row in compared} >= {"authors", "ours"}
+    assert all(
+        row["same_or_tied_items"] == 1 and row["same_items_of"] > 0 for row in compared if row["variant"] != "best"
+    )
 
 
 def test_rows_say_which_sizes_were_measured(rows: list[Row]) -> None:
-    questions = questions_of("aotm", 300, 6, seed=0)
-    for row in rows:
+    questions = questions_of("aotm", 200, 3, seed=0)
+    for row in (row for row in rows if row["lists"] == 3):
         assert row["k"] == pytest.approx(np.mean([question.k for question in questions]))
         assert row["length"] == pytest.approx(np.mean([len(question.input) + question.k for question in questions]))
-        assert 0 < row["p50_ms"] <= row["p99_ms"] and row["lists"] == 6
+    assert all(0 < row["p50_low_ms"] <= row["p50_ms"] <= row["p50_high_ms"] <= row["p99_ms"] for row in rows)
 
 
-def test_the_one_pass_model_is_named_after_its_classifier(rows: list[Row]) -> None:
-    assert [row["variant"] for row in rows[3:]] == ["FANS", "FANS_TSC", "FANS_TSC"]
+def test_only_the_arms_asked_for_are_measured() -> None:
+    rows = latency(Asked("aotm", items=60, categories=(3,), arms=("linear", "eager"), lists=1, seconds=0))
+    assert {row["arm"] for row in rows} == {"linear", "eager"}
 
 
-def test_slow_systems_get_fewer_of_the_same_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = clocked(monkeypatch, TOOK, seconds=100.0)
-    lists = [row["lists"] for row in rows.values()]
-    assert lists == sorted(lists) and lists[0] < lists[-1] == 40
+def test_why_a_system_runs_on_torch_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FAST, "cpu", "cuda")  # a backend that cannot run there
+    told: list[str] = []
+    rows = latency(Asked("aotm", items=60, categories=(3, 4), arms=("ours",), lists=1, seconds=0), tell=told.append)
+    assert all(row["backend"] == "torch" for row in rows)
+    assert told and len(told) == len(set(told)) and all(line.endswith("fans runs on torch") for line in told)
 
 
-def test_the_time_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = clocked(monkeypatch, TOOK, seconds=100.0)
-    spent = sum(row["lists"] * row["mean_ms"] / 1000 for row in rows.values())
-    assert spent <= 100 + sum(TOOK.values())  # a round that began in time is ended
+def test_all_systems_are_padded_to_the_longest_list_of_the_set_not_of_the_sample() -> None:
+    assert Systems("spotify", 100, "cpu").longest == 303
 
 
-def test_every_system_gets_a_list_even_without_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [row["lists"] for row in clocked(monkeypatch, TOOK, seconds=0.0).values()] == [1] * 5
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"arms": ("theirs",)}, "there is no arm 'theirs'"),
+        ({"categories": (10_000,)}, "more than the 6,264 items"),
+        ({"lists": 0}, "at least 1"),
+        ({"items": 0}, "at least 1"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(asked: dict[str, object], told: str) -> None:
+    with pytest.raises(BadSetting, match=told):
+        Asked("aotm", **asked)  # type: ignore[arg-type]
 
 
-def test_a_speed_up_is_taken_over_common_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = clocked(monkeypatch, TOOK, seconds=100.0)
-    base = rows["bert4rec 1"]
-    for name, row in rows.items():
-        assert row["speedup"] == pytest.approx(8.0 / TOOK[name])
-        assert row["speedup_lists"] == base["lists"]
-
-
-def test_a_speed_up_leaves_out_lists_that_only_the_fast_system_was_given() -> None:
-    base, fast = (latency.Arm("", 1, random_engine("fans", 20, 2, 20, "cpu", 0)) for _ in range(2))
-    base.seconds, fast.seconds = [6.0, 4.0], [1.0, 1.0, 100.0]
-    batches = [[question] for question in questions_of("small", 20, 3, seed=0)]
-    assert latency._row(fast, base, batches, 20)["speedup"] == 5
-
-
-def test_a_batch_is_one_call_of_several_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    row = clocked(monkeypatch, TOOK, seconds=1e9, batch=16)["fans 1"]
-    assert (row["batch"], row["lists"], row["p50_ms"]) == (16, 40, 1000)
-    assert row["lists_per_s"] == pytest.approx(40 / 3)
-
-
-def test_positions_of_a_random_model_choose_different_categories() -> None:
-    engine = random_engine("fans", 1_000, 10, 303, "cpu", 0)
-    question = questions_of("long", 1_000, 1, seed=0)[0]
-    answer = engine.continue_lists([question.input], question.k, Rules(keep_seen=True))[0]
-    assert len(np.unique(answer.items // 100)) >= 4
-
-
-def test_a_file_of_rows_is_written_by_the_module_itself(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ["latency", "--workload", "aotm", "--items", "50", "--categories", "5", "--lists", "2", "--json"]
-    monkeypatch.setattr("sys.argv", [*words, str(tmp_path / "rows.json")])
-    latency.main()
-    assert '"variant": "FANS_TSC"' in (tmp_path / "rows.json").read_text()
+def test_a_file_of_rows_is_written_by_the_module_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["latency", "--workload", "aotm", "--items", "50", "--categories", "5", "--arms", "authors", "ours"]
+    words += ["--lists", "1", "--seconds", "0", "--json", str(tmp_path / "rows.json")]
+    monkeypatch.setattr("sys.argv", words)
+    bench.main()
+    assert '"arm": "authors"' in (tmp_path / "rows.json").read_text()

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from fansrec.bench.latency import random_engine
+from fansrec.bench.random_models import random_engine
 from fansrec.bench.shares import TimedFans, encoder_and_classifier
 from fansrec.bench.workloads import questions_of
 from fansrec.engine.rules import Rules

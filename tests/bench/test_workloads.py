@@ -3,7 +3,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fansrec.bench.workloads import WORKLOADS, even_categories, make_corpus, questions_of, sequence_length, workload
+from fansrec.bench.workloads import (
+    WORKLOADS,
+    even_categories,
+    make_corpus,
+    mixed,
+    questions_of,
+    sequence_length,
+    workload,
+)
 from fansrec.errors import BadSetting
 
 
@@ -39,3 +47,16 @@ def test_categories_share_the_items_evenly() -> None:
 def test_an_unknown_workload_is_refused_by_name() -> None:
     with pytest.raises(BadSetting, match=r"'deezer'.*spotify"):
         workload("deezer")
+
+
+def test_few_questions_have_the_mean_length_of_many() -> None:
+    few, many = (np.mean([len(q.input) + q.k for q in questions_of("spotify", 1_000, n, seed=0)]) for n in (50, 2_000))
+    assert few == pytest.approx(many, rel=0.01)
+
+
+def test_mixed_questions_begin_with_the_middle_one_and_leave_none_out() -> None:
+    questions = questions_of("spotify", 1_000, 37, seed=0)
+    order = [question.k for question in mixed(questions)]
+    ranked = sorted(question.k for question in questions)
+    assert sorted(order) == ranked
+    assert order[0] == ranked[18] and order[1] < order[0] < order[2]

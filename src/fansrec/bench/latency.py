@@ -1,176 +1,109 @@
-"""How long an answer takes: FANS in one pass beside models that go item by item, on the same generated lists.
-
-Weights are random, and the time of all but one system does not depend on them: a two-stage classifier multiplies once
-for every category that some position of a list has chosen. Trained on AotM it chooses 1.2 of 10 for a list of 9
-positions. Positions are kept far apart here, so that it chooses many more (7 of 10, or 15 of 100, for a list of
-Spotify's length): its time here is one it hardly ever needs. No category runs out of items: at Spotify's size 250 of
-them have 419 items each, and a list wants 150 at most.
+"""How long an answer takes: all systems on the same generated lists, the second half of each to be generated.
 
 `python -m fansrec.bench.latency` needs torch and numpy alone.
 """
 
 import argparse
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-
-from fansrec.bench.workloads import Question, even_categories, questions_of, sequence_length, workload
-from fansrec.engine.rules import Rules
-from fansrec.engine.torch_backend import TorchEngine
-from fansrec.errors import BadSetting
+from fansrec.bench.arms import Systems, Tell
+from fansrec.bench.defaults import ARMS, CATEGORIES, LISTS, REPEATS, SECONDS
+from fansrec.bench.measuring import Progress, in_calls, measure
+from fansrec.bench.rows import Row, rows_of
+from fansrec.bench.workloads import mixed, questions_of, workload
+from fansrec.errors import BadSetting, FansError
 from fansrec.files import write_json
-from fansrec.models.registry import build
 
-BASE = "bert4rec"  # speed-ups are over it, as in the paper
-ONE_BY_ONE = (BASE, "sasrec", "gru4rec")
-EMBEDDED = 10  # categories that models without a two-stage classifier embed
-WARM_UP = 2  # calls
-SHOWN = ("arm", "variant", "categories", "p50_ms", "p99_ms", "mean_ms", "lists", "speedup", "speedup_lists")
-
-Row = dict[str, Any]
-Progress = Callable[[int, int], None]  # calls done of all
+SHOWN = ("arm", "model", "variant", "backend", "categories", "p50_ms", "p99_ms", "lists", "times_authors", "same_items")
 
 
-@dataclass
-class Arm:
-    """One system under measurement, and what each of its calls took."""
+@dataclass(frozen=True)
+class Asked:
+    """What is to be measured."""
 
-    arm: str
-    categories: int
-    engine: TorchEngine
-    seconds: list[float] = field(default_factory=list)
+    workload: str = "spotify"
+    items: int | None = None  # as many as the workload has
+    categories: Sequence[int] = CATEGORIES
+    arms: Sequence[str] = ARMS
+    batch: int = 1
+    lists: int = LISTS
+    seconds: float = SECONDS
+    repeats: int = REPEATS
+    device: str = "cpu"
+    seed: int = 0
 
-    def ask(self, questions: Sequence[Question]) -> float:
-        """The seconds from item numbers in to item numbers out, the device's work included: answers are read back."""
-        inputs, counts = [question.input for question in questions], [question.k for question in questions]
-        began = time.perf_counter()
-        self.engine.continue_lists(inputs, counts, Rules(keep_seen=True))
-        return time.perf_counter() - began
+    def __post_init__(self) -> None:
+        for arm in self.arms:
+            if arm not in ARMS:
+                raise BadSetting(f"there is no arm {arm!r}; choose from {', '.join(ARMS)}")
+        if min(self.lists, self.batch, self.repeats, self.size, *self.categories) < 1:
+            raise BadSetting("lists, batch, repeats, items and categories must be at least 1")
+        if max(self.categories) > self.size:
+            raise BadSetting(f"--categories {max(self.categories)} is more than the {self.size:,} items there are")
 
-
-def one_by_one_against_one_pass(
-    items: int,
-    categories: Sequence[int],
-    lists: int,
-    device: str,
-    workload: str = "spotify",
-    seconds: float = 60,
-    seed: int = 0,
-    *,
-    batch: int = 1,
-    progress: Progress = lambda done, of: None,
-) -> list[Row]:
-    """A row for every system: BERT4Rec and other models one by one, FANS with N = 1 (vanilla) and each N > 1 asked for.
-
-    Lists have the lengths of `workload`; their second half is generated. All systems take each list in turn, so that a
-    busy moment hits them alike. After half the `seconds` only those go on that have used less than an even share of
-    them. A speed-up is BERT4Rec's time over this system's, both summed over the lists that both were given.
-    """
-    questions = questions_of(workload, items, lists, seed)
-    batches = [questions[first : first + batch] for first in range(0, len(questions), batch)]
-    arms = _arms(items, categories, sequence_length(questions), device, seed)
-    _measure(arms, batches, seconds, progress)
-    base = next(arm for arm in arms if arm.engine.model.name == BASE)
-    return [{"workload": workload} | _row(arm, base, batches, items) for arm in arms]
+    @property
+    def size(self) -> int:
+        return workload(self.workload).items if self.items is None else self.items
 
 
-def _arms(items: int, categories: Sequence[int], positions: int, device: str, seed: int) -> list[Arm]:
-    """All systems with weights of one seed."""
-
-    def arm(kind: str, model: str, count: int, embedded: int, **values: Any) -> Arm:
-        return Arm(kind, count, random_engine(model, items, embedded, positions, device, seed, **values))
-
-    slow = [arm("autoregressive", name, 1, EMBEDDED) for name in ONE_BY_ONE]
-    vanilla = arm("eager", "fans", 1, EMBEDDED, classifier="vanilla")
-    two_stage = [arm("eager", "fans", count, count) for count in categories if count > 1]
-    return [*slow, vanilla, *two_stage]
+def latency(asked: Asked, tell: Tell = lambda line: None, progress: Progress = lambda done, of: None) -> list[Row]:
+    """A row for every system."""
+    systems = Systems(asked.workload, asked.size, asked.device, asked.seed, once(tell))
+    questions = mixed(questions_of(asked.workload, asked.size, max(asked.lists, asked.batch), asked.seed))
+    calls = in_calls(questions, asked.batch)
+    arms = systems.of(asked.arms, asked.categories)
+    measure(arms, calls, asked.seconds, asked.repeats, progress)
+    return [{"workload": asked.workload} | row for row in rows_of(arms, calls, asked.size)]
 
 
-def random_engine(
-    name: str, items: int, categories: int, positions: int, device: str, seed: int, **values: Any
-) -> TorchEngine:
-    """An engine around a model with random weights; those of FANS's positions are as far apart as its items'."""
-    torch.manual_seed(seed)
-    sizes = {"category_starts": even_categories(items, categories), "positions": positions}
-    model = build(name, sizes | values)
-    if name == "fans":
-        torch.nn.init.normal_(model.embed.positions.weight)
-    return TorchEngine(model.to(device).eval(), items, device)
+def once(tell: Tell) -> Tell:
+    """Say the same thing no second time."""
+    said: set[str] = set()
+
+    def say(line: str) -> None:
+        if line not in said:
+            said.add(line)
+            tell(line)
+
+    return say
 
 
-def _measure(arms: Sequence[Arm], batches: Sequence[Sequence[Question]], seconds: float, progress: Progress) -> None:
-    longest = max(batches, key=lambda batch: sum(question.k for question in batch))
-    for arm in arms:
-        for _ in range(WARM_UP):
-            arm.ask(longest)
-    began = time.perf_counter()
-    for number, batch in enumerate(batches):
-        elapsed = time.perf_counter() - began
-        for arm in arms:
-            if number == 0 or _goes_on(sum(arm.seconds), elapsed, seconds, len(arms)):
-                arm.seconds.append(arm.ask(batch))
-        progress(number + 1, len(batches))
+def options(program: str, about: str | None) -> argparse.ArgumentParser:
+    """What the benchmarks of this folder can be told when they are run as modules."""
+    parser = argparse.ArgumentParser(prog=program, description=about)
+    parser.add_argument("--workload", default=Asked.workload)
+    parser.add_argument("--items", type=int, help="as many as the workload has, unless told otherwise")
+    parser.add_argument("--categories", type=int, nargs="+", default=Asked.categories)
+    parser.add_argument("--arms", nargs="+", default=ARMS)
+    parser.add_argument("--lists", type=int, default=Asked.lists)
+    parser.add_argument("--device", default=Asked.device)
+    parser.add_argument("--seconds", type=float, default=Asked.seconds)
+    parser.add_argument("--repeats", type=int, default=Asked.repeats)
+    parser.add_argument("--seed", type=int, default=Asked.seed)
+    parser.add_argument("--json", type=Path, required=True)
+    return parser
 
 
-def _goes_on(spent: float, elapsed: float, seconds: float, arms: int) -> bool:
-    return elapsed < seconds / 2 or (elapsed < seconds and spent < seconds / 2 / arms)
-
-
-def _row(arm: Arm, base: Arm, batches: Sequence[Sequence[Question]], items: int) -> Row:
-    """Times are of a call, which answers `batch` lists."""
-    asked = [question for batch in batches[: len(arm.seconds)] for question in batch]
-    milliseconds = np.array(arm.seconds) * 1000
-    common = min(len(arm.seconds), len(base.seconds))
-    return {
-        "arm": arm.arm,
-        "model": arm.engine.model.name,
-        "variant": arm.engine.model.title + ("_TSC" if arm.categories > 1 else ""),
-        "backend": "torch",
-        "device": arm.engine.device.type,
-        "threads": torch.get_num_threads(),
-        "batch": len(batches[0]),
-        "items": items,
-        "categories": arm.categories,
-        "length": float(np.mean([len(question.input) + question.k for question in asked])),
-        "k": float(np.mean([question.k for question in asked])),
-        "p50_ms": float(np.percentile(milliseconds, 50)),
-        "p99_ms": float(np.percentile(milliseconds, 99)),
-        "mean_ms": float(milliseconds.mean()),
-        "lists_per_s": len(asked) / sum(arm.seconds),
-        "lists": len(asked),
-        "speedup": sum(base.seconds[:common]) / sum(arm.seconds[:common]),
-        "speedup_lists": sum(len(batch) for batch in batches[:common]),
-    }
+def show(rows: Sequence[Row], names: Sequence[str] = SHOWN) -> None:
+    print(*names)
+    for row in rows:
+        print(*(f"{row[name]:.4g}" if isinstance(row[name], float) else f"{row[name]}" for name in names))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m fansrec.bench.latency", description=__doc__)
-    parser.add_argument("--workload", default="spotify")
-    parser.add_argument("--items", type=int, help="as many as the workload has, unless told otherwise")
-    parser.add_argument("--categories", type=int, nargs="+", default=[10, 100])
-    parser.add_argument("--lists", type=int, default=100)
-    parser.add_argument("--batch", type=int, default=1)
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path, required=True)
-    options = vars(parser.parse_args())
-    file, items = options.pop("json"), options.pop("items")
+    parser = options("python -m fansrec.bench.latency", __doc__)
+    parser.add_argument("--batch", type=int, default=Asked.batch)
+    given: dict[str, Any] = vars(parser.parse_args())
+    file = given.pop("json")
     try:
-        size = items or workload(options["workload"]).items
-    except BadSetting as error:
+        rows = latency(Asked(**given), tell=print)
+    except FansError as error:
         parser.error(str(error))
-    if min(options["lists"], options["batch"], *options["categories"]) < 1:
-        parser.error("--lists, --batch and --categories must be at least 1")
-    rows = one_by_one_against_one_pass(size, **options)
     write_json(file, rows)
-    for row in rows:
-        print(*(f"{row[name]}" if isinstance(row[name], str | int) else f"{row[name]:.2f}" for name in SHOWN))
+    show(rows)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from fansrec.bench.latency import random_engine
+from fansrec.bench.random_models import random_engine
 from fansrec.bench.workloads import Question, questions_of, sequence_length
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch_backend import TorchEngine

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from fansrec.cli.devices import usable_device
+from fansrec.cli.devices import Backend, usable_device
 from fansrec.errors import BadInput, BadSetting
 
 RULES, FILES = "Rules", "Many lists"
@@ -52,6 +52,7 @@ def continue_lists(
     ] = None,
     output: Annotated[Path | None, typer.Option(help="Where their continuations go", rich_help_panel=FILES)] = None,
     device: Annotated[str, typer.Option(help="cpu or cuda")] = "cpu",
+    backend: Annotated[Backend, typer.Option(help="What runs the model; auto: the fastest there is")] = "auto",
 ) -> None:
     """Continue a list, or a file of lists.
 
@@ -76,7 +77,7 @@ def continue_lists(
         "keep_seen": keep_seen,
         "fill": fill,
     }
-    continuer = load(run, usable_device(device))
+    continuer = load(run, usable_device(device), backend)
     if input is not None and output is not None:
         from fansrec.cli.many import continue_file
 

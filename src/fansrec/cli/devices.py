@@ -1,6 +1,10 @@
 """Where a model runs, checked before the work begins."""
 
+from typing import Literal
+
 from fansrec.errors import BadSetting
+
+Backend = Literal["auto", "torch", "native", "cuda"]
 
 
 def usable_device(name: str | None) -> str:

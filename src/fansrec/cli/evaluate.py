@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from fansrec.cli.devices import usable_device
+from fansrec.cli.devices import Backend, usable_device
 from fansrec.cli.places import make_room
 from fansrec.files import write_json
 
@@ -56,6 +56,10 @@ def evaluate(
     device: Annotated[
         str | None, typer.Option(help="cpu, cuda, …", show_default="a GPU if there is one, else cpu")
     ] = None,
+    backend: Annotated[
+        Backend | None,
+        typer.Option(help="What runs the model", show_default="the fastest in full precision: native or torch"),
+    ] = None,
 ) -> None:
     """Measure trained models: NDCG and HR at 5 and 10 with intervals, order, coverage, categories, time.
 
@@ -73,7 +77,8 @@ def evaluate(
     names = ("paper", "standard") if protocol == "both" else (protocol,)
     prepared = read_corpus(corpus)
     how = [named(name, input_, masks) for name in names]
-    rows, configs = _evaluated(runs, prepared, how, generation, part=part, fill=fill, device=usable_device(device))
+    settings: dict[str, Any] = {"part": part, "fill": fill, "device": usable_device(device), "backend": backend}
+    rows, configs = _evaluated(runs, prepared, how, generation, **settings)
     if json is not None:
         write_json(json, rows)
     if html is not None:
@@ -82,7 +87,7 @@ def evaluate(
 
 
 def _evaluated(
-    runs: list[Path], corpus: "Corpus", how: "list[Protocol]", generation: str | None, **settings: str
+    runs: list[Path], corpus: "Corpus", how: "list[Protocol]", generation: str | None, **settings: Any
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The rows, a run and protocol each, and the config of every run."""
     from fansrec.evaluation.rows import evaluate_run, open_run

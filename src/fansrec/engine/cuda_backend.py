@@ -29,7 +29,7 @@ from fansrec.tokens import SPECIALS
 CLUSTER, WARPS, TILE = 8, 8, 16  # as in primitives.cuh
 THREADS = 32 * WARPS
 SHARED_MEMORY = 227 * 1024  # bytes a block can have
-LISTS_AT_ONCE = 1024
+LISTS_AT_ONCE = 256  # while the GPU is at so many, the host is at as many others
 CLUSTERS = 16  # that an H100 or H200 runs at once
 STATIC_SHARED_MEMORY = 18 * 1024  # what `decide` has besides
 CATEGORIES = 1024  # whose logits are held at once
@@ -41,7 +41,7 @@ missing = driver.missing
 def why_not(model: Any, generation: str) -> str | None:
     """Why these kernels cannot run a model, if they cannot."""
     if not isinstance(model, Fans | Bert4Rec):
-        return "only fans of --recipe paper and bert4rec are written for it"
+        return "its kernels know fans of --recipe paper and bert4rec only (the native CPU backend knows more)"
     if generation not in (ONE_PASS, AUTOREGRESSIVE if isinstance(model, Bert4Rec) else ONE_PASS):
         return f"it does not run {generation}"
     config = model.config
@@ -152,7 +152,9 @@ class CudaEngine:
             self._program.enter()
             buffers.allow(rules, growing=False)
             buffers.ask_one(given, k)
-            self._launch(1, k, k, (len(given) + k + SPECIALS + TILE - 1) // TILE)
+            self._start_encoding(1, self._tiles(len(given) + k))
+            buffers.expect_one(k)  # while the GPU is at it
+            self._start_choosing(k, k)
             if not buffers.arrived():
                 driver.wait(self._stream)
             if buffers.holes(1)[0]:
@@ -218,9 +220,15 @@ class CudaEngine:
         return batch.numbers, answers
 
     def _launch(self, lists: int, positions: int, longest: int, tiles: int) -> None:
+        self._start_encoding(lists, tiles)
+        self._start_choosing(positions, longest)
+
+    def _start_encoding(self, lists: int, tiles: int) -> None:
         self._buffers.question.tiles = tiles
         encode = self._encode_one if lists <= CLUSTERS else self._encode_many
         encode.start(min(lists, 2 * CLUSTERS) * CLUSTER, 1, self._shared_of[tiles])
+
+    def _start_choosing(self, positions: int, longest: int) -> None:
         crowd = positions // self._crowd  # tiles of positions a category, by four
         self._compare.start(self._columns, 1 if crowd < 2 else min(16, crowd), 0)
         self._decide.start(positions, 1, self._walk_of[longest])

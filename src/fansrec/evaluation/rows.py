@@ -73,9 +73,10 @@ def evaluate_run(
     device: torch.device | str = "cpu",
     progress: Progress | None = None,
     generation: str | None = None,
+    backend: str | None = None,
 ) -> Row:
     """Ask the model about every list of a part, and judge and time its answers."""
-    return measure_run(artifact, corpus, how, part, fill, device, progress, generation).row
+    return measure_run(artifact, corpus, how, part, fill, device, progress, generation, backend).row
 
 
 def measure_run(
@@ -87,13 +88,15 @@ def measure_run(
     device: torch.device | str = "cpu",
     progress: Progress | None = None,
     generation: str | None = None,
+    backend: str | None = None,  # in full precision, unless told otherwise: on a GPU that is plain torch
 ) -> Measured:
     """The same, with the figures list by list."""
     began = time.perf_counter()
     asked = questions(corpus, part)
     if not asked.inputs:
         raise BadSetting(f"the corpus has no {part} lists; choose another --part")
-    engine = open_engine(artifact.model.to(device), len(corpus.vocabulary), device, generation)
+    exact = "torch" if torch.device(device).type == "cuda" else "auto"
+    engine = open_engine(artifact.model.to(device), len(corpus.vocabulary), device, generation, backend or exact)
     answers = _answers(engine, asked, how, fill, progress)
     latency = _latency(engine, asked, how, fill)
     figures = judge(answers, asked, how)
@@ -107,6 +110,7 @@ def measure_run(
         "short_answers": _short(answers, wanted(asked, how)),
         **latency,
         "device": str(engine.device),
+        "backend": engine.backend,
         "seconds": round(time.perf_counter() - began, 3),
     }
     plain = {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}

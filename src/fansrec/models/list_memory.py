@@ -159,7 +159,7 @@ class Lookup:
 
 
 def _most_like(lists: Numbers, like: Floats, count: int) -> Numbers:
-    """So many lists, in order; of those that are as like as the last one the newest, so that every engine has the same."""
+    """So many lists, in order; of those as like as the last one the newest, so that every engine takes the same."""
     least = np.partition(like, len(like) - count)[len(like) - count]
     more, equal = np.flatnonzero(like > least), np.flatnonzero(like == least)
     chosen: Numbers = lists[np.sort(np.concatenate([more, equal[len(equal) - (count - len(more)) :]]))]

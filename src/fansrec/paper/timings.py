@@ -143,7 +143,7 @@ def _opened(entry: Entry, device: str) -> Timed:
 
 def time_generated(timing: Timing, device: str) -> None:
     """One-by-one generation against one pass at the size of a set that need not be at hand."""
-    from fansrec.bench.latency import one_by_one_against_one_pass
+    from fansrec.bench.one_by_one import one_by_one_against_one_pass
 
     began, key = time.monotonic(), timing.key
     rows = one_by_one_against_one_pass(

@@ -107,18 +107,23 @@ class Buffers:
         self._ids_at, self._out_at = self._pinned_ids.data_ptr(), self._pinned_out.data_ptr()
 
     def ask_one(self, given: NDArray[np.int64], k: int) -> None:
-        """A short list travels with the launch, a long one lies in the host's memory, and so will the answer."""
-        question, answer, length = self.question, self.answer, len(given)
+        """A short list travels with the launch, a long one lies in the host's memory."""
+        question, length = self.question, len(given)
         inline = length <= len(self._inline)
         (self._inline if inline else self._host_ids)[:length] = given
         question.ids, question.lists, question.length, question.k = None if inline else self._ids_at, 1, length, k
-        answer.row, answer.grown = LONGEST_ANSWER, None
+
+    def expect_one(self, k: int) -> None:
+        """The answer will be written to the host's memory."""
+        answer, at = self.answer, self._out_at
         self._first_out[0] = -1  # until the GPU has ended
-        answer.holes, answer.items, answer.scores = self._out_at, self._out_at + 4, self._out_at + 4 + 4 * k
+        answer.row, answer.grown = LONGEST_ANSWER, None
+        answer.holes, answer.items, answer.scores = at, at + 4, at + 4 + 4 * k
 
     def ask_growing(self, given: NDArray[np.int64], k: int) -> None:
         """One list that grows on the GPU."""
         self.ask_one(given, k)
+        self.expect_one(k)
         self._host_ids[: len(given)] = given
         self.question.k = 1
         with torch.cuda.stream(self.stream):

@@ -335,11 +335,21 @@ __device__ void feed_forward(const Shared &s, const uint4 (&out)[OUT_TILES][STEP
     }
 }
 
-__device__ void run_layers(const Weights &w, const Shared &s, const List &list, int rank, Projection &projection) {
+// EARLY: the second half's weights are fetched before the first begins, which takes registers that two blocks on one
+// multiprocessor do not have.
+template <bool EARLY>
+__device__ __forceinline__ void run_layers(const Weights &w, const Shared &s, const List &list, int rank, Projection &projection) {
+    uint4 out[OUT_TILES][STEPS], widen[WIDE_TILES][STEPS], narrow[OUT_TILES][WIDE_STEPS];
+    const auto fetch = [&](const uint4 *matrices) {
+        load_weights<OUT_TILES, STEPS>(out, matrices, warp_id() * OUT_TILES);
+        load_weights<WIDE_TILES, STEPS>(widen, matrices + OUT_SIZE, warp_id() * WIDE_TILES);
+        load_weights<OUT_TILES, WIDE_STEPS>(narrow, matrices + OUT_SIZE + WIDEN_SIZE, warp_id() * OUT_TILES);
+    };
     for (int layer = 0; layer < LAYERS; layer++) {
         const uint4 *qkv = w.matrices + static_cast<size_t>(layer) * LAYER_MATRICES;
         const float *vectors = s.vectors + layer * LAYER_VECTORS;
         const int first_tile = layer == LAYERS - 1 ? list.first_mask / TILE : 0;  // only masks leave the last layer
+        if (EARLY) fetch(qkv + QKV_SIZE);
         for (int h = 0; h < HEADS_HERE; h++) {
             const int head = head_of(rank, h);
             if (h > 0) __syncthreads(), load_projection(projection, qkv, head);
@@ -349,11 +359,7 @@ __device__ void run_layers(const Weights &w, const Shared &s, const List &list, 
                 attend(s, head, tile, list.tokens);
         }
         cluster_arrive();
-        uint4 out[OUT_TILES][STEPS], widen[WIDE_TILES][STEPS], narrow[OUT_TILES][WIDE_STEPS];
-        const int warp = warp_id();
-        load_weights<OUT_TILES, STEPS>(out, qkv + QKV_SIZE, warp * OUT_TILES);
-        load_weights<WIDE_TILES, STEPS>(widen, qkv + QKV_SIZE + OUT_SIZE, warp * WIDE_TILES);
-        load_weights<OUT_TILES, WIDE_STEPS>(narrow, qkv + QKV_SIZE + OUT_SIZE + WIDEN_SIZE, warp * OUT_TILES);
+        if (!EARLY) fetch(qkv + QKV_SIZE);
         cluster_wait();
         const bool last = layer == LAYERS - 1;
         feed_forward(s, out, widen, narrow, vectors, rank, first_tile, list.tiles, last);

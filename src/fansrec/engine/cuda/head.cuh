@@ -118,6 +118,7 @@ __device__ void make_queries(const Weights &w, const Asked &asked, const Shared 
     }
 }
 
+template <bool EARLY>
 __device__ __forceinline__ void encode_lists(const Weights &w, const Question &question, const Asked &asked, const Given &given) {
     const Shared s = divide(question.tiles);
     const int rank = cluster_rank();
@@ -135,7 +136,7 @@ __device__ __forceinline__ void encode_lists(const Weights &w, const Question &q
         __syncthreads();
         embed(w, s, list, rank);
         cluster_arrive(), cluster_wait();
-        run_layers(w, s, list, rank, projection);
+        run_layers<EARLY>(w, s, list, rank, projection);
         make_queries(w, asked, s, list, rank);
     }
 }
@@ -144,11 +145,11 @@ __device__ __forceinline__ void encode_lists(const Weights &w, const Question &q
 extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
 encode_one(const __grid_constant__ Weights w, const __grid_constant__ Question question, const __grid_constant__ Asked asked,
            const __grid_constant__ Given given) {
-    encode_lists(w, question, asked, given);
+    encode_lists<true>(w, question, asked, given);
 }
 
 extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 2)
 encode_many(const __grid_constant__ Weights w, const __grid_constant__ Question question, const __grid_constant__ Asked asked,
             const __grid_constant__ Given given) {
-    encode_lists(w, question, asked, given);
+    encode_lists<false>(w, question, asked, given);
 }

@@ -1,0 +1,14 @@
+"""What is measured unless told otherwise, in one place for the command line and the modules."""
+
+ARMS = ("authors", "eager", "autoregressive", "linear", "ours")
+CATEGORIES = (1, 10, 100)
+LISTS = 100
+SECONDS = 180.0  # for all workloads together; making models and a busy machine may take the rest of five minutes
+REPEATS = 5
+
+THROUGHPUT_ARMS = ("eager", "ours")
+THROUGHPUT_CATEGORIES = (1, 100)
+THROUGHPUT_LISTS = 2048
+BATCHES = (1, 8, 64, 256, 1024)
+
+SWEEP_LISTS = 50

@@ -1,0 +1,94 @@
+"""Measured rows as tables."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+Row = dict[str, Any]
+Columns = dict[str, Callable[[Row], str]]
+
+
+def number(name: str, form: str) -> Callable[[Row], str]:
+    return lambda row: "" if row[name] is None else format(row[name], form)
+
+
+def _system(row: Row) -> str:
+    """The arm and the model, and the recipe where it is not the paper's."""
+    return f"{row['arm']} {row['model']}" + (" best" if row["variant"] == "best" else "")
+
+
+def _p50(row: Row) -> str:
+    return f"{_short(row['p50_ms'])} ({_short(row['p50_low_ms'])}-{_short(row['p50_high_ms'])})"
+
+
+def _p99(row: Row) -> str:
+    return _short(row["p99_ms"])
+
+
+def _short(value: float) -> str:
+    return f"{value:.{0 if value >= 10 else 1 if value >= 3 else 2 if value >= 0.3 else 3}f}"
+
+
+SYSTEM: Columns = {"system": _system, "backend": number("backend", ""), "N": number("categories", "")}
+LATENCY: Columns = {
+    **SYSTEM,
+    "p50 ms (repeats)": _p50,
+    "p99": _p99,
+    "lists": number("lists", ""),
+    "x authors": number("times_authors", ".1f"),
+    "x bert4rec": number("times_bert4rec", ".1f"),
+}
+THROUGHPUT: Columns = {
+    "batch": number("batch", ""),
+    **SYSTEM,
+    "lists a second": number("lists_per_s", ",.0f"),
+    "x padded": number("times_padded", ".2f"),
+    "lists": number("lists", ""),
+}
+SWEEP: Columns = {
+    "varies": number("varies", ""),
+    "items": number("items", ","),
+    "k": number("k", ".0f"),
+    "batch": number("batch", ""),
+    **SYSTEM,
+    "p50 ms (repeats)": _p50,
+}
+TRAINING: Columns = {
+    "workload": number("workload", ""),
+    "classifier": number("classifier", ""),
+    "items": number("items", ","),
+    "batch": number("batch", ""),
+    "step s": number("step_s", ".3f"),
+    "epoch s": number("epoch_s", ".2f"),
+    "lists per s": number("lists_per_s", ",.0f"),
+    "peak gb": number("peak_gb", ".2f"),
+}
+WIDTH = 100  # columns of a terminal that a table needs
+WORDS = ("system", "backend", "workload", "classifier", "varies")
+
+
+def said_of(rows: Sequence[Row]) -> str:
+    """How many of the items that can be compared are the same as those of the reference with the same weights."""
+    compared = [row for row in rows if row["same_items"] is not None]
+    if not compared:
+        return "No two systems with the same weights were measured."
+    least = min(compared, key=lambda row: row["same_or_tied_items"])
+    return (
+        f"Items that equal those of the reference with the same weights, or tie with them: "
+        f"{least['same_or_tied_items']:.2%} or more (least: {_system(least)}, {least['same_items_of']:,} compared)."
+    )
+
+
+def print_rows(rows: Sequence[Row], columns: Columns, title: str | None = None) -> None:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), title=title, title_justify="left")
+    for name in columns:
+        table.add_column(name, justify="left" if name in WORDS else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*[text(row) for text in columns.values()])
+    console = Console(width=max(WIDTH, Console().width))
+    console.print(table)
+    if rows and "same_items" in rows[0]:
+        console.print(said_of(rows), highlight=False)
