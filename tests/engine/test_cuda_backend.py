@@ -14,6 +14,7 @@ import torch
 from fansrec.engine import cuda_backend
 from fansrec.engine.cuda import driver, structures
 from fansrec.engine.cuda.packing import Blocks, in_lane_order
+from fansrec.engine.cuda.sizes import macros
 from fansrec.engine.generation import AUTOREGRESSIVE, ONE_PASS
 from fansrec.engine.rules import Rules
 from fansrec.engine.selection import open_engine
@@ -70,9 +71,9 @@ def test_structures_have_the_fields_of_the_kernels_own(name: str) -> None:
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no CUDA compiler here")
 def test_the_kernels_compile_for_every_kind_of_model(tmp_path: Path) -> None:
     model = build("fans", SIZES | {"classifier": "two-stage"})
-    macros = {"WIDTH": 64, "HEADS": 8, "FEEDFORWARD": 256, "LAYERS": 3, "CATEGORIES": 4}
+    common = {"WIDTH": 64, "HEADS": 8, "FEEDFORWARD": 256, "LAYERS": 3, "CATEGORIES": 4}
     for number, flags in enumerate([(1, 1, 1), (0, 0, 0)]):
-        sizes = macros | dict(zip(("TWO_STAGE", "EMBED_CATEGORIES", "IN_PARTS"), flags, strict=True))
+        sizes = common | dict(zip(("TWO_STAGE", "EMBED_CATEGORIES", "IN_PARTS"), flags, strict=True))
         source = tmp_path / f"{number}.cu"
         text = "".join(f"#define {key} {value}\n" for key, value in sizes.items())
         source.write_text(text + "".join(f'#include "{KERNELS / name}.cuh"\n' for name in driver.SOURCES))
@@ -80,7 +81,7 @@ def test_the_kernels_compile_for_every_kind_of_model(tmp_path: Path) -> None:
             ["nvcc", "-arch=sm_90", "-cubin", "-o", str(tmp_path / "out"), str(source)], capture_output=True, text=True
         )
         assert made.returncode == 0, made.stderr
-    assert set(cuda_backend._sizes(model, _Packed(True, 4, model.embed.categories))) == set(sizes)
+    assert set(macros(model, _Packed(True, 4, model.embed.categories))) == set(sizes)
 
 
 class _Packed:

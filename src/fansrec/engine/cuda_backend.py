@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from fansrec.engine.answers import Continuation, Inputs, wanted_of
 from fansrec.engine.cuda import driver
-from fansrec.engine.cuda.buffers import LONGEST_ANSWER, Batch, Buffers
+from fansrec.engine.cuda.buffers import Batch, Buffers
 from fansrec.engine.cuda.packing import Packed
+from fansrec.engine.cuda.sizes import CLUSTER, DECIDING, SHARED_MEMORY, THREADS, WARPS, Sizes, macros, tiles_of
 from fansrec.engine.cuda.structures import Catalogue, Table, Weights, address
 from fansrec.engine.generation import AUTOREGRESSIVE, ONE_PASS
 from fansrec.engine.rules import Rules
@@ -26,12 +27,8 @@ from fansrec.models.bert4rec import Bert4Rec
 from fansrec.models.fans import Fans
 from fansrec.tokens import SPECIALS
 
-CLUSTER, WARPS, TILE = 8, 8, 16  # as in primitives.cuh
-THREADS = 32 * WARPS
-SHARED_MEMORY = 227 * 1024  # bytes a block can have
 LISTS_AT_ONCE = 256  # while the GPU is at so many, the host is at as many others
 CLUSTERS = 16  # that an H100 or H200 runs at once
-STATIC_SHARED_MEMORY = 18 * 1024  # what `decide` has besides
 CATEGORIES = 1024  # whose logits are held at once
 MOST_ITEMS = 1_300_000  # each is a bit in the memory of a block
 
@@ -77,18 +74,14 @@ class CudaEngine:
         starts = model.config.category_starts
         self._categories = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         self._packed = Packed(model, self.device)
-        self._program = driver.Program(_sizes(model, self._packed), self.device)
+        self._program = driver.Program(macros(model, self._packed), self.device)
         stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
         self._stream: int = stream.cuda_stream
         self._buffers = Buffers(self._packed, stream)
         self._bind(model)
-        self._longest = self._most_tokens()
-        self._shared_of = [self._shared(tiles) for tiles in range(-(-self._longest // TILE) + 1)]
+        self._sizes = Sizes(model, self._packed, items)
         blocks = self._packed.blocks
         self._columns, self._crowd = min(-(-blocks.count // WARPS), 1056), 64 * (len(blocks.first_block) - 1)
-        sizes = [self._walk(k) for k in range(min(LONGEST_ANSWER, items) + 1)]
-        self._walk_of = [size for size in sizes if size <= SHARED_MEMORY - STATIC_SHARED_MEMORY]
-        self._longest_answer = len(self._walk_of) - 1
         torch.cuda.synchronize(self.device)
 
     def _bind(self, model: Any) -> None:
@@ -106,7 +99,7 @@ class CudaEngine:
         self._encode_many = self._program.kernel("encode_many", told, THREADS, SHARED_MEMORY)
         self._compare = self._program.kernel("compare", [catalogue, question, asked, found], THREADS, 0)
         whole = [catalogue, table, question, asked, found, buffers.answer]
-        self._decide = self._program.kernel("decide", whole, THREADS, SHARED_MEMORY - STATIC_SHARED_MEMORY)
+        self._decide = self._program.kernel("decide", whole, THREADS, DECIDING)
         for kernel in (self._encode_one, self._encode_many, self._compare, self._decide):
             kernel.launch.stream = self._stream
 
@@ -152,7 +145,7 @@ class CudaEngine:
             self._program.enter()
             buffers.allow(rules, growing=False)
             buffers.ask_one(given, k)
-            self._start_encoding(1, self._tiles(len(given) + k))
+            self._start_encoding(1, tiles_of(len(given) + k))
             buffers.expect_one(k)  # while the GPU is at it
             self._start_choosing(k, k)
             if not buffers.arrived():
@@ -172,7 +165,7 @@ class CudaEngine:
         for step in range(k):
             question.length = length + step
             answer.grown = question.ids + 4 * (length + step)
-            self._launch(1, 1, 1, self._tiles(length + step + 1))
+            self._launch(1, 1, 1, tiles_of(length + step + 1))
             question.mark_seen = 0  # they are
             answer.items, answer.scores = answer.items + 4, answer.scores + 4
         driver.wait(self._stream)
@@ -200,7 +193,7 @@ class CudaEngine:
         self._buffers.make_room(lists, positions, longest, int(batch.offsets[-1]))
         self._buffers.allow(rules, growing=False)
         self._buffers.ask_many(batch)
-        self._launch(lists, positions, longest, self._tiles(batch.most_tokens))
+        self._launch(lists, positions, longest, tiles_of(batch.most_tokens))
         self._buffers.fetch(lists, positions)
 
     def _end(self, batch: Batch | None) -> tuple[Batch, Ended] | None:
@@ -226,63 +219,25 @@ class CudaEngine:
     def _start_encoding(self, lists: int, tiles: int) -> None:
         self._buffers.question.tiles = tiles
         encode = self._encode_one if lists <= CLUSTERS else self._encode_many
-        encode.start(min(lists, 2 * CLUSTERS) * CLUSTER, 1, self._shared_of[tiles])
+        encode.start(min(lists, 2 * CLUSTERS) * CLUSTER, 1, self._sizes.encoding[tiles])
 
     def _start_choosing(self, positions: int, longest: int) -> None:
         crowd = positions // self._crowd  # tiles of positions a category, by four
         self._compare.start(self._columns, 1 if crowd < 2 else min(16, crowd), 0)
-        self._decide.start(positions, 1, self._walk_of[longest])
-
-    def _tiles(self, items: int) -> int:
-        return -(-(items + SPECIALS) // TILE)
-
-    def _shared(self, tiles: int) -> int:
-        """The bytes that `divide` of encoder.cuh lays out."""
-        config: Any = self.model.config
-        rows, slots, head = tiles * TILE, -(-tiles // CLUSTER), config.width // config.heads
-        row, wide, logits = config.width + 8, config.feedforward + 8, -(-self._packed.categories_known // 8) * 8 + 4
-        floats = self._packed.vectors.numel() + slots * TILE * row + TILE * logits + slots * TILE
-        values = -(-rows // 64) * 64 + 8
-        halves = rows * row + slots * TILE * row + TILE * row + TILE * wide + 2 * rows * head + head * values
-        return int(4 * floats + 2 * halves)
-
-    def _walk(self, longest: int) -> int:
-        """The same of choice.cuh."""
-        further = max(0, longest - 32) * max(0, longest - 31) // 2
-        return 4 * (self._packed.blocks.count + 1 + WARPS + (2 + WARPS + 32) * longest + further)
-
-    def _most_tokens(self) -> int:
-        tiles = 1
-        while self._shared(tiles + 1) <= SHARED_MEMORY:
-            tiles += 1
-        return min(tiles * TILE, int(self.model.longest_sequence()) + SPECIALS)
+        self._decide.start(positions, 1, self._sizes.deciding[longest])
 
     def _fits(self, given: NDArray[np.int64], k: int) -> bool:
-        return len(given) + k + SPECIALS <= self._longest and (
-            k <= self._longest_answer or self.generation == AUTOREGRESSIVE
+        return len(given) + k + SPECIALS <= self._sizes.most_tokens and (
+            k <= self._sizes.longest_answer or self.generation == AUTOREGRESSIVE
         )
 
     def _batches(self, inputs: Inputs, wanted: Sequence[int]) -> Iterator[Batch]:
         """Long lists first, so that no cluster is late; as many together as the buffers may hold."""
         lengths, counts = np.fromiter(map(len, inputs), np.int64, len(inputs)), np.array(wanted)
-        fits = (lengths + counts + SPECIALS <= self._longest) & (counts <= self._longest_answer)
+        fits = (lengths + counts + SPECIALS <= self._sizes.most_tokens) & (counts <= self._sizes.longest_answer)
         order = np.argsort(-lengths - counts, kind="stable")
         order = order[fits[order]]
         while len(order):
             room = np.searchsorted(np.cumsum(counts[order[:LISTS_AT_ONCE]]), self._buffers.most_positions, "right")
             batch, order = order[:room], order[room:]
             yield Batch(batch.tolist(), [inputs[i] for i in batch], lengths[batch], counts[batch])
-
-
-def _sizes(model: Any, packed: Packed) -> dict[str, int]:
-    config = model.config
-    return {
-        "WIDTH": config.width,
-        "HEADS": config.heads,
-        "FEEDFORWARD": config.feedforward,
-        "LAYERS": config.layers,
-        "CATEGORIES": packed.categories_known,
-        "TWO_STAGE": int(packed.two_stage),
-        "EMBED_CATEGORIES": int(packed.categories is not None),
-        "IN_PARTS": int(isinstance(model, Fans)),
-    }

@@ -17,7 +17,16 @@ import torch
 from fansrec.errors import BadSetting
 from fansrec.files import write_bytes
 
-SOURCES = ("primitives", "encoder", "products", "head", "choice")  # in the order in which they build on each other
+SOURCES = (
+    "primitives",
+    "question",
+    "attention",
+    "encoder",
+    "products",
+    "head",
+    "shortlist",
+    "choice",
+)  # in the order in which they build on each other
 DYNAMIC_SHARED_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 EARLY_START = 6  # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 

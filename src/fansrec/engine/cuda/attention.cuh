@@ -1,0 +1,102 @@
+// A head's attention over one list: queries, keys and values of all tokens, then tile by tile of queries.
+
+using Projection = uint4[3 * HEAD_TILES][STEPS];
+
+__device__ __forceinline__ int head_of(int rank, int h) { return HEADS >= CLUSTER ? rank + h * CLUSTER : rank % HEADS; }
+
+__device__ __forceinline__ void load_projection(Projection &w, const uint4 *qkv, int head) {
+    for (int i = 0; i < 3 * HEAD_TILES; i++) {
+        const int tile = i / HEAD_TILES * (WIDTH / 8) + head * HEAD_TILES + i % HEAD_TILES;
+        for (int j = 0; j < STEPS; j++) w[i][j] = __ldg(qkv + (tile * STEPS + j) * 32 + lane_id());
+    }
+}
+
+// Queries, keys and values of one head for all tokens of the list.
+__device__ void project(const Shared &s, const Projection &w, const float *bias, int head, int tiles) {
+    const int g = lane_id() / 4, t = lane_id() % 4;
+    const float scale = 1.4426950408889634f * rsqrtf(static_cast<float>(HEAD));  // powers of two are taken below
+    for (int tile = warp_id(); tile < tiles; tile += WARPS) {
+        float c[3 * HEAD_TILES][4] = {};
+        multiply<3 * HEAD_TILES, STEPS>(c, s.x + tile * TILE * ROW, ROW, w);
+        for (int i = 0; i < 3 * HEAD_TILES; i++) {
+            const int at = i % HEAD_TILES * 8 + 2 * t, row = tile * TILE + g;
+            const float2 b = two(bias + i / HEAD_TILES * WIDTH + head * HEAD + at);
+            const float c0 = c[i][0] + b.x, c1 = c[i][1] + b.y, c2 = c[i][2] + b.x, c3 = c[i][3] + b.y;
+            if (i < HEAD_TILES) {
+                *reinterpret_cast<unsigned *>(s.q + row * HEAD + at) = pack(c0 * scale, c1 * scale);
+                *reinterpret_cast<unsigned *>(s.q + (row + 8) * HEAD + at) = pack(c2 * scale, c3 * scale);
+            } else if (i < 2 * HEAD_TILES) {
+                *reinterpret_cast<unsigned *>(s.k + row * HEAD + at) = pack(c0, c1);
+                *reinterpret_cast<unsigned *>(s.k + (row + 8) * HEAD + at) = pack(c2, c3);
+            } else {  // values lie column by column: two neighbouring keys are one operand
+                const unsigned upper = pack(c0, c1), lower = pack(c2, c3);
+                s.v[at * s.v_row + row] = upper, s.v[(at + 1) * s.v_row + row] = upper >> 16;
+                s.v[at * s.v_row + row + 8] = lower, s.v[(at + 1) * s.v_row + row + 8] = lower >> 16;
+            }
+        }
+    }
+}
+
+__device__ __forceinline__ unsigned word(const half_t *from) { return *reinterpret_cast<const unsigned *>(from); }
+
+// How much the 16 queries of a tile like 8 keys from `key` on; no key beyond the list is liked at all.
+__device__ __forceinline__ void likings(float (&c)[4], const Shared &s, const unsigned (&q)[HEAD / 8][2], int key, int tokens) {
+    const int g = lane_id() / 4, t = lane_id() % 4;
+    const half_t *keys = s.k + (key + g) * HEAD + 2 * t;
+    c[0] = c[1] = c[2] = c[3] = 0;
+#pragma unroll
+    for (int i = 0; i < HEAD / 8; i++) short_product(c, q[i][0], q[i][1], word(keys + 8 * i));
+    if (key + 8 > tokens) {
+        if (key + 2 * t >= tokens) c[0] = c[2] = MINUS_INF;
+        if (key + 2 * t + 1 >= tokens) c[1] = c[3] = MINUS_INF;
+    }
+}
+
+constexpr int AT_ONCE = 16;  // tiles of 8 keys whose likings are held in registers
+
+// One tile of queries over all keys, 128 at a time with a running maximum. The result goes to the tile's owner.
+__device__ void attend(const Shared &s, int head, int tile, int tokens) {
+    const int g = lane_id() / 4, t = lane_id() % 4;
+    unsigned q[HEAD / 8][2];
+    for (int i = 0; i < HEAD / 8; i++) {
+        q[i][0] = word(s.q + (tile * TILE + g) * HEAD + 8 * i + 2 * t);
+        q[i][1] = word(s.q + (tile * TILE + g + 8) * HEAD + 8 * i + 2 * t);
+    }
+    float upper = MINUS_INF, lower = MINUS_INF, upper_sum = 0, lower_sum = 0, out[HEAD_TILES][4] = {}, other[HEAD_TILES][4] = {};
+    for (int first = 0; first < tokens; first += 8 * AT_ONCE) {
+        float c[AT_ONCE][4], high = upper, low = lower;
+#pragma unroll
+        for (int n = 0; n < AT_ONCE; n++) {
+            if (first + 8 * n < tokens) likings(c[n], s, q, first + 8 * n, tokens);
+            else c[n][0] = c[n][1] = c[n][2] = c[n][3] = MINUS_INF;
+            high = fmaxf(high, fmaxf(c[n][0], c[n][1])), low = fmaxf(low, fmaxf(c[n][2], c[n][3]));
+        }
+        high = quad_max(high), low = quad_max(low);
+        const float keep = power_of_two(upper - high), keep_lower = power_of_two(lower - low);
+        upper = high, lower = low, upper_sum *= keep, lower_sum *= keep_lower;
+        for (int i = 0; i < HEAD_TILES; i++)
+            for (int e = 0; e < 4; e++) out[i][e] *= e < 2 ? keep : keep_lower, other[i][e] *= e < 2 ? keep : keep_lower;
+#pragma unroll
+        for (int n = 0; n < AT_ONCE; n += 2) {
+            if (first + 8 * n >= tokens) continue;
+#pragma unroll
+            for (int m = n; m < n + 2; m++)
+                for (int i = 0; i < 2; i++) {
+                    c[m][i] = power_of_two(c[m][i] - upper), c[m][i + 2] = power_of_two(c[m][i + 2] - lower);
+                    upper_sum += c[m][i], lower_sum += c[m][i + 2];
+                }
+            const unsigned p[4] = {pack(c[n][0], c[n][1]), pack(c[n][2], c[n][3]), pack(c[n + 1][0], c[n + 1][1]), pack(c[n + 1][2], c[n + 1][3])};
+            for (int i = 0; i < HEAD_TILES; i++) {
+                const half_t *values = s.v + (8 * i + g) * s.v_row + first + 8 * n + 2 * t;
+                product(n % 4 ? other[i] : out[i], p, word(values), word(values + 8));  // sums of two halves, side by side
+            }
+        }
+    }
+    const float up = 1 / quad_sum(upper_sum), down = 1 / quad_sum(lower_sum);
+    half_t *place = s.attended + (tile / CLUSTER * TILE + g) * ROW + head * HEAD + 2 * t;
+    for (int i = 0; i < HEAD_TILES; i++) {
+        for (int e = 0; e < 4; e++) out[i][e] += other[i][e];
+        store_in(tile % CLUSTER, place + 8 * i, pack(out[i][0] * up, out[i][1] * up));
+        store_in(tile % CLUSTER, place + 8 * ROW + 8 * i, pack(out[i][2] * down, out[i][3] * down));
+    }
+}
