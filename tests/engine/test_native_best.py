@@ -18,7 +18,6 @@ from fansrec.engine.rules import Rules
 from fansrec.engine.torch_backend import TorchEngine
 from fansrec.models.fans_best import FansBest, FansBestConfig
 from fansrec.models.item_weights import Table
-from fansrec.models.list_memory import Lookup
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -100,32 +99,10 @@ def questions(count: int, seed: int = 1) -> tuple[list[NDArray[np.int64]], list[
     return inputs, random.choice([1, 2, 5, 10, 11, 30, 100], size=count).tolist()
 
 
-def without_ties(model: FansBest, inputs: list[NDArray[np.int64]]) -> list[int]:
-    """The lists whose last neighbour is more like them than the next one: else any of the two is right."""
-    if model.memory is None:
-        return list(range(len(inputs)))
-    lookup, last, sure = Lookup(model.memory), model.config.neighbours, []
-    for number, given in enumerate(inputs):
-        like = np.sort(lookup._compare(given, model.config.kernel)[0])[::-1]
-        if last >= len(like) or like[last - 1] == 0 or like[last - 1] > like[last] * (1 + 1e-12):
-            sure.append(number)
-    return sure
-
-
 def judged(model: FansBest, rules: Rules, count: int, way: str = "one-pass") -> list[str]:
     inputs, wanted = questions(count)
-    sure = without_ties(model, inputs)
-    assert len(sure) > count / 2
-    inputs, wanted = [inputs[i] for i in sure], [wanted[i] for i in sure]
     answers = NativeEngine(model, ITEMS, way, threads=2).continue_lists(inputs, wanted, rules)
-    return faults(in_float64(model), way, inputs, wanted, rules, answers)
-
-
-def in_float64(model: FansBest) -> FansBest:
-    double = copy.deepcopy(model).double()
-    mean = double.tied._mean  # the shares of the positions are float32 whatever the model is
-    double.tied._mean = lambda hidden, shares, *rest: mean(hidden, shares.double(), *rest)  # type: ignore[method-assign]
-    return double
+    return faults(copy.deepcopy(model).double(), way, inputs, wanted, rules, answers)
 
 
 def same(ones: list[Any], others: list[Any]) -> bool:

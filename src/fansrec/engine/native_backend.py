@@ -2,6 +2,7 @@
 
 import ctypes
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -88,21 +89,23 @@ class NativeEngine:
         """Items and scores, list after list with `wanted` places each, and how many of these each list fills."""
         lists, places = len(inputs), sum(wanted)
         flat = np.ascontiguousarray(inputs[0] if lists == 1 else np.concatenate(inputs), dtype=np.int64)
-        offsets = np.zeros(lists + 1, dtype=np.int64)
-        np.cumsum([len(given) for given in inputs], out=offsets[1:])
-        counts = np.array(wanted, dtype=np.int64)
-        items, scores = np.zeros(places, dtype=np.int64), np.empty(places, dtype=np.float32)
-        answered = np.empty(lists, dtype=np.int64)
+        scores = np.empty(places, dtype=np.float32)
+        # One array for all other numbers: to ask numpy for an address takes as long as to fill a short array.
+        numbers = np.zeros(1 + 3 * lists + places, dtype=np.int64)
+        numbers[1 : 1 + lists] = list(accumulate(map(len, inputs)))
+        numbers[1 + lists : 1 + 2 * lists] = wanted
+        offsets = address(numbers)
+        counts, answered, items = (offsets + 8 * (1 + part * lists) for part in (1, 2, 3))
         call = Call(
-            WAYS[self.generation], self._threads, lists, address(flat), address(offsets), address(counts),
-            *rules.fields, address(items), address(scores), address(answered),
+            WAYS[self.generation], self._threads, lists, address(flat), offsets, counts,
+            *rules.fields, items, address(scores), answered,
         )  # fmt: skip
         outcome = self._continue(self._weights.address, ctypes.addressof(call))
         if outcome == UNKNOWN_ITEM:
             raise BadSetting(f"an item number is not from 0 to {self.items - 1}")
         if outcome == NO_MEMORY:
             raise FansError("there is not enough memory for this answer; ask for fewer lists or items at once")
-        return items, scores, answered
+        return numbers[1 + 3 * lists :], scores, numbers[1 + 2 * lists : 1 + 3 * lists]
 
 
 class PreparedRules:

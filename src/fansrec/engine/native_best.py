@@ -5,7 +5,7 @@ The structures mirror engine/native/best.cpp, tied.h, strengths.h, list_memory.h
 
 import ctypes
 import weakref
-from ctypes import Structure, c_double, c_int, c_int64, c_void_p
+from ctypes import Structure, c_double, c_float, c_int, c_int64, c_void_p
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +14,7 @@ from torch import Tensor
 
 from fansrec.engine.native_library import Head, Model, Pair, library
 from fansrec.engine.native_weights import Weights
+from fansrec.errors import FansError
 from fansrec.models.fans_best import FansBest
 
 ARRAYS = ("items", "places", "starts", "lists", "list_places", "list_starts")
@@ -21,7 +22,13 @@ KERNEL = ("sharpness", "recency", "before", "near", "aligned")
 
 
 class ItemVectors(Structure):
-    _fields_ = (("weight", c_void_p), ("bias", c_void_p), ("width", c_int64))
+    # No halves for these: the sums over them decide how much the network says beside the others, in all bits.
+    _fields_ = (
+        *((name, c_void_p) for name in ("weight", "bias")),
+        ("width", c_int64),
+        ("halves", c_void_p),
+        ("longest", c_float),
+    )
 
 
 class Tied(Structure):
@@ -73,7 +80,9 @@ class BestWeights(Weights):
             linear=self.linear(model),
             **{name: getattr(config, name) for name in ("memory_weight", "linear_weight", "network_weight")},
         )
-        opened = _library().fans_open_best(ctypes.byref(best))
+        opened = _library().fans_open_best(ctypes.byref(best), ctypes.sizeof(best))
+        if opened is None:
+            raise FansError("the fast CPU kernel is of another version (python -m fansrec.engine.native.compile)")
         self.address = opened
         weakref.finalize(self, _library().fans_close_best, opened)
 
@@ -121,7 +130,7 @@ class BestWeights(Weights):
 
 def _library() -> ctypes.CDLL:
     loaded = library()
-    loaded.fans_open_best.argtypes, loaded.fans_open_best.restype = (c_void_p,), c_void_p
+    loaded.fans_open_best.argtypes, loaded.fans_open_best.restype = (c_void_p, c_int64), c_void_p
     loaded.fans_close_best.argtypes, loaded.fans_close_best.restype = (c_void_p,), None
     loaded.fans_continue_best.argtypes, loaded.fans_continue_best.restype = (c_void_p, c_void_p), c_int
     return loaded

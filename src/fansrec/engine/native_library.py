@@ -42,6 +42,9 @@ class Head(Structure):
         *((name, c_int64) for name in ("items", "categories", "width")),
         ("starts", c_void_p),
         *((name, Pair) for name in ("transform", "transform_norm", "category", "local", "local_norm", "item")),
+        ("halves", c_void_p),
+        ("half_starts", c_void_p),
+        ("longest", c_double),
     )
 
 
@@ -75,10 +78,10 @@ def missing() -> str | None:
     if not library_path("portable").exists():
         return "the fast CPU kernel was not built (no C++ compiler at install)"
     try:
-        library()
-    except OSError as error:
+        fits = library().fans_fits(ctypes.sizeof(Model), ctypes.sizeof(Call))
+    except (OSError, AttributeError) as error:
         return f"the fast CPU kernel cannot be loaded ({error})"
-    return None
+    return None if fits else "the fast CPU kernel is of another version (python -m fansrec.engine.native.compile)"
 
 
 @cache
@@ -86,6 +89,7 @@ def library() -> ctypes.CDLL:
     """The copy for this machine's instructions, or the one FANS_NATIVE names."""
     name = _asked() or _fitting()
     loaded = ctypes.CDLL(str(library_path(name)))
+    loaded.fans_fits.argtypes = (c_int64, c_int64)
     loaded.fans_continue.argtypes = (c_void_p, c_void_p)
     loaded.fans_continue.restype = c_int
     return loaded

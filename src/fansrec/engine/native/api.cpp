@@ -15,6 +15,9 @@ OFFERED int fans_continue(const Model* model, const Call* call) {
     });
 }
 
+// Whether a caller means the same structures.
+OFFERED int fans_fits(int64_t model, int64_t call) { return model == sizeof(Model) && call == sizeof(Call); }
+
 // The instruction set of this machine that a copy of the library was made for.
 OFFERED const char* fans_instructions() {
 #if defined(__x86_64__)
@@ -22,7 +25,7 @@ OFFERED const char* fans_instructions() {
     bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                 __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     if (wide) return "avx512";
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "avx2";
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) return "avx2";
 #endif
     return "portable";
 }

@@ -15,13 +15,18 @@ inline V hidden_beyond(V score, int64_t key, int64_t sees) {
 // S strips of queries meet the keys of one head. Scores are made as logarithms of weights to the base 2, which is the
 // faster one; they lie key after key, S vectors each.
 template <int S>
-class Head {
+class OneHead {
    public:
-    Head(const Queries* asked, Keys list, int64_t head_width, float* scores)
-        : asked_(asked), list_(list), width_(head_width), scale_(LOG2_E / std::sqrt(float(head_width))), scores_(scores) {}
+    OneHead(const Queries* asked, Keys list, int64_t head_width, float* scores)
+        : asked_(asked), list_(list), width_(head_width), scores_(scores) {
+        scale_ = LOG2_E / std::sqrt(float(head_width));
+    }
 
     void attend(int64_t row) {
-        in_runs([&](auto run, int64_t d) { score<decltype(run)::value>(row + d, d == 0, d + decltype(run)::value == width_); });
+        in_runs([&](auto run, int64_t d) {
+            constexpr int D = decltype(run)::value;
+            score<D>(row + d, d == 0, d + D == width_);
+        });
         in_runs([&](auto run, int64_t d) {
             if (d == 0)
                 mix<decltype(run)::value, true>(row);
@@ -74,8 +79,8 @@ class Head {
         for (int s = 0; s < S; ++s) best_[s] = best[s];
     }
 
-    // The mean of D numbers of the values. The first run turns the scores into weights on its way: between the products,
-    // that costs hardly anything.
+    // The mean of D numbers of the values. The first run turns the scores into weights on its way: between the
+    // products, that costs hardly anything.
     template <int D, bool FIRST>
     void mix(int64_t row) {
         V sum[S][D] = {}, total[S] = {};
@@ -113,8 +118,8 @@ class Head {
 void attend(const Queries* asked, int count, Keys list, int64_t heads, int64_t head_width, float* scores) {
     for (int64_t row = 0; row < heads * head_width; row += head_width) {
         if (count == 1)
-            Head<1>(asked, list, head_width, scores).attend(row);
+            OneHead<1>(asked, list, head_width, scores).attend(row);
         else if constexpr (QUERIES_AT_ONCE == 2)
-            Head<2>(asked, list, head_width, scores).attend(row);
+            OneHead<2>(asked, list, head_width, scores).attend(row);
     }
 }

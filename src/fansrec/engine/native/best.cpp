@@ -100,7 +100,9 @@ class BestFans {
     std::unique_ptr<Probabilities> read(const Question& question, int64_t masks, Workspace& room) const {
         const Model& model = *best_.model;
         std::vector<Token> tokens{model.token(model.start(), 0, 0)};
-        auto put = [&](int64_t item, int64_t segment) { tokens.push_back(model.token(item, int64_t(tokens.size()), segment)); };
+        auto put = [&](int64_t item, int64_t segment) {
+            tokens.push_back(model.token(item, int64_t(tokens.size()), segment));
+        };
         for (int64_t i = 0; i < question.given; ++i) put(question.items[i], 0);
         put(model.separator(), 0);
         int64_t asked = std::min(masks, MASKS_ASKED), first = int64_t(tokens.size());
@@ -117,8 +119,10 @@ class BestFans {
 
 }  // namespace
 
-// The structure is copied; what it points to must stay until it is closed.
-OFFERED void* fans_open_best(const Best* best) { return new BestFans(*best); }
+// The structure is copied; what it points to must stay until it is closed. Null: the caller means another structure.
+OFFERED void* fans_open_best(const Best* best, int64_t size) {
+    return size == sizeof(Best) ? new BestFans(*best) : nullptr;
+}
 
 OFFERED void fans_close_best(void* opened) { delete static_cast<BestFans*>(opened); }
 

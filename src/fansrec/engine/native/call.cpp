@@ -18,8 +18,9 @@ std::vector<uint64_t> blocked_by(const Call& call, int64_t items) {
     std::vector<uint64_t> bits;
     if (call.allowed_count < 0 && !call.excluded_count) return bits;
     bits.assign(items / 64 + 1, call.allowed_count < 0 ? 0 : ~uint64_t(0));
-    for (int64_t i = 0; i < call.allowed_count; ++i) bits[call.allowed[i] / 64] &= ~(uint64_t(1) << (call.allowed[i] % 64));
-    for (int64_t i = 0; i < call.excluded_count; ++i) bits[call.excluded[i] / 64] |= uint64_t(1) << (call.excluded[i] % 64);
+    auto bit = [](int64_t item) { return uint64_t(1) << (item % 64); };
+    for (int64_t i = 0; i < call.allowed_count; ++i) bits[call.allowed[i] / 64] &= ~bit(call.allowed[i]);
+    for (int64_t i = 0; i < call.excluded_count; ++i) bits[call.excluded[i] / 64] |= bit(call.excluded[i]);
     return bits;
 }
 
@@ -78,8 +79,10 @@ class Sharing {
         thread_local Workspace room;
         room.clear();
         Batch batch{&questions_[first], {}};
-        for (int64_t i = first; i < last; ++i)
-            batch.picks.emplace_back(rules_, items_, questions_[i].items, questions_[i].given, questions_[i].wanted, room);
+        for (int64_t i = first; i < last; ++i) {
+            const Question& q = questions_[i];
+            batch.picks.emplace_back(rules_, items_, q.items, q.given, q.wanted, room);
+        }
         answer_(batch, room, crew);
         for (int64_t i = first; i < last; ++i)
             call_.answered[i] = batch.picks[i - first].write(call_.answers + places_[i], call_.scores + places_[i]);

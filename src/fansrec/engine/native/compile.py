@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 COMMON = ["-std=c++17", "-O3", "-fno-math-errno", "-fvisibility=hidden", "-fPIC", "-shared", "-pthread"]
 X86 = {
     "portable": [],
-    "avx2": ["-mavx2", "-mfma"],
+    "avx2": ["-mavx2", "-mfma", "-mf16c"],
     "avx512": ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma", "-mprefer-vector-width=512"],
 }
 
@@ -37,7 +37,7 @@ def compile_kernel() -> str | None:
 
 
 def _compile(compiler: str, name: str, flags: list[str]) -> str | None:
-    """A library that is being used keeps its old file until the new one is whole."""
+    """The old library stays until the new one is whole, but not if there is none: its sources are others now."""
     target = library_path(name)
     unfinished = target.with_suffix(f".{os.getpid()}.tmp")
     sources = sorted(str(path) for path in HERE.glob("*.cpp"))
@@ -45,14 +45,12 @@ def _compile(compiler: str, name: str, flags: list[str]) -> str | None:
         command = [*compiler.split(), *COMMON, *flags, *sources, "-o", str(unfinished)]
         subprocess.run(command, check=True, capture_output=True, text=True)
         unfinished.replace(target)
-    except OSError as error:
-        return f"{compiler} could not be run ({error.strerror})"
-    except subprocess.CalledProcessError as error:
-        sys.stderr.write(error.stderr)
-        return f"{compiler} failed"
-    finally:
+        return None
+    except (OSError, subprocess.CalledProcessError) as error:
         unfinished.unlink(missing_ok=True)
-    return None
+        target.unlink(missing_ok=True)
+        sys.stderr.write(getattr(error, "stderr", None) or "")
+        return f"{compiler} failed ({error})" if isinstance(error, OSError) else f"{compiler} failed"
 
 
 if __name__ == "__main__":

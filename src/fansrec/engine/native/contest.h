@@ -1,5 +1,5 @@
-// Some positions, each with its own vector, against a run of items: which item scores best at each, and the logarithm of
-// the sum of all e^score.
+// Some positions, each with its own vector, against a run of items: which item scores best at each, and the logarithm
+// of the sum of all e^score.
 //
 // Scores are made tile by tile and thrown away; what is kept is the highest of every block of items. To find a
 // position's best allowed item, the block that promises most is looked into again: if what was promised is taken or not
@@ -8,9 +8,14 @@
 #pragma once
 #include "workspace.h"
 
+// Where vectors are more than a processor keeps near, reading them takes longer than the products. `halves` are those of
+// the run of items again, rounded to 16 bits and 16 items side by side: (blocks of 16 items, width, 16), or null.
+// Promises are made from these, higher by as much as they could be wrong, and kept from the whole ones.
 struct ItemVectors {
     const float *weight, *bias;  // (items, width) and, unless it is null, (items)
     int64_t width;
+    const uint16_t* halves = nullptr;
+    float longest = 0;  // the length of the longest vector
 };
 
 class Contest {
@@ -31,13 +36,16 @@ class Contest {
     template <class Allowed>
     Best best(int64_t column, Allowed&& allowed) {
         float* promises = promises_ + column * blocks_;
-        for (;;) {
+        if (items_.halves && !exact_[column]) make_exact(column);
+        Best found;
+        for (int64_t looked_into = -1;;) {
             int64_t block = highest(promises);
             float promised = promises[block];
             if (promised == MINUS_INFINITY) return {};
-            Best found = look_into(block, column, allowed);
+            if (block != looked_into) found = look_into(block, column, allowed);
             promises[block] = found.score;
             if (found.score >= promised) return {found.item, found.score - log_total_[column]};
+            looked_into = block;
         }
     }
 
@@ -56,11 +64,14 @@ class Contest {
     float* rows_;  // the same, one vector after the other
     int64_t block_, blocks_, tiles_;
     float *promises_, *tops_, *sums_, *log_total_;
+    float* doubt_;  // by how much a score made from halves may be wrong, of each position
+    bool* exact_;   // whether its sum has been put right
 
     template <int C>
     void play_strips(int64_t tile, int64_t strip);
     void play_few(int64_t tile);
-    void fetch_ahead(int64_t item, int64_t count) const;
+    void play_halves(int64_t tile);
+    void make_exact(int64_t column);
     int64_t highest(const float* promises) const;
 
     template <class Allowed>

@@ -1,5 +1,5 @@
-// Products of a few vectors with many items, when the vectors are too few to fill the lanes of strips: here the lanes go
-// along the width, and the sums across lanes are made for W items at once.
+// Products of a few vectors with many items, when the vectors are too few to fill the lanes of strips: here the lanes
+// go along the width, and the sums across lanes are made for W items at once.
 #pragma once
 #include "simd.h"
 
@@ -41,18 +41,24 @@ inline __attribute__((always_inline)) V sums_across(V* v) {
 #endif
 
 // P vectors (rows of `depth` floats) with W items; `rows` of these are there, the others are read as the last one.
+// `ahead`: ask memory for what lies so many floats further on. Processors foresee it only up to the end of a page, and
+// items of the usual width are sixteen a page; between the products, asking costs nothing.
 template <int P, int DEPTH>
 inline __attribute__((always_inline)) void dots_of(
-    const float* vectors, const float* items, int64_t rows, int64_t any_depth, V* out) {
+    const float* vectors, const float* items, int64_t rows, int64_t any_depth, int64_t ahead, V* out) {
     const int64_t depth = DEPTH ? DEPTH : any_depth, whole = depth / W * W;
     V sums[P][W];
 #pragma GCC unroll 16
     for (int i = 0; i < W; ++i) {
         const float* item = items + (i < rows ? i : rows - 1) * depth;
         V sum[P] = {};
+        if (ahead)
+            for (int64_t d = 0; d < depth; d += 16) __builtin_prefetch(item + ahead + d, 0, 2);
 #pragma GCC unroll 16
-        for (int64_t d = 0; d < whole; d += W)
-            for (int p = 0; p < P; ++p) sum[p] += load(item + d) * load(vectors + p * depth + d);
+        for (int64_t d = 0; d < whole; d += W) {
+            V part = load(item + d);
+            for (int p = 0; p < P; ++p) sum[p] += part * load(vectors + p * depth + d);
+        }
         for (int64_t d = whole; d < depth; ++d)
             for (int p = 0; p < P; ++p) sum[p][0] += item[d] * vectors[p * depth + d];
         for (int p = 0; p < P; ++p) sums[p][i] = sum[p];
@@ -61,9 +67,9 @@ inline __attribute__((always_inline)) void dots_of(
 }
 
 template <int P>
-inline void dots(const float* vectors, const float* items, int64_t rows, int64_t depth, V* out) {
+inline void dots(const float* vectors, const float* items, int64_t rows, int64_t depth, V* out, int64_t ahead = 0) {
     if (depth == 64)
-        dots_of<P, 64>(vectors, items, rows, depth, out);
+        dots_of<P, 64>(vectors, items, rows, depth, ahead, out);
     else
-        dots_of<P, 0>(vectors, items, rows, depth, out);
+        dots_of<P, 0>(vectors, items, rows, depth, ahead, out);
 }

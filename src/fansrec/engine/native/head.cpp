@@ -31,6 +31,11 @@ Strips local_columns(const Head& head, const Round& round, Strips known, Strips 
     return out;
 }
 
+ItemVectors items_of(const Head& head, int64_t category) {
+    const uint16_t* halves = head.halves ? head.halves + head.half_starts[category] * head.width : nullptr;
+    return {head.item.weight, head.item.bias, head.width, halves, float(head.longest)};
+}
+
 // All tiles of all contests, as tasks anybody may take.
 void play(const Head& head, Strips known, std::vector<Round>& rounds, Workspace& room, const Crew& crew) {
     std::vector<Strips> gathered, out;
@@ -42,7 +47,7 @@ void play(const Head& head, Strips known, std::vector<Round>& rounds, Workspace&
     std::vector<std::pair<Contest*, int64_t>> tiles;
     for (size_t r = 0; r < rounds.size(); ++r) {
         int64_t c = rounds[r].category;
-        rounds[r].contest = std::make_unique<Contest>(ItemVectors{head.item.weight, head.item.bias, head.width},
+        rounds[r].contest = std::make_unique<Contest>(items_of(head, c),
                                                       head.starts[c], head.starts[c + 1], out[r],
                                                       int64_t(rounds[r].columns.size()), room);
         for (int64_t t = 0; t < rounds[r].contest->tiles(); ++t) tiles.push_back({rounds[r].contest.get(), t});

@@ -16,6 +16,9 @@ struct Head {
     Linear local;     // (categories, width, width): before an item is chosen; null: what is known scores the items
     Norm local_norm;
     Linear item;
+    const uint16_t* halves;       // of the items' vectors, category after category, or null (contest.h)
+    const int64_t* half_starts;   // of each category in them
+    double longest;
 };
 
 // A list that waits for items at some of its positions. Each has a column of its own, or all share the last there is.

@@ -14,9 +14,12 @@ constexpr int64_t SAMPLED = 32;  // one run in so many tells where the border li
 
 Recaller::Recaller(const ListMemory& memory)
     : m_(memory), found_(memory.known), like_(found_.numbers()), shortness_(found_.numbers()),
-      last_shared_(found_.numbers()) {
-    for (int64_t i = 0; i < m_.known; ++i)
-        shortness_[i] = 1 / std::sqrt(double(std::max<int64_t>(1, m_.starts[i + 1] - m_.starts[i])));
+      whole_(found_.numbers()), last_shared_(found_.numbers()) {
+    for (int64_t i = 0; i < m_.known; ++i) {
+        int64_t length = m_.starts[i + 1] - m_.starts[i];
+        shortness_[i] = 1 / std::sqrt(double(std::max<int64_t>(1, length)));
+        whole_[i] = length == 0 || m_.places[m_.starts[i + 1] - 1] == length - 1;
+    }
     for (int64_t d = -m_.longest; d <= m_.longest; ++d)
         worth_.push_back(float((d < 0 ? m_.before : 1.0) * (1 + m_.near * std::exp(-std::abs(double(d)) / REACH))));
 }
@@ -106,7 +109,7 @@ void Recaller::fetch(size_t neighbour) const {
     int64_t list = neighbours_[neighbour + SOON].list;
     for (int64_t j = m_.starts[list]; j < m_.starts[list + 1]; j += 16) {  // of 4 bytes each, 16 fill a line
         __builtin_prefetch(m_.items + j);
-        __builtin_prefetch(m_.places + j);
+        if (!whole_[list]) __builtin_prefetch(m_.places + j);
     }
 }
 
@@ -123,10 +126,16 @@ void Recaller::hold(Sums<float>& held) const {
         const float* worth = worth_.data() + m_.longest - n.last_shared;
         int64_t start = m_.starts[n.list], length = m_.starts[n.list + 1] - start;
         const int32_t *items = m_.items + start, *places = m_.places + start;
-        for (int64_t j = 0; j < length; ++j) {
-            uint32_t item = uint32_t(items[j]);
-            of[item] += weight * worth[places[j]];
-            runs[item / RUN] = 1;
-        }
+        auto add = [&](auto&& place) {
+            for (int64_t j = 0; j < length; ++j) {
+                uint32_t item = uint32_t(items[j]);
+                of[item] += weight * worth[place(j)];
+                runs[item / RUN] = 1;
+            }
+        };
+        if (whole_[n.list])
+            add([](int64_t j) { return j; });
+        else
+            add([&](int64_t j) { return places[j]; });
     }
 }

@@ -31,6 +31,7 @@ class Recaller {
     std::vector<int64_t> runs_;         // the first list of every run found
     std::vector<double> like_;          // of every list; finer than what is held, since it decides who is a neighbour
     std::vector<double> shortness_;     // of every list
+    std::vector<uint8_t> whole_;        // whether a list holds no item twice, so that places need not be read
     std::vector<int32_t> last_shared_;  // of the lists found: where its last item stands that the input has too
     std::vector<float> worth_;          // of an item by its distance from that one, from -longest to longest
     std::vector<double> aligned_;       // of a shared item by how far apart it stands in both

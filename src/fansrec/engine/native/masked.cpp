@@ -25,7 +25,8 @@ class MaskedTokens {
     int64_t asked() const { return int64_t(asked_.size()); }
 
     Strips encode(const Model& model, Workspace& room, const Crew& crew) const {
-        Tokens all{tokens_.data(), int64_t(tokens_.size()), asked_.data(), asked(), lists_.data(), int64_t(lists_.size())};
+        Tokens all{tokens_.data(), int64_t(tokens_.size()), asked_.data(),
+                   asked(),        lists_.data(),           int64_t(lists_.size())};
         return ::encode(model.encoder, all, room, crew);
     }
 

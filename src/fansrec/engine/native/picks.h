@@ -14,7 +14,8 @@ struct Rules {
 
 class Picks {
    public:
-    Picks(const Rules& rules, int64_t items, const int64_t* given, int64_t given_count, int64_t wanted, Workspace& room);
+    Picks(const Rules& rules, int64_t items, const int64_t* given, int64_t given_count, int64_t wanted,
+          Workspace& room);
 
     bool allowed(int64_t item) const { return !(blocked_[item / 64] >> (item % 64) & 1) && !of_full_group(item); }
     bool good_enough(float score) const { return score > MINUS_INFINITY && double(score) >= rules_->min_score; }

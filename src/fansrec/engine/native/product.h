@@ -2,11 +2,13 @@
 #pragma once
 #include "strips.h"
 
-// R outputs of C neighbouring strips; put(r, c, value) gets each. A depth known beforehand (DEPTH, unless it is 0) spares
-// the registers that R rows at a distance known only later would need.
+// R outputs of C neighbouring strips; put(r, c, value) gets each. A depth known beforehand (DEPTH, unless it is 0)
+// spares the registers that R rows at a distance known only later would need. With `ahead`, memory is asked for the
+// weights so many floats further on, a little with every step: asked for all at once, it would be waited for.
 template <int R, int C, int DEPTH, class Put>
 inline __attribute__((always_inline)) void tile(
-    const float* weight, const float* bias, int64_t any_depth, const float* in, int64_t stride, Put&& put) {
+    const float* weight, const float* bias, int64_t any_depth, const float* in, int64_t stride, int64_t ahead,
+    Put&& put) {
     const int64_t depth = DEPTH ? DEPTH : any_depth;
     V sum[R][C];
     for (int r = 0; r < R; ++r)
@@ -14,6 +16,7 @@ inline __attribute__((always_inline)) void tile(
     for (int64_t k = 0; k < depth; ++k) {
         V columns[C];
         for (int c = 0; c < C; ++c) columns[c] = load(in + c * stride + k * W);
+        if (ahead) __builtin_prefetch(weight + ahead + k * R, 0, 2);
 #pragma GCC unroll 16
         for (int r = 0; r < R; ++r) {
             V w = all(weight[r * depth + k]);
@@ -30,13 +33,14 @@ inline __attribute__((always_inline)) void tile(
 // All `rows` outputs of C strips; put(row, c, value).
 template <int C, class Put>
 inline void product_across(const float* weight, const float* bias, int64_t rows, int64_t depth, const float* in,
-                           int64_t stride, Put&& put) {
+                           int64_t stride, Put&& put, int64_t ahead = 0) {
     constexpr int R = C == 1 ? 2 * ROWS : ROWS;  // enough sums at once to hide how long one addition takes
     int64_t row = 0;
     auto some = [&](auto count, auto known) __attribute__((always_inline)) {
         constexpr int N = decltype(count)::value;
-        tile<N, C, decltype(known)::value>(weight + row * depth, bias ? bias + row : nullptr, depth, in, stride,
-                   [&](int r, int c, V value) __attribute__((always_inline)) { put(row + r, c, value); });
+        auto here = [&](int r, int c, V value) __attribute__((always_inline)) { put(row + r, c, value); };
+        const float* start = bias ? bias + row : nullptr;
+        tile<N, C, decltype(known)::value>(weight + row * depth, start, depth, in, stride, ahead, here);
         row += N;
     };
     std::integral_constant<int, R> most;

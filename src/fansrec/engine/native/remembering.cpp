@@ -72,16 +72,18 @@ class Reader {
     }
 
     void add(Strips what, Strips to, int64_t s) const {
-        for (int64_t r = 0; r < e_.width * W; r += W) store(to.strip(s) + r, load(to.strip(s) + r) + load(what.strip(s) + r));
+        float *sum = to.strip(s), *more = what.strip(s);
+        for (int64_t r = 0; r < e_.width * W; r += W) store(sum + r, load(sum + r) + load(more + r));
     }
 
     void remember(int64_t l, const Reading& reading, Strips qkv) const {
+        Strips memory = memory_[reading.list * e_.layers + l];
         for (int64_t c = reading.first; c < reading.last; ++c)
-            copy_column(qkv.rows_from(e_.width), c, memory_[reading.list * e_.layers + l], reading.place + c - reading.first,
-                        2 * e_.width);
+            copy_column(qkv.rows_from(e_.width), c, memory, reading.place + c - reading.first, 2 * e_.width);
     }
 
-    void look_back(int64_t l, const std::vector<Reading>& readings, int64_t s, Strips qkv, float* scores, Strips out) const {
+    void look_back(int64_t l, const std::vector<Reading>& readings, int64_t s, Strips qkv, float* scores,
+                   Strips out) const {
         std::fill(out.strip(s), out.strip(s) + e_.width * W, 0.0f);
         for (const Reading& r : readings) {
             int64_t from = std::max(r.first, s * W), to = std::min(r.last, (s + 1) * W);

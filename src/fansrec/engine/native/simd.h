@@ -35,6 +35,21 @@ inline V load(const float* from) {
     return v;
 }
 
+// Numbers of 16 bits, as halves of the memory that floats take; where a machine cannot read them, they are not used.
+#if defined(__AVX512F__) || defined(__F16C__)
+constexpr bool READS_HALVES = true;
+inline V load(const uint16_t* from) {
+#if defined(__AVX512F__)
+    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+#else
+    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+#endif
+}
+#else
+constexpr bool READS_HALVES = false;
+inline V load(const uint16_t*) { return V{}; }  // never called
+#endif
+
 inline void store(float* to, V v) { std::memcpy(to, &v, sizeof v); }
 
 inline V all(float x) { return x - V{}; }

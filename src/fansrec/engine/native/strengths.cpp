@@ -14,7 +14,8 @@ Strengths::Strengths(const Voices& voices, int64_t items)
     : voices_(voices), held_(voices.memory ? items : 0), said_(voices.linear ? items : 0) {
     if (voices.memory) recaller_ = std::make_unique<Recaller>(*voices.memory);
     int64_t room = Runs(items).numbers() + RUN;
-    items_.resize(room), memory_.resize(room), linear_.resize(room), scores_.resize(room);
+    items_.resize(room), scores_.resize(room);
+    memory_.resize(voices.memory ? room : 0), linear_.resize(voices.linear ? room : 0);
 }
 
 void Strengths::look_up(const int64_t* given, int64_t length) {
@@ -59,7 +60,8 @@ void Strengths::bring(int64_t first) {
     count_ += __builtin_popcount(bits);
 }
 
-// The logarithm of each strength, of which the strongest is 1, times a weight. What was said against an item is nothing.
+// The logarithm of each strength, of which the strongest is 1, times a weight; nothing for what was said against an
+// item.
 void Strengths::add(const std::vector<float>& strengths, double weight) {
     V most = V{};
     int64_t whole = count_ / W * W;

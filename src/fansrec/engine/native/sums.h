@@ -45,7 +45,6 @@ inline void pack(const float* run, unsigned bits, float* to) {
 #endif
 }
 
-
 // The same of first, first + 1, ...
 inline void pack_numbers(int64_t first, unsigned bits, int32_t* to) {
 #if defined(__AVX512F__)
@@ -64,7 +63,7 @@ class Runs {
     int64_t numbers() const { return int64_t(touched_.size()) * RUN; }  // no fewer than were asked for
     uint8_t* touched() { return touched_.data(); }                      // [number / RUN] = 1 notes a number's run
 
-    // The same runs as another has noted, and those of its own.
+    // Takes over what another has noted.
     void add(Runs& other) {
         for (size_t i = 0; i < touched_.size(); ++i) touched_[i] |= other.touched_[i];
         std::memset(other.touched_.data(), 0, touched_.size());

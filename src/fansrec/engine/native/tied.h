@@ -56,8 +56,8 @@ class Mixture {
     std::vector<float> highest_of_blocks() const;
 };
 
-// What the network says about one list. The items of categories that were not looked into share what their category has,
-// by their priors.
+// What the network says about one list. The items of categories that were not looked into share what their category
+// has, by their priors.
 class Probabilities {
    public:
     Probabilities(const Tied& tied, Strips known, int64_t columns, Workspace& room);
