@@ -82,7 +82,7 @@ class Choice:
 
     def put(self, rows: Tensor, positions: Tensor, items: Tensor, scores: Tensor) -> None:
         """Write an item into each of these lists, and never allow it there again."""
-        self.items[rows, positions], self.scores[rows, positions] = items, scores
+        self.items[rows, positions], self.scores[rows, positions] = items, scores.to(self.scores)
         self.blocked[rows, items] = True
         if self.limits.max_per_group is not None:
             self._block_full_groups(rows, items)

@@ -18,6 +18,7 @@ from fansrec.bench.workloads import Question
 
 TURN = 10  # calls in a row: a service asks one model again and again, so its weights may stay near the processor
 QUICK = 0.05  # seconds: a call that can be made once more before each turn, to have its weights and threads back
+SETTLED = 0.03  # seconds after which the threads of the system before no longer look for work
 
 Call = Sequence[Question]
 Progress = Callable[[int, int], None]  # calls done of all
@@ -104,6 +105,7 @@ def _likely(arm: Arm) -> float:
 
 def _take_turn(arm: Arm, calls: Sequence[Call], clock: Callable[[], float]) -> None:
     if calls and _likely(arm) < QUICK:
+        time.sleep(SETTLED)
         _timed(arm, calls[-1], clock)
     arm.seconds[-1] += [_timed(arm, call, clock)[0] for call in calls]
 

@@ -23,15 +23,16 @@ __device__ void read_tokens(const Weights &w, const Question &question, const As
     for (int i = threadIdx.x; i < (list.tiles + CLUSTER - 1) / CLUSTER * TILE; i += THREADS) {
         const int token = (i / TILE * CLUSTER + rank) * TILE + i % TILE, place = token - (IN_PARTS ? 1 : 0);
         const bool given = place >= 0 && place < list.length;
-        int id = w.item_count + 1;  // MASK
-        if (given) id = list.ids[place];
-        else if (IN_PARTS && token == 0) id = w.item_count + 2;  // CLS
+        int id = given ? list.ids[place] : w.item_count + 1;  // MASK
+        const bool known = given && id >= 0 && id < w.item_count;
+        if (given && !known) id = w.item_count + 1;  // a number that no item has must not be looked up
+        if (IN_PARTS && token == 0) id = w.item_count + 2;  // CLS
         else if (IN_PARTS && (token == list.length + 1 || token == list.tokens - 1)) id = w.item_count + 3;  // SEP
         s.ids[i] = token < list.tokens ? id : -1;
         if (given && question.mark_seen) {
-            const int at = w.place_of[id];
+            const int at = known ? w.place_of[id] : 0;
             asked.seen[list.offset + place] = at / 32;
-            atomicOr(question.blocked + static_cast<size_t>(list.number) * question.words + at / 32, 1u << (at & 31));
+            if (known) atomicOr(question.blocked + static_cast<size_t>(list.number) * question.words + at / 32, 1u << (at & 31));
         }
     }
 }

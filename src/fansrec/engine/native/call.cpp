@@ -5,7 +5,7 @@
 
 namespace {
 
-constexpr int64_t TOKENS_AT_ONCE = 2048;
+constexpr int64_t TOKENS_AT_ONCE = 768;  // so that what the layers hand on stays near the processor
 
 bool all_known(const int64_t* items, int64_t count, int64_t known) {
     for (int64_t i = 0; i < count; ++i)
