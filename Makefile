@@ -7,7 +7,7 @@ BIN := .venv/bin
 install: .venv/installed
 
 # The native kernel is compiled by the installation.
-.venv/installed: pyproject.toml constraints.txt hatch_build.py $(wildcard src/fansrec/engine/native/*.cpp src/fansrec/engine/native/*.h)
+.venv/installed: pyproject.toml constraints.txt hatch_build.py $(wildcard $(addprefix src/fansrec/engine/native/,*.cpp *.h *.py))
 	@$(PYTHON) -m venv .venv || { echo "python3 cannot make a virtual environment: install it with apt-get install python3-venv" >&2; exit 1; }
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	touch $@
@@ -28,4 +28,4 @@ test-long: install
 	$(BIN)/pytest -m long --durations=0
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage
+	rm -rf src/fansrec/engine/native/*.so .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage

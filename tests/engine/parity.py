@@ -125,7 +125,7 @@ def _judge(choice: Choice, row: torch.Tensor, place: int, item: int, said: float
     if best is None or bool(choice.blocked[0, item]):
         yield f"position {place} has item {item}, which is not allowed"
         return
-    if best[0] - float(row[item]) > TIE * max(1.0, abs(best[0])):
+    if best[0] - float(row[item]) > TIE:
         yield f"position {place} has item {item} of score {float(row[item]):.7f}, but {best[1]} has {best[0]:.7f}"
     if abs(float(row[item]) - said) > 1e-4 * max(1.0, abs(said)):
         yield f"position {place}: item {item} was said to have score {said:.6f}, it has {float(row[item]):.6f}"

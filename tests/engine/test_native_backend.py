@@ -184,12 +184,33 @@ def test_no_lists_get_no_answers_and_an_unknown_item_is_refused() -> None:
         engine.continue_lists([np.array([1])], 3, Rules(exclude=[ITEMS]))
 
 
-def test_a_change_of_weights_in_place_is_seen() -> None:
-    model = model_of(*MODELS["vanilla"])
-    engine = NativeEngine(model, ITEMS)
+@pytest.mark.parametrize("name", ["two-stage", "vanilla", "bert4rec", "sasrec"])
+def test_a_model_that_is_not_a_number_any_more_gives_no_items_and_no_crash(name: str) -> None:
+    model = model_of(*MODELS[name])
     with torch.no_grad():
-        model.classifier.items.bias[7] += 100
-    assert engine.continue_lists([np.array([1])], 1, Rules())[0].items.tolist() == [7]
+        for parameter in model.parameters():
+            parameter.fill_(torch.nan)
+    (answer,) = NativeEngine(model, ITEMS).continue_lists([np.array([1, 2])], 5, Rules())
+    assert len(answer.items) == len(set(answer.items.tolist())) <= 5
+
+
+@pytest.mark.parametrize("name", ["two-stage", "vanilla", "odd sizes"])
+def test_of_thousands_of_lists_none_has_another_item_but_for_ties(name: str) -> None:
+    """In categories large enough to be read in 16 bits first, as one list and in large batches."""
+    model_name, values = MODELS[name]
+    starts = (0, 900, 901, 2000, 3000)
+    model = model_of(model_name, values | {"category_starts": starts})
+    double = copy.deepcopy(model).double()
+    inputs, wanted = lists(2000, items=3000)
+    answers = NativeEngine(model, 3000).continue_lists(inputs, wanted, Rules())
+    right = TorchEngine(double, 3000).continue_lists(inputs, wanted, Rules())
+    others = [i for i in range(2000) if answers[i].items.tolist() != right[i].items.tolist()]
+    assert len(others) < 20
+    some = ([x[i] for i in others] for x in (inputs, wanted))
+    assert faults(double, "one-pass", *some, Rules(), [answers[i] for i in others]) == []
+    engine = NativeEngine(model, 3000)
+    alone = [engine.continue_lists([inputs[i]], wanted[i], Rules())[0].items.tolist() for i in range(50)]
+    assert alone == [answer.items.tolist() for answer in answers[:50]]
 
 
 def test_what_it_cannot_run_it_says() -> None:
@@ -221,7 +242,7 @@ def test_without_a_compiler_the_build_says_so_and_so_does_the_engine(
     assert missing() == "the fast CPU kernel was not built (no C++ compiler at install)"
 
 
-@pytest.mark.parametrize("instructions", ["avx2", "portable"])
+@pytest.mark.parametrize("instructions", [name for name in ("avx2", "portable") if library_path(name).exists()])
 def test_machines_with_other_instructions_get_the_same_answers(instructions: str) -> None:
     if not native_compile.library_path(instructions).exists():
         pytest.skip("not built for this machine")

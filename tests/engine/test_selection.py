@@ -2,7 +2,8 @@ import logging
 
 import pytest
 
-from fansrec.engine import native_backend, selection
+from fansrec.engine import native_backend
+from fansrec.engine.answers import say_once
 from fansrec.engine.selection import open_engine
 from fansrec.errors import BadSetting
 from fansrec.models.fans import Fans, FansConfig
@@ -15,7 +16,7 @@ POPULARITY = build("popularity", {"category_starts": STARTS}).eval()
 
 @pytest.fixture(autouse=True)
 def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    selection._say_once.cache_clear()
+    say_once.cache_clear()
 
 
 @pytest.fixture
@@ -55,3 +56,16 @@ def test_asked_for_by_name_a_missing_kernel_is_refused(no_kernel: str) -> None:
 def test_what_cannot_be_is_refused(backend: str, said: str) -> None:
     with pytest.raises(BadSetting, match=said):
         open_engine(FANS, 40, backend=backend)
+
+
+def test_a_backend_that_cannot_be_opened_leaves_the_work_to_torch(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*given: object) -> None:
+        raise RuntimeError("an old driver")
+
+    monkeypatch.setattr(native_backend, "open_backend", fail)
+    assert open_engine(FANS, 40).backend == "torch"
+    assert "an old driver" in caplog.text
+    with pytest.raises(BadSetting, match="an old driver"):
+        open_engine(FANS, 40, backend="native")

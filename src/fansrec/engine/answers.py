@@ -1,6 +1,8 @@
 """What every engine gives and takes: the one seam between a trained model and whoever asks it."""
 
+import logging
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -46,6 +48,24 @@ def wanted_of(inputs: Inputs, k: int | Sequence[int], items: int, longest: int |
                 f"ask for fewer, or give only the last items of the list"
             )
     return [min(count, items) for count in wanted]
+
+
+def check_numbers(inputs: Inputs, rules: Rules, items: int) -> None:
+    """Refuse numbers that no item has."""
+    flat = np.concatenate([*inputs, rules.exclude, () if rules.allow is None else rules.allow])
+    if len(flat) and (flat.min() < 0 or flat.max() >= items):
+        raise BadSetting(f"an item number is not from 0 to {items - 1}")
+    if rules.groups is not None and len(rules.groups) != items:
+        raise BadSetting(f"there are {len(rules.groups)} groups for {items} items")
+
+
+log = logging.getLogger("fansrec")
+
+
+@cache
+def say_once(message: str) -> None:
+    """What a user should know and need not hear again."""
+    log.warning(message)
 
 
 class Categories:

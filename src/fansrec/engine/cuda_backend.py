@@ -14,15 +14,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fansrec.engine.answers import Continuation, Inputs, wanted_of
+from fansrec.engine.answers import Continuation, Inputs, check_numbers, say_once, wanted_of
 from fansrec.engine.cuda import driver
 from fansrec.engine.cuda.buffers import Batch, Buffers
+from fansrec.engine.cuda.driver import SHARED_MEMORY
 from fansrec.engine.cuda.packing import Packed
-from fansrec.engine.cuda.sizes import CLUSTER, DECIDING, SHARED_MEMORY, THREADS, WARPS, Sizes, macros, tiles_of
+from fansrec.engine.cuda.sizes import CLUSTER, DECIDING, THREADS, WARPS, Sizes, macros, tiles_of
 from fansrec.engine.cuda.structures import Catalogue, Table, Weights, address
 from fansrec.engine.generation import AUTOREGRESSIVE, ONE_PASS
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch_backend import TorchEngine
+from fansrec.errors import BadSetting
 from fansrec.models.bert4rec import Bert4Rec
 from fansrec.models.fans import Fans
 from fansrec.tokens import SPECIALS
@@ -43,8 +45,10 @@ def why_not(model: Any, generation: str) -> str | None:
         return f"it does not run {generation}"
     config = model.config
     head = config.width // config.heads
-    if config.width % 64 or config.feedforward % 64 or config.feedforward < 2 * config.width + 8:
-        return "width and feedforward must be multiples of 64, and the latter more than twice the former"
+    if any(tensor.dtype != torch.float32 for tensor in model.parameters()):
+        return "its weights are not float32"
+    if config.width not in (64, 128) or config.feedforward % 64 or config.feedforward < 2 * config.width + 8:
+        return "width must be 64 or 128, and feedforward a multiple of 64 and more than twice as much"
     if head % 8 or (config.heads > CLUSTER and config.heads % CLUSTER) or (CLUSTER % min(config.heads, CLUSTER)):
         return "heads must be 1, 2, 4 or a multiple of 8, and 8, 16, … wide"
     if config.category_starts[-1] > MOST_ITEMS:
@@ -64,7 +68,6 @@ Answered = tuple[list[int], list[Continuation | None]]
 
 class CudaEngine:
     backend = "cuda"
-    precision = "fp16"
 
     def __init__(self, model: Any, items: int, generation: str) -> None:
         self.model, self.items, self.generation = model, items, generation
@@ -110,13 +113,18 @@ class CudaEngine:
                 return [answer]
         wanted = wanted_of(inputs, k, self.items, self.model.longest_sequence())
         if not self._allows(rules):
+            say_once(f"{rules.fill} and group limits are made by plain torch on a GPU, which is slower")
             return self.fallback.continue_lists(inputs, wanted, rules)
+        check_numbers(inputs, rules, self.items)
         with self._lock:
             self._program.enter()
             answers = self._answers(inputs, wanted, rules)
         if None not in answers:
             return answers  # type: ignore[return-value]
         # A category ran out of items, or a list is too long: the reference knows what to do.
+        say_once(
+            "lists that are too long for the GPU kernels, or ask more of a category than it has, go to plain torch"
+        )
         holes = [i for i, answer in enumerate(answers) if answer is None]
         found = iter(self.fallback.continue_lists([inputs[i] for i in holes], [wanted[i] for i in holes], rules))
         return [next(found) if answer is None else answer for answer in answers]
@@ -148,8 +156,11 @@ class CudaEngine:
             self._start_encoding(1, tiles_of(len(given) + k))
             buffers.expect_one(k)  # while the GPU is at it
             self._start_choosing(k, k)
+            known = not len(given) or given.astype(np.uint64).max() < self.items
             if not buffers.arrived():
                 driver.wait(self._stream)
+            if not known:
+                raise BadSetting(f"an item number is not from 0 to {self.items - 1}")
             if buffers.holes(1)[0]:
                 return None
             items, scores = buffers.answers(1, k)
@@ -172,8 +183,7 @@ class CudaEngine:
         question.mark_seen = mark_seen
         buffers.restore()
         items, scores = buffers.answers(1, k)
-        count = int((items < 0).argmax()) if (items < 0).any() else k  # nothing more was allowed
-        return Continuation(items[:count], scores[:count], self._categories[items[:count]])
+        return None if (items < 0).any() else Continuation(items, scores, self._categories[items])
 
     def _many(self, inputs: Inputs, wanted: Sequence[int], rules: Rules) -> Iterator[Answered]:
         """Batch by batch; while the GPU is at one, the host takes the last one apart and lays out the next."""
@@ -227,9 +237,7 @@ class CudaEngine:
         self._decide.start(positions, 1, self._sizes.deciding[longest])
 
     def _fits(self, given: NDArray[np.int64], k: int) -> bool:
-        return len(given) + k + SPECIALS <= self._sizes.most_tokens and (
-            k <= self._sizes.longest_answer or self.generation == AUTOREGRESSIVE
-        )
+        return len(given) + k + SPECIALS <= self._sizes.most_tokens and k <= self._sizes.longest_answer
 
     def _batches(self, inputs: Inputs, wanted: Sequence[int]) -> Iterator[Batch]:
         """Long lists first, so that no cluster is late; as many together as the buffers may hold."""

@@ -42,7 +42,7 @@ def open_backend(model: ContinuationModel, items: int, generation: str) -> "Nati
 
 
 class NativeEngine:
-    """Reads the model's weights where they lie; they may change in place, but not move, while it is in use."""
+    """Reads the weights where they lie, and items also as copies of its own: a changed model needs a new engine."""
 
     backend = "native"
 
@@ -69,6 +69,8 @@ class NativeEngine:
         if rules.fill != "by-position":
             return self._reference.continue_lists(inputs, k, rules)
         wanted = wanted_of(inputs, k, self.items, self._longest)
+        if rules.groups is not None and len(rules.groups) != self.items:
+            raise BadSetting(f"there are {len(rules.groups)} groups for {self.items} items")
         if not wanted:
             return []
         prepared = self._rules  # another thread may put its own there

@@ -103,6 +103,8 @@ def _asked() -> str | None:
 
 
 def _fitting() -> str:
+    """The widest that this machine can run and its compiler could make."""
     portable = ctypes.CDLL(str(library_path("portable")))
     portable.fans_instructions.restype = ctypes.c_char_p
-    return str(portable.fans_instructions().decode())
+    widest = CHOICES.index(portable.fans_instructions().decode())
+    return next(name for name in CHOICES[widest:] if library_path(name).exists())

@@ -22,6 +22,8 @@ class Rules:
     groups: NDArray[np.int64] | None = field(default=None, repr=False)  # (M,)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "exclude", tuple(self.exclude))  # engines keep what they made of rules
+        object.__setattr__(self, "allow", None if self.allow is None else tuple(self.allow))
         if self.max_per_group is not None and self.max_per_group < 1:
             raise BadSetting(f"max_per_group is {self.max_per_group}; it must be at least 1")
         if self.max_per_group is not None and self.groups is None:

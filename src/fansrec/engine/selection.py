@@ -1,12 +1,10 @@
 """Which backend answers: the fastest that can run a model here, or the one asked for."""
 
-import logging
-from functools import cache
 from types import ModuleType
 
 import torch
 
-from fansrec.engine.answers import Engine
+from fansrec.engine.answers import Engine, say_once
 from fansrec.engine.generation import way_of
 from fansrec.engine.torch_backend import TorchEngine
 from fansrec.errors import BadSetting
@@ -14,8 +12,6 @@ from fansrec.models.contract import ContinuationModel
 
 BACKENDS = ("auto", "torch", "native", "cuda")
 FAST = {"cpu": "native", "cuda": "cuda"}  # the one worth trying on each kind of device
-
-log = logging.getLogger("fansrec")
 
 
 def open_engine(
@@ -41,12 +37,15 @@ def open_engine(
     missing = module.missing()
     reason = missing or module.why_not(model, way)
     if reason is None:
-        engine: Engine = module.open_backend(model, items, way)
-        return engine
+        try:
+            engine: Engine = module.open_backend(model, items, way)
+            return engine
+        except (BadSetting, RuntimeError, OSError, AttributeError) as error:  # of drivers and devices nobody has tried
+            missing = reason = f"the {fast} backend cannot be opened ({error})"
     if backend != "auto":
         raise BadSetting(f"the {fast} backend cannot run {model.name} here: {reason}")
     if missing or place.type == "cuda":
-        _say_once(f"{reason}; using plain torch, which is slower")
+        say_once(f"{reason}; using plain torch, which is slower")
     return TorchEngine(model, items, place, way)
 
 
@@ -59,8 +58,3 @@ def _module(name: str) -> ModuleType:
     from fansrec.engine import cuda_backend
 
     return cuda_backend
-
-
-@cache
-def _say_once(message: str) -> None:
-    log.warning(message)

@@ -178,13 +178,13 @@ class Buffers:
         """Say which items no list may get; a list's own are marked by the kernel and forgotten by it."""
         if rules is self._rules and growing == self._growing:
             return
-        self._rules, self._growing = rules, growing
         named = (tuple(rules.exclude), None if rules.allow is None else tuple(rules.allow))
         if self._named != named:
-            self._named = named
+            bits = torch.from_numpy(_bits(rules, self.packed))
             with torch.cuda.stream(self.stream):
-                self._base.copy_(torch.from_numpy(_bits(rules, self.packed)))
+                self._base.copy_(bits)
                 self.restore()
+        self._rules, self._growing, self._named = rules, growing, named
         free = rules.keep_seen and named == ((), None) and not growing
         self.question.blocked = None if free else self._blocked.data_ptr()
         self.question.mark_seen = int(not rules.keep_seen)

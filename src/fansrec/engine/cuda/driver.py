@@ -28,6 +28,7 @@ SOURCES = (
     "choice",
 )  # in the order in which they build on each other
 DYNAMIC_SHARED_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+SHARED_MEMORY = 227 * 1024  # bytes a block must be able to have
 EARLY_START = 6  # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 
 
@@ -72,12 +73,11 @@ class Program:
     """All kernels, compiled for one set of sizes."""
 
     def __init__(self, sizes: dict[str, int], device: torch.device) -> None:
-        torch.zeros(1, device=device)  # makes torch's context, which is used here too
-        self.context = ctypes.c_void_p()
-        _check(_driver().cuCtxGetCurrent(ctypes.byref(self.context)))
-        module = ctypes.c_void_p()
-        _check(_driver().cuModuleLoadData(ctypes.byref(module), _compiled(sizes, device)))
-        self._module = module
+        self.context, self._module = ctypes.c_void_p(), ctypes.c_void_p()
+        with torch.cuda.device(device):
+            torch.zeros(1, device=device)  # makes torch's context, which is used here too
+            _check(_driver().cuCtxGetCurrent(ctypes.byref(self.context)))
+            _check(_driver().cuModuleLoadData(ctypes.byref(self._module), _compiled(sizes, device)))
 
     def kernel(self, name: str, arguments: list[ctypes.Structure], threads: int, most_shared: int) -> Kernel:
         handle = ctypes.c_void_p()
@@ -86,9 +86,9 @@ class Program:
 
     def enter(self) -> None:
         """Make torch's context this thread's own."""
-        if not getattr(_entered, "yes", False):
+        if getattr(_entered, "context", None) != self.context.value or torch.cuda.device_count() > 1:
             _check(_driver().cuCtxSetCurrent(self.context))
-            _entered.yes = True
+            _entered.context = self.context.value
 
 
 def wait(stream: int) -> None:
@@ -100,8 +100,11 @@ def missing() -> str | None:
     """What this machine lacks for the kernels, if anything."""
     if not torch.cuda.is_available():
         return "torch sees no CUDA device"
+    properties = torch.cuda.get_device_properties()
     if torch.cuda.get_device_capability() < (9, 0):
-        return f"{torch.cuda.get_device_name()} cannot run clusters of blocks (compute capability 9.0)"
+        return f"{properties.name} cannot run clusters of blocks (compute capability 9.0)"
+    if getattr(properties, "shared_memory_per_block_optin", SHARED_MEMORY) < SHARED_MEMORY:
+        return f"{properties.name} has too little shared memory"
     try:
         _compiler()
         _driver()

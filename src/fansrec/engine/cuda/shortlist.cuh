@@ -3,7 +3,7 @@
 // Position by position, a list takes the best item it has not taken before. Earlier positions of the same category can
 // take at most as many items as they are, so a position's own shortlist need not be deeper than their number plus one.
 
-constexpr int MOST_BLOCKS = 1024, MOST_ITEMS = 1024;
+constexpr int MOST_BLOCKS = 1024, MOST_ITEMS = 2048;
 constexpr int KEPT = 16;     // KEPT * THREADS best-of-blocks are held in registers
 
 struct Table {
@@ -132,7 +132,8 @@ __device__ float choose_blocks(const Table &table, const float2 *row, Scratch &s
     crew.join(sums, [](float x, float y) { return x + y; });
     log_sum = extremes[1] + __logf(sums[0]);
     float at = extremes[0];
-    if (depth > 1)
+    if (depth > count) at = MINUS_INF;  // even the best of every block would be too few
+    else if (depth > 1)
         at = threshold([&](float least) {
             int n = 0;
 #pragma unroll

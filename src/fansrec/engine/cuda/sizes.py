@@ -3,14 +3,14 @@
 from typing import Any
 
 from fansrec.engine.cuda.buffers import LONGEST_ANSWER
+from fansrec.engine.cuda.driver import SHARED_MEMORY
 from fansrec.engine.cuda.packing import Packed
 from fansrec.models.fans import Fans
 from fansrec.tokens import SPECIALS
 
 CLUSTER, WARPS, TILE = 8, 8, 16  # as in primitives.cuh
 THREADS = 32 * WARPS
-SHARED_MEMORY = 227 * 1024  # bytes a block can have
-DECIDING = SHARED_MEMORY - 18 * 1024  # the same, less what `decide` declares itself
+DECIDING = SHARED_MEMORY - 26 * 1024  # the same, less what `decide` declares itself
 
 
 def macros(model: Any, packed: Packed) -> dict[str, int]:

@@ -27,6 +27,8 @@ def library_path(instructions: str) -> Path:
 
 def compile_kernel() -> str | None:
     """Make the libraries beside their sources; what went wrong, in a line, or None."""
+    for old in HERE.glob("*.so"):  # made from other sources, or by another compiler
+        old.unlink()
     compiler = os.environ.get("CXX") or next(filter(shutil.which, ("c++", "g++", "clang++")), None)
     if compiler is None:
         return "no C++ compiler"
@@ -37,7 +39,7 @@ def compile_kernel() -> str | None:
 
 
 def _compile(compiler: str, name: str, flags: list[str]) -> str | None:
-    """The old library stays until the new one is whole, but not if there is none: its sources are others now."""
+    """Under a temporary name until it is whole."""
     target = library_path(name)
     unfinished = target.with_suffix(f".{os.getpid()}.tmp")
     sources = sorted(str(path) for path in HERE.glob("*.cpp"))

@@ -297,9 +297,9 @@ int64_t Contest::highest(const float* promises) const {
     for (; b + W <= blocks_; b += W) tops = larger(tops, load(promises + b));
     float top = largest(tops);
     for (; b < blocks_; ++b) top = std::max(top, promises[b]);
-    b = 0;
-    while (promises[b] != top) ++b;
-    return b;
+    for (b = 0; b < blocks_; ++b)
+        if (promises[b] == top) return b;
+    return -1;  // none of them is a number
 }
 
 void Contest::scores(int64_t item, int64_t column, float* out) const {

@@ -40,8 +40,8 @@ class Contest {
         Best found;
         for (int64_t looked_into = -1;;) {
             int64_t block = highest(promises);
+            if (block < 0 || promises[block] == MINUS_INFINITY) return {};
             float promised = promises[block];
-            if (promised == MINUS_INFINITY) return {};
             if (block != looked_into) found = look_into(block, column, allowed);
             promises[block] = found.score;
             if (found.score >= promised) return {found.item, found.score - log_total_[column]};

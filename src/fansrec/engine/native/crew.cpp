@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 namespace {
@@ -42,7 +43,10 @@ class Pool {
         bool wake;
         {
             std::lock_guard<std::mutex> lock(mutex_);
-            for (; threads_ < helpers; ++threads_) std::thread([this] { serve(); }).detach();
+            try {
+                for (; threads_ < helpers; ++threads_) std::thread([this] { serve(); }).detach();
+            } catch (const std::system_error&) {  // no more to be had: those there are will do
+            }
             job_ = &job;
             rounds_.fetch_add(1);
             wake = asleep_ > 0;
