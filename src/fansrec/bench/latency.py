@@ -4,7 +4,7 @@
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,9 @@ from typing import Any
 from fansrec.bench.arms import Systems, Tell
 from fansrec.bench.defaults import ARMS, CATEGORIES, LISTS, REPEATS, SECONDS
 from fansrec.bench.measuring import Progress, in_calls, measure
-from fansrec.bench.rows import Row, rows_of
+from fansrec.bench.rows import Row, rows_of, write_rows
 from fansrec.bench.workloads import mixed, questions_of, workload
 from fansrec.errors import BadSetting, FansError
-from fansrec.files import write_json
 
 SHOWN = ("arm", "model", "variant", "backend", "categories", "p50_ms", "p99_ms", "lists", "times_authors", "same_items")
 
@@ -87,23 +86,28 @@ def options(program: str, about: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def show(rows: Sequence[Row], names: Sequence[str] = SHOWN) -> None:
+def show(rows: Sequence[Row], names: Sequence[str]) -> None:
     print(*names)
     for row in rows:
         print(*(f"{row[name]:.4g}" if isinstance(row[name], float) else f"{row[name]}" for name in names))
 
 
-def main() -> None:
-    parser = options("python -m fansrec.bench.latency", __doc__)
-    parser.add_argument("--batch", type=int, default=Asked.batch)
+def run(parser: argparse.ArgumentParser, measured: Callable[..., list[Row]], shown: Sequence[str]) -> None:
+    """What every benchmark of this folder does when it is run as a module."""
     given: dict[str, Any] = vars(parser.parse_args())
     file = given.pop("json")
     try:
-        rows = latency(Asked(**given), tell=print)
+        rows = measured(**given)
     except FansError as error:
         parser.error(str(error))
-    write_json(file, rows)
-    show(rows)
+    write_rows(file, rows)
+    show(rows, shown)
+
+
+def main() -> None:
+    parser = options("python -m fansrec.bench.latency", __doc__)
+    parser.add_argument("--batch", type=int, default=Asked.batch)
+    run(parser, lambda **given: latency(Asked(**given), tell=print), SHOWN)
 
 
 if __name__ == "__main__":

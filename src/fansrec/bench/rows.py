@@ -1,6 +1,8 @@
 """What was measured, a row for every system: medians with their spread, ratios over common lists, same items."""
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,7 @@ import torch
 
 from fansrec.bench.agreement import Agreement, agreement
 from fansrec.bench.measuring import Arm, Call
+from fansrec.files import write_text
 
 Row = dict[str, Any]
 
@@ -20,6 +23,11 @@ def rows_of(arms: Sequence[Arm], calls: Sequence[Call], items: int) -> list[Row]
 def without_calls(rows: Sequence[Row]) -> list[Row]:
     """Rows for a table or a picture that does not look at single calls."""
     return [{name: value for name, value in row.items() if not name.startswith("call_")} for row in rows]
+
+
+def write_rows(path: Path, rows: Sequence[Row]) -> None:
+    """As JSON, a row a line, so that a later measurement changes as many lines as it has rows."""
+    write_text(path, "[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
 
 
 def _sizes(arm: Arm, calls: Sequence[Call], items: int) -> Row:

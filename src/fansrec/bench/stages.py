@@ -11,19 +11,16 @@ other sizes may choose more categories or fewer, so small figures are rough.
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from fansrec.bench.arms import EMBEDDED, Systems, Tell, engine_arm
 from fansrec.bench.defaults import CATEGORIES, REPEATS
-from fansrec.bench.latency import once, show
+from fansrec.bench.latency import once, run
 from fansrec.bench.measuring import Arm, in_calls, measure
 from fansrec.bench.random_models import random_model
 from fansrec.bench.rows import Row
 from fansrec.bench.workloads import mixed, questions_of, workload
-from fansrec.errors import FansError
-from fansrec.files import write_json
 
 LAYERS = 3  # of the paper
 FEW = 2_000  # items whose products hardly count
@@ -87,14 +84,7 @@ def main() -> None:
     parser.add_argument("--lists", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--json", type=Path, required=True)
-    given: dict[str, Any] = vars(parser.parse_args())
-    file = given.pop("json")
-    try:
-        rows = stages(**given, tell=print)
-    except FansError as error:
-        parser.error(str(error))
-    write_json(file, rows)
-    show(rows, SHOWN)
+    run(parser, lambda **given: stages(**given, tell=print), SHOWN)
 
 
 if __name__ == "__main__":

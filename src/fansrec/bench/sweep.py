@@ -15,13 +15,11 @@ from fansrec.bench import throughput
 from fansrec.bench.arms import Systems, Tell
 from fansrec.bench.defaults import REPEATS, SECONDS, SWEEP_LISTS
 from fansrec.bench.defaults import THROUGHPUT_ARMS as ARMS
-from fansrec.bench.latency import once
+from fansrec.bench.latency import once, run
 from fansrec.bench.measuring import Arm, in_calls, measure
 from fansrec.bench.rows import Row, rows_of, without_calls
 from fansrec.bench.throughput import SHOWN, AskedOften
 from fansrec.bench.workloads import Question, mixed, questions_of
-from fansrec.errors import FansError
-from fansrec.files import write_json
 
 ITEMS = (10_000, 31_623, 100_000, 316_228, 1_000_000)
 CATEGORIES = (1, 10, 32, 100, 316, 1_000)
@@ -125,15 +123,7 @@ def main() -> None:
     parser.add_argument("--batches", type=int, nargs="+", default=Sweep.batches)
     parser.add_argument("--size", type=int, default=Sweep.size)
     parser.add_argument("--json", type=Path, required=True)
-    given: dict[str, Any] = vars(parser.parse_args())
-    file = given.pop("json")
-    try:
-        rows = sweep(Sweep(**given), tell=print)
-    except FansError as error:
-        parser.error(str(error))
-    write_json(file, rows)
-    for row in rows:
-        print(row["varies"], row["items"], *(row[name] for name in SHOWN))
+    run(parser, lambda **given: sweep(Sweep(**given), tell=print), ("varies", "items", *SHOWN))
 
 
 if __name__ == "__main__":

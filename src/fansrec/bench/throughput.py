@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 
 from fansrec.bench.arms import Systems, Tell, engine_arm
 from fansrec.bench.defaults import BATCHES, THROUGHPUT_ARMS, THROUGHPUT_CATEGORIES, THROUGHPUT_LISTS
-from fansrec.bench.latency import Asked, once, options, show
+from fansrec.bench.latency import Asked, once, options, run
 from fansrec.bench.measuring import Arm, Progress, in_calls, measure
 from fansrec.bench.rows import Row, rows_of, without_calls
 from fansrec.bench.workloads import Question, questions_of
 from fansrec.engine import torch_backend
 from fansrec.engine.rules import Rules
-from fansrec.errors import FansError
-from fansrec.files import write_json
 
 PADDED = "padded"
 TOO_LONG = 6  # seconds a call
@@ -116,14 +114,7 @@ def main() -> None:
     parser = options("python -m fansrec.bench.throughput", __doc__)
     parser.set_defaults(categories=AskedOften.categories, arms=AskedOften.arms, lists=AskedOften.lists)
     parser.add_argument("--batches", type=int, nargs="+", default=AskedOften.batches)
-    given: dict[str, Any] = vars(parser.parse_args())
-    file = given.pop("json")
-    try:
-        rows = throughput(AskedOften(**given), tell=print)
-    except FansError as error:
-        parser.error(str(error))
-    write_json(file, rows)
-    show(rows, SHOWN)
+    run(parser, lambda **given: throughput(AskedOften(**given), tell=print), SHOWN)
 
 
 if __name__ == "__main__":

@@ -50,11 +50,19 @@ def wanted_of(inputs: Inputs, k: int | Sequence[int], items: int, longest: int |
     return [min(count, items) for count in wanted]
 
 
-def check_numbers(inputs: Inputs, rules: Rules, items: int) -> None:
-    """Refuse numbers that no item has."""
-    flat = np.concatenate([*inputs, rules.exclude, () if rules.allow is None else rules.allow])
-    if len(flat) and (flat.min() < 0 or flat.max() >= items):
-        raise BadSetting(f"an item number is not from 0 to {items - 1}")
+def unknown_number(items: int) -> BadSetting:
+    return BadSetting(f"an item number is not from 0 to {items - 1}")
+
+
+def check_numbers(numbers: Sequence[Sequence[int] | NDArray[np.int64]], items: int) -> None:
+    """Refuse what no item has."""
+    if any(len(some) and (np.min(some) < 0 or np.max(some) >= items) for some in numbers):
+        raise unknown_number(items)
+
+
+def check_rules(rules: Rules, items: int) -> None:
+    """The same of rules, whose groups must be as many as the items."""
+    check_numbers((rules.exclude, rules.allow or ()), items)
     if rules.groups is not None and len(rules.groups) != items:
         raise BadSetting(f"there are {len(rules.groups)} groups for {items} items")
 

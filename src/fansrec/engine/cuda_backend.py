@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fansrec.engine.answers import Continuation, Inputs, check_numbers, say_once, wanted_of
+from fansrec.engine.answers import Continuation, Inputs, check_numbers, say_once, unknown_number, wanted_of
 from fansrec.engine.cuda import driver
 from fansrec.engine.cuda.buffers import Batch, Buffers
 from fansrec.engine.cuda.driver import SHARED_MEMORY
@@ -24,7 +24,6 @@ from fansrec.engine.cuda.structures import Catalogue, Table, Weights, address
 from fansrec.engine.generation import AUTOREGRESSIVE, ONE_PASS
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch_backend import TorchEngine
-from fansrec.errors import BadSetting
 from fansrec.models.bert4rec import Bert4Rec
 from fansrec.models.fans import Fans
 from fansrec.tokens import SPECIALS
@@ -113,9 +112,9 @@ class CudaEngine:
                 return [answer]
         wanted = wanted_of(inputs, k, self.items, self.model.longest_sequence())
         if not self._allows(rules):
-            say_once(f"{rules.fill} and group limits are made by plain torch on a GPU, which is slower")
+            say_once("answers with group limits or another fill are made by plain torch on a GPU, which is slower")
             return self.fallback.continue_lists(inputs, wanted, rules)
-        check_numbers(inputs, rules, self.items)
+        check_numbers(inputs, self.items)
         with self._lock:
             self._program.enter()
             answers = self._answers(inputs, wanted, rules)
@@ -160,7 +159,7 @@ class CudaEngine:
             if not buffers.arrived():
                 driver.wait(self._stream)
             if not known:
-                raise BadSetting(f"an item number is not from 0 to {self.items - 1}")
+                raise unknown_number(self.items)
             if buffers.holes(1)[0]:
                 return None
             items, scores = buffers.answers(1, k)

@@ -5,14 +5,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from fansrec.decoding import NONE, Answers, Limits, ScoreBlock, Steps, best_of, by_position, depth_first, one_by_one
+from fansrec.engine.answers import Inputs
 from fansrec.errors import BadSetting
 from fansrec.shortlists import by_position_from_shortlists
-
-Inputs = Sequence[NDArray[np.int64]]
 
 ONE_PASS, AUTOREGRESSIVE, RECALL = "one-pass", "autoregressive", "recall"
 

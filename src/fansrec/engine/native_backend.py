@@ -9,14 +9,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fansrec.engine.answers import Categories, Continuation, Inputs, wanted_of
+from fansrec.engine.answers import Categories, Continuation, Inputs, check_rules, unknown_number, wanted_of
 from fansrec.engine.generation import AUTOREGRESSIVE, ONE_PASS, RECALL, way_of
 from fansrec.engine.native_best import BestWeights
 from fansrec.engine.native_library import Call, library, missing
 from fansrec.engine.native_weights import KINDS, Weights
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch_backend import TorchEngine
-from fansrec.errors import BadSetting, FansError
+from fansrec.errors import FansError
 from fansrec.models.contract import ContinuationModel
 from fansrec.models.fans_best import FansBest
 
@@ -69,12 +69,11 @@ class NativeEngine:
         if rules.fill != "by-position":
             return self._reference.continue_lists(inputs, k, rules)
         wanted = wanted_of(inputs, k, self.items, self._longest)
-        if rules.groups is not None and len(rules.groups) != self.items:
-            raise BadSetting(f"there are {len(rules.groups)} groups for {self.items} items")
         if not wanted:
             return []
         prepared = self._rules  # another thread may put its own there
         if prepared.rules is not rules:
+            check_rules(rules, self.items)
             prepared = self._rules = PreparedRules(rules)
         items, scores, answered = self._ask(inputs, wanted, prepared)
         categories = self._categories(items)
@@ -104,7 +103,7 @@ class NativeEngine:
         )  # fmt: skip
         outcome = self._continue(self._weights.address, ctypes.addressof(call))
         if outcome == UNKNOWN_ITEM:
-            raise BadSetting(f"an item number is not from 0 to {self.items - 1}")
+            raise unknown_number(self.items)
         if outcome == NO_MEMORY:
             raise FansError("there is not enough memory for this answer; ask for fewer lists or items at once")
         return numbers[1 + 3 * lists :], scores, numbers[1 + 2 * lists : 1 + 3 * lists]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import torch
 
-from fansrec.engine.answers import Categories, Continuation, Inputs, check_numbers, wanted_of
+from fansrec.engine.answers import Categories, Continuation, Inputs, check_numbers, check_rules, wanted_of
 from fansrec.engine.generation import AUTOREGRESSIVE, generate, way_of
 from fansrec.engine.rules import Rules, limits_of
 from fansrec.models.contract import ContinuationModel
@@ -37,7 +37,8 @@ class TorchEngine:
     def continue_lists(self, inputs: Inputs, k: int | Sequence[int], rules: Rules) -> list[Continuation]:
         """`k` items (or `k[i]`) for each list: exactly so many distinct ones, or as many as the rules leave."""
         wanted = wanted_of(inputs, k, self.items, self.model.longest_sequence())
-        check_numbers(inputs, rules, self.items)
+        check_numbers(inputs, self.items)
+        check_rules(rules, self.items)
         answers: list[Continuation | None] = [None] * len(inputs)
         for batch in self._batches(inputs, wanted, rules):
             answer = self._answer([inputs[i] for i in batch], [wanted[i] for i in batch], rules)

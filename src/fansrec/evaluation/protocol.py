@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-from typing import Protocol as Interface
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fansrec.data.corpus import Corpus
 from fansrec.data.halves import target_lengths
-from fansrec.engine.answers import Continuation
+from fansrec.engine.answers import Engine
 from fansrec.engine.generation import ONE_PASS
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting
@@ -19,14 +18,6 @@ from fansrec.evaluation.metrics import PAPER, STANDARD, counted, hit_ratio, hits
 LONGEST = 10  # the deepest place any metric looks at
 CUTS = (5, 10)
 FIGURES = ("NDCG@5", "HR@5", "NDCG@10", "HR@10")
-
-
-class Engine(Interface):
-    generation: str
-
-    def continue_lists(
-        self, inputs: Sequence[NDArray[np.int64]], k: int | Sequence[int], rules: Rules
-    ) -> list[Continuation]: ...
 
 
 @dataclass(frozen=True)

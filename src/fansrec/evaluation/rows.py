@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from fansrec.artifact import Artifact, read_artifact
 from fansrec.data.corpus import Corpus, fingerprint
+from fansrec.engine.answers import Engine
 from fansrec.engine.generation import way_of
 from fansrec.engine.rules import Rules
 from fansrec.engine.selection import open_engine
@@ -23,7 +24,6 @@ from fansrec.evaluation.order import Order, order
 from fansrec.evaluation.protocol import (
     CUTS,
     LONGEST,
-    Engine,
     Protocol,
     Questions,
     ask,

@@ -1,10 +1,13 @@
 """The memory that kernels write and read between a question and its answer, made once and grown when needed."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fansrec.engine.answers import check_rules
 from fansrec.engine.cuda.packing import BLOCK, Packed
 from fansrec.engine.cuda.structures import Answer, Asked, Found, Given, Question
 from fansrec.engine.rules import Rules
@@ -51,7 +54,7 @@ class Buffers:
         self._host_out = np.empty(0, dtype=np.int32)
         self._rules: Rules | None = None
         self._growing = False
-        self._named: tuple[tuple[int, ...], tuple[int, ...] | None] = ((), None)
+        self._named: tuple[Sequence[int], Sequence[int] | None] = ((), None)
         self._seen = self._new(LONGEST, torch.int32)
         self._sent = self._new(0, torch.int32)
         self.make_room(1, LONGEST_ANSWER, LONGEST_ANSWER, 0)
@@ -64,6 +67,7 @@ class Buffers:
         enough = lists <= self._lists and positions <= self._positions and given <= len(self._seen)
         if enough and positions * longest <= self._shortlisted:
             return
+        torch.cuda.synchronize(self.packed.device)  # the last answer may be here before its kernel has ended
         if given > len(self._seen):
             self._seen = self._new(given, torch.int32)
         if lists > self._lists:
@@ -178,7 +182,8 @@ class Buffers:
         """Say which items no list may get; a list's own are marked by the kernel and forgotten by it."""
         if rules is self._rules and growing == self._growing:
             return
-        named = (tuple(rules.exclude), None if rules.allow is None else tuple(rules.allow))
+        check_rules(rules, len(self.blocks.place_of))
+        named = (rules.exclude, rules.allow)
         if self._named != named:
             bits = torch.from_numpy(_bits(rules, self.packed))
             with torch.cuda.stream(self.stream):
