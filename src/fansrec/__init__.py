@@ -3,15 +3,19 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fansrec.client import AsyncClient as AsyncClient
+    from fansrec.client import Client as Client
     from fansrec.continuer import load as load
     from fansrec.data.prepare import prepare as prepare
     from fansrec.data.settings import Preparation as Preparation
     from fansrec.training.start import train as train
 
 __version__ = "0.1.0"
-__all__ = ["Preparation", "__version__", "load", "prepare", "train"]
+__all__ = ["AsyncClient", "Client", "Preparation", "__version__", "load", "prepare", "train"]
 
 _PLACES = {
+    "AsyncClient": "fansrec.client",
+    "Client": "fansrec.client",
     "Preparation": "fansrec.data.settings",
     "load": "fansrec.continuer",
     "prepare": "fansrec.data.prepare",

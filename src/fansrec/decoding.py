@@ -193,14 +193,14 @@ def _append(choice: Choice, filled: Tensor, scores: Tensor) -> None:
     """Go through all items of all positions, depth after depth; lists take what is allowed until they are full."""
     positions = scores.shape[1]
     beyond = torch.arange(positions, device=scores.device) >= choice.limits.wanted[:, None]
-    blocked = choice.blocked[:, None] | beyond[..., None]
+    blocked = choice.blocked[:, None] | beyond[..., None] | ~choice.good_enough(scores)
     ranked = scores.masked_fill(blocked, -torch.inf).sort(dim=2, descending=True, stable=True)
     for depth in range(scores.shape[2]):
         if bool((filled >= choice.limits.wanted).all() | (ranked.values[..., depth] == -torch.inf).all()):
             break
         for position in range(positions):
             score, item = ranked.values[:, position, depth], ranked.indices[:, position, depth]
-            takes = (filled < choice.limits.wanted) & ~choice.blocked[choice.rows, item] & choice.good_enough(score)
+            takes = (filled < choice.limits.wanted) & ~choice.blocked[choice.rows, item] & (score > -torch.inf)
             rows = choice.rows[takes]
             choice.put(rows, filled[rows], item[takes], score[takes])
             filled += takes

@@ -26,7 +26,7 @@ def test_names_do_as_well_as_ids(fans: Fans, songs: Path) -> None:
 def test_json_has_scores_and_categories(fans: Fans, songs: Path) -> None:
     _, out, _ = fans("continue", songs / "run", "i1", "-k", 3, "--json")
     positions = json.loads(out)["positions"]
-    assert [set(position) for position in positions] == [{"item", "name", "category", "score"}] * 3
+    assert [set(position) for position in positions] == [{"item", "name", "group", "category", "score"}] * 3
 
 
 def test_unknown_items_are_reported_and_skipped(fans: Fans, songs: Path) -> None:

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from fansrec import __version__
-from fansrec.cli import bench, data
+from fansrec.cli import bench, data, keys
 from fansrec.cli.continue_ import continue_lists
 from fansrec.cli.crossval import crossval
 from fansrec.cli.demo import demo
@@ -16,6 +16,7 @@ from fansrec.cli.evaluate import evaluate
 from fansrec.cli.export import export
 from fansrec.cli.prepare import prepare
 from fansrec.cli.reproduce import reproduce
+from fansrec.cli.serve import serve
 from fansrec.cli.train import train
 from fansrec.errors import FansError, Interrupted, MissingExtra
 from fansrec.files import told
@@ -35,6 +36,8 @@ app.command(context_settings={"allow_extra_args": True})(train)  # --set takes s
 app.command()(evaluate)
 app.command()(crossval)
 app.command("continue")(continue_lists)
+app.command()(serve)
+app.add_typer(keys.app, name="keys")
 app.command()(export)
 app.add_typer(bench.app, name="bench")
 app.command()(reproduce)
@@ -42,6 +45,8 @@ app.command()(reproduce)
 # Which extra an optional dependency belongs to, for a word on what to install.
 EXTRAS = dict.fromkeys(("polars", "pyarrow", "gensim", "sklearn", "accelerate", "matplotlib"), "train")
 EXTRAS["onnx"] = "export"
+SERVING = ("fastapi", "starlette", "uvicorn", "uvloop", "httptools", "prometheus_client", "pydantic", "pydantic_core")
+EXTRAS |= dict.fromkeys(SERVING, "serve")
 # Typer carries its own copy of click's errors, which it does not name.
 UsageError: Any = typer.BadParameter.__mro__[1]
 

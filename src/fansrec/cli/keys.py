@@ -1,0 +1,43 @@
+"""`fans keys`: who may use a service."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fansrec.server.keys import new_key, read_key_file, remove_key
+
+app = typer.Typer(
+    help="Make, list and remove the API keys of `fans serve --keys FILE`; a running service follows within a second.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+File = Annotated[Path, typer.Argument(help="The key file; it holds hashes, never keys.")]
+Name = Annotated[str, typer.Argument(help="Whose key it is, as logs call it.")]
+
+
+@app.command()
+def add(
+    file: File,
+    name: Name,
+    admin: Annotated[bool, typer.Option("--admin", help="The key may also reload and roll back models.")] = False,
+) -> None:
+    """Make a key and print it, this once; the file is made if there is none."""
+    key = new_key(file, name, "admin" if admin else "use")
+    typer.echo(key)
+    typer.echo("Keep it now: it cannot be shown again. Send it as `Authorization: Bearer KEY`.", err=True)
+
+
+@app.command("list")
+def list_keys(file: File) -> None:
+    """Show whose keys there are and what they open."""
+    for entry in read_key_file(file):
+        typer.echo(f"{entry.holder.name}\t{entry.holder.role}")
+
+
+@app.command()
+def remove(file: File, name: Name) -> None:
+    """Take a key away."""
+    remove_key(file, name)
+    typer.echo(f"removed {name}")

@@ -1,0 +1,70 @@
+"""`fans serve`: the HTTP service and the page."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+
+from fansrec.cli.devices import Backend
+
+KEYS, LIMITS, RUNNING, LOGS = "Who may call", "Limits", "Running", "Logs"
+
+
+def serve(
+    models: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME=]RUN[@GENERATION]...", help="Trained models; the first is the default"),
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on [127.0.0.1]", rich_help_panel=RUNNING)] = None,
+    port: Annotated[int | None, typer.Option(help="Port; 0: any free one [8080]", rich_help_panel=RUNNING)] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Worker processes [as many as cores]", rich_help_panel=RUNNING)
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda [cpu]", rich_help_panel=RUNNING)] = None,
+    backend: Annotated[
+        Backend | None, typer.Option(help="What runs the models [auto]", rich_help_panel=RUNNING)
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file with any of these settings", rich_help_panel=RUNNING)
+    ] = None,
+    keys: Annotated[Path | None, typer.Option(help="File of API keys, see `fans keys`", rich_help_panel=KEYS)] = None,
+    without_keys: Annotated[
+        bool | None, typer.Option("--without-keys", help="Let everyone in who reaches --host", rich_help_panel=KEYS)
+    ] = None,
+    allow_origins: Annotated[
+        list[str] | None,
+        typer.Option("--allow-origin", help="A page's origin that may call; repeat it", rich_help_panel=KEYS),
+    ] = None,
+    max_lists: Annotated[int | None, typer.Option(help="Lists in a request [256]", rich_help_panel=LIMITS)] = None,
+    max_items: Annotated[int | None, typer.Option(help="Items in a list [2000]", rich_help_panel=LIMITS)] = None,
+    max_k: Annotated[int | None, typer.Option(help="Items asked for a list [500]", rich_help_panel=LIMITS)] = None,
+    queue_requests: Annotated[
+        int | None, typer.Option(help="Requests that may wait [128]", rich_help_panel=LIMITS)
+    ] = None,
+    timeout_ms: Annotated[
+        int | None, typer.Option(help="Deadline of a request [10000]", rich_help_panel=LIMITS)
+    ] = None,
+    log_format: Annotated[Literal["json", "text"] | None, typer.Option(help="[json]", rich_help_panel=LOGS)] = None,
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"] | None, typer.Option(help="[info]", rich_help_panel=LOGS)
+    ] = None,
+) -> None:
+    """Serve trained models over HTTP, with a page to try them at `/`.
+
+    Every setting, also those without a flag, can be a variable (`FANS_PORT=80`) or a line of `--config FILE`
+    (`port = 80`); flags win over variables, variables over the file. docs/serving.md lists them all.
+
+    Example: `fans serve runs/mine`
+
+    Two, to compare them on the page: `fans serve fans=runs/mine ease=runs/ease slow=runs/bert4rec@autoregressive`
+    """
+    flags = {name: value for name, value in locals().items() if name != "config" and value not in (None, [])}
+    from fansrec.server.run import serve as run_service
+    from fansrec.server.settings import read_settings
+
+    console = Console(highlight=False, soft_wrap=True)
+    settings = read_settings(flags, config, os.environ)
+    names = ", ".join(place.name for place in settings.models)
+    run_service(settings, lambda address: console.print(f"serving {names} at {address} (Ctrl-C stops)", markup=False))

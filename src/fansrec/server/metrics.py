@@ -1,0 +1,51 @@
+"""What a service counts, for Prometheus."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client.gc_collector import GCCollector
+from prometheus_client.platform_collector import PlatformCollector
+
+SECONDS = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10)
+COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+
+
+class Metrics:
+    """One registry a service, so that two of them in one process do not mix."""
+
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        PlatformCollector(registry=registry)
+        GCCollector(registry=registry)
+        self.requests = Counter(
+            "fans_http_requests", "Requests answered", ["route", "method", "status"], registry=registry
+        )
+        self.seconds = Histogram(
+            "fans_http_request_seconds", "From request to answer", ["route"], buckets=SECONDS, registry=registry
+        )
+        self.lists = Counter("fans_lists", "Lists continued", ["model"], registry=registry)
+        self.items = Counter("fans_items", "Items asked for in continued lists", ["model"], registry=registry)
+        self.engine_seconds = Histogram(
+            "fans_engine_seconds", "A worker's time with a batch", ["model"], buckets=SECONDS, registry=registry
+        )
+        self.batch_lists = Histogram("fans_batch_lists", "Lists in a batch", buckets=COUNTS, registry=registry)
+        self.batch_requests = Histogram("fans_batch_requests", "Requests in a batch", buckets=COUNTS, registry=registry)
+        self.queue_requests = Gauge("fans_queue_requests", "Requests that wait for a worker", registry=registry)
+        self.queue_tokens = Gauge("fans_queue_tokens", "Their items given and asked for", registry=registry)
+        self.queue_seconds = Histogram(
+            "fans_queue_seconds", "Waiting for a worker", buckets=(0.0001, *SECONDS), registry=registry
+        )
+        self.refused = Counter("fans_refused", "Requests refused", ["reason"], registry=registry)
+        self.workers = Gauge("fans_workers", "Workers", ["state"], registry=registry)
+        self.workers_wanted = Gauge("fans_workers_wanted", "Workers there should be", registry=registry)
+        self.deaths = Counter("fans_worker_deaths", "Workers lost", ["cause"], registry=registry)
+        self.retried = Counter("fans_retried", "Requests given to another worker", registry=registry)
+        self.reloads = Counter("fans_reloads", "Reloads of models", ["outcome"], registry=registry)
+        self.model_info = Gauge("fans_model_info", "Models served", ["name", "hash"], registry=registry)
+        self.ready = Gauge("fans_ready", "Whether requests are taken", registry=registry)
+        for cause in ("died", "hung"):
+            self.deaths.labels(cause)
+        for outcome in ("changed", "unchanged", "refused", "rolled-back"):
+            self.reloads.labels(outcome)
+
+    def text(self) -> bytes:
+        return generate_latest(self.registry)

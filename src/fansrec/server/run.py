@@ -1,0 +1,193 @@
+"""From `fans serve` to its end: bind, load, serve, and on a signal stop without losing a request."""
+
+import asyncio
+import contextlib
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import uvicorn
+import uvloop
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from fansrec.errors import BadSetting
+from fansrec.files import told
+from fansrec.server.gate import Gate
+from fansrec.server.http import protocol_class
+from fansrec.server.keys import KeyRing
+from fansrec.server.logs import setup_logs
+from fansrec.server.problems import Problem
+from fansrec.server.routes import build_app
+from fansrec.server.service import Service
+from fansrec.server.settings import Settings
+
+BACKLOG = 2048
+KEEP_ALIVE_SECONDS = 75
+LAST_WORDS_SECONDS = 1.0
+
+Announce = Callable[[str], None]  # is given the address when the first answer could be given
+
+
+def serve(settings: Settings, announce: Announce) -> None:
+    """Serve until told to stop; a model that cannot be loaded is raised as the FansError it is."""
+    setup_logs(settings.log_format, settings.log_level)
+    listening = _bind(settings.host, settings.port)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(settings, listening, announce))
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, proto, _, address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family, kind, proto)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+    except OSError as error:
+        raise BadSetting(
+            f"{host}:{port} cannot be listened on ({told(error)}); choose another --host or --port"
+        ) from error
+    return listening
+
+
+def _address(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+async def _serve(settings: Settings, listening: socket.socket, announce: Announce) -> None:
+    loop = asyncio.get_running_loop()
+    service = Service(settings, loop)
+    server = Server(_configuration(service))
+    server.last_words_s = min(settings.notice_s, LAST_WORDS_SECONDS)
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, _told_to_stop, stop, server)
+    serving = asyncio.ensure_future(server.serve(sockets=[listening]))
+    starting = asyncio.ensure_future(_start(service, lambda: announce(_address(listening))))
+    stopping = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait((serving, starting, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if starting.done() and not starting.exception():
+            await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+        service.draining = True
+        if not starting.done() or not starting.exception():
+            await _give_notice(settings.notice_s, serving)
+    finally:
+        server.should_exit = True
+        await serving
+        starting.cancel()
+        await service.close()
+    if starting.done() and not starting.cancelled():
+        starting.result()
+
+
+async def _start(service: Service, announce: Callable[[], None]) -> None:
+    await service.start()
+    announce()
+
+
+async def _give_notice(seconds: float, serving: "asyncio.Future[None]") -> None:
+    """Answer on, but not ready any more, so that whoever shares out requests looks elsewhere first."""
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(asyncio.shield(serving), seconds)
+
+
+def _told_to_stop(stop: asyncio.Event, server: "Server") -> None:
+    if stop.is_set():
+        server.force_exit = True  # told twice: now
+    stop.set()
+
+
+class Server(uvicorn.Server):
+    """Signals are ours: uvicorn would close connections before anyone could know."""
+
+    last_words_s = 0.0  # for requests on their way when the last connection was accepted
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no connection any more, let those there are end by themselves, and only then close them."""
+        doors = [listening.dup() for listening in sockets or []]  # so that closing one resets nobody who knocked
+        for server in self.servers:
+            server.close()
+        for door in doors:
+            await self._let_in_who_knocked(door)
+        end = time.monotonic() + self.last_words_s
+        while self.server_state.connections and time.monotonic() < end:
+            await asyncio.sleep(0.02)
+        await super().shutdown(sockets)
+
+    async def _let_in_who_knocked(self, door: socket.socket) -> None:
+        """The system has connected them already; they would be cut off with their requests under way."""
+        accepted = []
+        with contextlib.suppress(OSError):  # nobody is left
+            while True:
+                accepted.append(door.accept()[0])
+        door.close()
+        for connection in accepted:
+            connection.setblocking(False)
+            await asyncio.get_running_loop().connect_accepted_socket(self._protocol, connection)
+
+    def _protocol(self) -> asyncio.Protocol:
+        config: Any = self.config
+        made: asyncio.Protocol = config.http_protocol_class(
+            config=config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        return made
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _configuration(service: Service) -> uvicorn.Config:
+    settings = service.settings
+    gate = Gate(
+        build_app(service),
+        seen=service.seen,
+        refuse=_refusal(service),
+        keys=KeyRing(settings.keys) if settings.keys else None,
+        check_host=settings.loopback and settings.keys is None,
+        allow_origins=settings.allow_origins,
+    )
+    return uvicorn.Config(
+        _closing_when_draining(gate, service),
+        http=protocol_class(settings, service.seen),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=int(settings.drain_s) or 1,
+    )
+
+
+def _refusal(service: Service) -> Callable[[Scope], Problem | None]:
+    """Overload is told before anything of a request is read."""
+
+    def refuse(scope: Scope) -> Problem | None:
+        if scope["path"] != "/v1/continue" or scope["method"] != "POST":
+            return None
+        return service.dispatcher.overloaded()
+
+    return refuse
+
+
+def _closing_when_draining(app: ASGIApp, service: Service) -> ASGIApp:
+    """Once the service is about to stop, every answer closes its connection: none is cut with a request on its way."""
+
+    async def closing(scope: Scope, receive: Receive, send: Send) -> None:
+        if not service.draining:
+            return await app(scope, receive, send)
+
+        async def send_and_close(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
+            await send(message)
+
+        await app(scope, receive, send_and_close)
+
+    return closing

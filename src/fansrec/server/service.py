@@ -1,0 +1,133 @@
+"""A running service: its queue, its models, its counts, and whether it is ready."""
+
+import asyncio
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+from fansrec.server.dispatch import OVERLOAD, Dispatcher
+from fansrec.server.generations import Generations
+from fansrec.server.metrics import Metrics
+from fansrec.server.problems import Problem
+from fansrec.server.search_indexes import Indexes
+from fansrec.server.settings import Settings
+
+log = logging.getLogger("fansrec.server")
+
+INTERNAL = ("folder", "vocabulary")  # nobody's business
+MOST_SEARCHES = 64  # waiting and running; each takes milliseconds
+# Why requests are refused, as counted; bounded, so that nobody can make labels.
+REFUSALS = {
+    401: "no-key",
+    403: "forbidden",
+    408: "too-slow",
+    413: "too-large",
+    422: "invalid",
+    429: "overload",
+    504: "deadline",
+}
+
+
+class Service:
+    def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
+        self.settings = settings
+        self.metrics = Metrics()
+        self.dispatcher = Dispatcher(settings, self.metrics, loop)
+        self.generations = Generations(settings, self.metrics, self.dispatcher)
+        self.indexes = Indexes(index_folder(settings))
+        self._indexed: set[str] = set()
+        self._searching = 0
+        self.draining = False
+        self.metrics.ready.set_function(lambda: self.ready)
+
+    async def start(self) -> None:
+        await self.generations.start()
+        self.find_items()
+
+    async def close(self) -> None:
+        self.indexes.close()
+        await self.generations.close()
+
+    def seen(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Count a request that was answered."""
+        self.metrics.requests.labels(route, method, str(status)).inc()
+        self.metrics.seconds.labels(route).observe(seconds)
+        if status in REFUSALS:
+            self.metrics.refused.labels(REFUSALS[status]).inc()
+
+    @property
+    def ready(self) -> bool:
+        return self.generations.ready and not self.draining
+
+    @property
+    def why_not_ready(self) -> str:
+        return "the service is about to stop; ask another" if self.draining else "the models are being loaded"
+
+    @property
+    def served(self) -> list[dict[str, Any]]:
+        """The models as `GET /v1/models` tells them, the default first."""
+        if self.generations.current is None:
+            raise Problem(503, "not-ready", self.why_not_ready, headers={"Retry-After": "1"}, retry_after=1)
+        return self.generations.current.models
+
+    def named(self, name: str | None) -> dict[str, Any]:
+        served = self.served
+        if name is None:
+            return served[0]
+        for model in served:
+            if model["name"] == name:
+                return model
+        raise Problem(404, "unknown-model", f"There is no model of that name; there are: {self._names()}.")
+
+    def _names(self) -> str:
+        return ", ".join(model["name"] for model in self.served)
+
+    def models(self) -> dict[str, Any]:
+        own = self.settings
+        return {
+            "default": self.served[0]["name"],
+            "models": [{key: value for key, value in m.items() if key not in INTERNAL} for m in self.served],
+            "limits": {
+                "lists": own.max_lists,
+                "items": own.max_items,
+                "k": own.max_k,
+                "rule_items": own.max_rule_items,
+                "body_bytes": own.max_body_bytes,
+                "timeout_ms": own.timeout_ms,
+            },
+        }
+
+    def find_items(self) -> None:
+        """Have indexes made for the models served now, and for no others."""
+        wanted = {model["vocabulary"]: Path(model["folder"]) for model in self.served}
+        for key in self._indexed - {*wanted}:
+            self.indexes.forget(key)
+        for key, folder in wanted.items():
+            self.indexes.start(key, folder)
+        self._indexed = {*wanted}
+
+    async def found_items(self, model: dict[str, Any], text: str | None, ids: list[str], limit: int) -> list[Any]:
+        """Looked up in a thread: SQLite lets others work meanwhile."""
+        index = self.indexes.get(model["vocabulary"])
+        if index is None:
+            trouble = self.indexes.trouble(model["vocabulary"])
+            detail = f"Items cannot be searched: {trouble}." if trouble else "The items are being indexed; try again."
+            raise Problem(503, "indexing", detail, retry_after=1)
+        if self._searching >= MOST_SEARCHES:
+            raise OVERLOAD
+        self._searching += 1
+        try:
+            if text is None:
+                return await asyncio.to_thread(index.of_ids, ids)
+            return await asyncio.to_thread(index.search, text, limit)
+        finally:
+            self._searching -= 1
+
+
+def index_folder(settings: Settings) -> Path:
+    """Where indexes are kept between runs: as told, or where the system keeps what can be made again."""
+    if settings.search_folder is not None:
+        return settings.search_folder
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(cache).expanduser() / "fansrec" / "search"

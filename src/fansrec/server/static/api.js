@@ -1,0 +1,91 @@
+/** The service as the page sees it: five questions, and every failure as a Problem that says what to do. */
+
+/**
+ * @typedef {{item: string|number, name: string|null, group: string|null, category: string}} Item
+ * @typedef {Item & {score: number}} Position
+ * @typedef {{name: string, hash: string, title: string, recipe: string|null, generation: string, groups: boolean,
+ *   items: number, categories: {name: string, items: number}[]}} Model
+ * @typedef {{positions: Position[], unknown: (string|number)[], reason: string|null, model: {name: string, hash: string},
+ *   milliseconds: number, roundTrip: number}} Continuation
+ */
+
+const KEY_PLACE = "fans-api-key"; // of the session only: a closed tab forgets it
+const IDS_A_REQUEST = 100; // addresses have a limited length
+
+export class Problem extends Error {
+  /** @param {number} status 0 when no answer came at all  @param {string} detail  @param {number|null} retryAfter seconds */
+  constructor(status, detail, retryAfter = null) {
+    super(detail);
+    this.status = status;
+    this.retryAfter = retryAfter;
+  }
+
+  get unreachable() {
+    return this.status === 0;
+  }
+
+  get keyNeeded() {
+    return this.status === 401 || this.status === 403;
+  }
+
+  /** Whether the same question may be answered a little later. */
+  get passing() {
+    return this.unreachable || [429, 502, 503, 504].includes(this.status);
+  }
+}
+
+export const hasKey = () => sessionStorage.getItem(KEY_PLACE) !== null;
+export const keepKey = (/** @type {string} */ key) => sessionStorage.setItem(KEY_PLACE, key);
+
+/** @returns {Promise<{default: string, models: Model[], limits: {k: number, items: number}}>} */
+export const models = () => ask("/v1/models");
+
+/** @returns {Promise<Item[]>} */
+export async function search(text, model, signal, limit = 8) {
+  const query = new URLSearchParams({ search: text, limit: String(limit), model });
+  return (await ask(`/v1/items?${query}`, { signal })).items;
+}
+
+/** The items of these ids; those that the model does not know are left out. @returns {Promise<Item[]>} */
+export async function itemsById(ids, model) {
+  const found = [];
+  for (let start = 0; start < ids.length; start += IDS_A_REQUEST) {
+    const query = new URLSearchParams({ model });
+    for (const id of ids.slice(start, start + IDS_A_REQUEST)) query.append("id", String(id));
+    found.push(...(await ask(`/v1/items?${query}`)).items);
+  }
+  return found;
+}
+
+/** @returns {Promise<Continuation>} */
+export async function continueList(question, signal) {
+  const started = performance.now();
+  const { list, ...rules } = question;
+  const body = JSON.stringify({ lists: [list], ...rules });
+  const answer = await ask("/v1/continue", {
+    method: "POST", headers: { "Content-Type": "application/json" }, body, signal,
+  });
+  const roundTrip = performance.now() - started;
+  return { ...answer.answers[0], model: answer.model, milliseconds: answer.milliseconds, roundTrip };
+}
+
+async function ask(path, options = {}) {
+  const key = sessionStorage.getItem(KEY_PLACE);
+  const headers = { ...options.headers, ...(key && { Authorization: `Bearer ${key}` }) };
+  let response;
+  try {
+    response = await fetch(path, { ...options, headers, cache: "no-store", credentials: "omit" });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Problem(0, "The service does not answer.");
+  }
+  if (!response.ok) throw await problemOf(response);
+  return response.json();
+}
+
+async function problemOf(response) {
+  const told = await response.json().catch(() => ({})); // a proxy between may answer with anything
+  const seconds = Number(response.headers.get("Retry-After") ?? told.retry_after);
+  const detail = told.detail ?? told.title ?? `The service answered with status ${response.status}.`;
+  return new Problem(response.status, String(detail), Number.isFinite(seconds) && seconds > 0 ? seconds : null);
+}

@@ -1,0 +1,81 @@
+/** Rows dragged to another place, by mouse, pen or finger. A finger takes the handle; elsewhere it scrolls. */
+
+const SLACK = 5; // pixels before a press becomes a drag
+const EDGE = 40; // pixels from the end of a scrolled list where it moves along
+const EDGE_SPEED = 8;
+
+/** @param {HTMLElement} container of rows  @param {(row: HTMLElement, to: number) => void} drop */
+export function enableDragging(container, drop) {
+  container.addEventListener("pointerdown", (event) => {
+    const row = event.target.closest("li");
+    const handle = event.target.closest("[data-handle]");
+    const onOther = !handle && (event.pointerType !== "mouse" || event.target.closest("button"));
+    if (event.button === 0 && row && !onOther) follow(container, row, event, drop);
+  });
+}
+
+const middleOf = ({ top, bottom }) => (top + bottom) / 2;
+
+function follow(container, row, start, drop) {
+  const rows = [...container.children];
+  const from = rows.indexOf(row);
+  const { height } = row.getBoundingClientRect();
+  const middles = rows.map((one) => middleOf(one.getBoundingClientRect()));
+  const scrolledAtStart = container.scrollTop;
+  const done = new AbortController();
+  let dragging = false;
+  let to = from;
+  let pointer = start.clientY;
+  let frame = 0;
+
+  function place() {
+    const shift = pointer - start.clientY + container.scrollTop - scrolledAtStart;
+    const now = middles[from] + shift;
+    // A row is passed when the edge that comes towards it has reached its middle.
+    to = middles.filter((middle, at) => (at < from && middle < now - height / 2) || (at > from && middle < now + height / 2)).length;
+    row.style.setProperty("translate", `0 ${shift}px`);
+    rows.forEach((other, at) => {
+      const passed = at > from && at <= to ? -1 : at < from && at >= to ? 1 : 0;
+      if (other !== row) other.style.setProperty("translate", passed ? `0 ${passed * height}px` : "none");
+    });
+  }
+
+  function scrollAtEdges() {
+    const { top, bottom } = container.getBoundingClientRect();
+    if (pointer < top + EDGE) container.scrollTop -= EDGE_SPEED;
+    if (pointer > bottom - EDGE) container.scrollTop += EDGE_SPEED;
+    place();
+    frame = requestAnimationFrame(scrollAtEdges);
+  }
+
+  function begin() {
+    dragging = true;
+    row.setPointerCapture(start.pointerId);
+    row.classList.add("dragged");
+    container.classList.add("dragging");
+    frame = requestAnimationFrame(scrollAtEdges);
+  }
+
+  function end(kept) {
+    done.abort();
+    cancelAnimationFrame(frame);
+    container.classList.remove("dragging");
+    row.classList.remove("dragged");
+    for (const other of rows) other.style.removeProperty("translate");
+    if (dragging && kept && to !== from) drop(row, to);
+  }
+
+  const listen = (target, kind, act) => target.addEventListener(kind, act, { signal: done.signal });
+  listen(window, "pointermove", (event) => {
+    pointer = event.clientY;
+    if (!dragging && Math.abs(pointer - start.clientY) > SLACK) begin();
+    if (dragging) place();
+  });
+  listen(window, "pointerup", () => end(true));
+  listen(window, "pointercancel", () => end(false));
+  listen(window, "keydown", (event) => {
+    if (event.key !== "Escape" || !dragging) return;
+    event.stopPropagation();
+    end(false);
+  });
+}

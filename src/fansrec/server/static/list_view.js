@@ -1,0 +1,53 @@
+/** The user's list: its rows, moved by dragging or by Alt and arrow keys, taken out by button or Delete. */
+
+import { details } from "./colours.js";
+import { icon, iconButton, make, showEach } from "./dom.js";
+import { enableDragging } from "./drag.js";
+import { createRoving } from "./roving.js";
+import { labelOf, titleOf } from "./words.js";
+
+/** @param {HTMLElement} container an <ol>  @param {{move: (key, to) => void, remove: (key) => void}} actions */
+export function createListView(container, { move, remove }) {
+  const roving = createRoving(container, "[data-handle]");
+  let keys = [];
+  const keyOf = (row) => Number(row.dataset.key);
+
+  function row(entry) {
+    const handle = make("button", { type: "button", class: "handle", "data-handle": true,
+      "aria-describedby": "list-keys" }, icon("grip"));
+    const text = make("span", { class: "text" },
+      make("span", { class: "title" }, titleOf(entry)), details(entry.category, entry.group));
+    const out = iconButton("cross", `Remove ${labelOf(entry)}`, { click: () => remove(entry.key) });
+    return make("li", {}, handle, make("span", { class: "number" }), text, out);
+  }
+
+  function update(child, entry, place) {
+    child.querySelector(".number").textContent = String(place + 1);
+    child.querySelector(".handle").setAttribute("aria-label", `Move ${labelOf(entry)}, ${place + 1} of ${keys.length}`);
+  }
+
+  function render(list) {
+    const more = list.length > keys.length && keys.length > 0;
+    keys = list.map((entry) => entry.key);
+    roving.keepFocus(() => showEach(container, list, (entry) => entry.key, row, update));
+    if (more) container.scrollTop = container.scrollHeight; // what was added stands at the end
+  }
+
+  container.addEventListener("keydown", (event) => {
+    const row = event.target.closest("li");
+    const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    if (row && event.altKey && step) {
+      event.preventDefault();
+      const to = keys.indexOf(keyOf(row)) + step;
+      if (to >= 0 && to < keys.length) {
+        move(keyOf(row), to);
+        roving.focus(to);
+      }
+    } else if (row && ["Delete", "Backspace"].includes(event.key)) {
+      event.preventDefault();
+      remove(keyOf(row));
+    }
+  });
+  enableDragging(container, (row, to) => move(keyOf(row), to));
+  return { render };
+}

@@ -1,0 +1,30 @@
+/** How items, times and counts are put into words. */
+
+/** The name without the group, where it carries both: that stands beside it anyway. */
+export function titleOf({ item, name, group }) {
+  if (!name) return String(item);
+  if (!group) return name;
+  if (name.endsWith(` - ${group}`)) return name.slice(0, -group.length - 3);
+  if (name.startsWith(`${group} - `)) return name.slice(group.length + 3);
+  return name;
+}
+
+export const labelOf = ({ item, name }) => name ?? String(item);
+export const count = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+export const shortHash = (hash) => hash.slice(0, 8);
+
+/** Two digits that differ, whatever the scale of a model. */
+export function scoreWords(score) {
+  const size = Math.abs(score);
+  if (size >= 100) return score.toFixed(0);
+  return size >= 0.1 || size === 0 ? score.toFixed(2) : score.toPrecision(2);
+}
+
+export function milliseconds(value) {
+  const digits = value < 10 ? 2 : value < 100 ? 1 : 0;
+  return `${value.toFixed(digits)} ms`;
+}
+
+const WAYS = { "one-pass": "in one pass", "one-by-one": "one by one", autoregressive: "one by one", recall: "by recall" };
+/** How a model writes a continuation. */
+export const wayOf = (generation) => WAYS[generation] ?? generation;

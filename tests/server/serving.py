@@ -1,0 +1,111 @@
+"""A real service for tests: `fans serve` in processes of its own, on a free port of this machine."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import httpx2
+
+FANS = Path(sys.executable).parent / "fans"
+START_SECONDS = 60
+
+
+class Running:
+    """`with Running(RUN, "--workers", "2", FANS_HANG_S="1") as service:` and `service.ask([["a"]])`."""
+
+    def __init__(self, *arguments: object, **variables: object) -> None:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("FANS_")}
+        self.process = subprocess.Popen(
+            [FANS, "serve", *map(str, arguments), "--port", "0"],
+            env=clean | {"FANS_NOTICE_S": "0"} | {name: str(value) for name, value in variables.items()},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.log: list[str] = []
+        threading.Thread(target=self._read_log, daemon=True).start()
+        self.url = self._address()
+        self.http = httpx2.Client(base_url=self.url, timeout=30)
+
+    def _read_log(self) -> None:
+        assert self.process.stderr is not None
+        self.log.extend(self.process.stderr)
+
+    def _address(self) -> str:
+        assert self.process.stdout is not None
+        timer = threading.Timer(START_SECONDS, self.process.kill)
+        timer.start()
+        line = self.process.stdout.readline()
+        timer.cancel()
+        found = re.search(r"http://\S+/", line)
+        if found is None:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"the service did not start: {line} {''.join(self.log[-20:])}")
+        return found.group().rstrip("/")
+
+    def ask(self, lists: list[list[object]], **more: Any) -> httpx2.Response:
+        headers = more.pop("headers", None)
+        return self.http.post("/v1/continue", json={"lists": lists} | more, headers=headers)
+
+    def metric(self, name: str) -> float:
+        """The sum over all labels that start with `name`."""
+        lines = self.http.get("/metrics").text.splitlines()
+        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(name))
+
+    def workers(self) -> list[int]:
+        """The processes that have no children of their own, the front's search apart."""
+        family = descendants(self.process.pid)
+        parents = {parent for _, parent in family}
+        keepers = {child for child, parent in family if parent != self.process.pid and child in parents}
+        return [child for child, parent in family if parent in keepers]
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        return self.process.wait(30)
+
+    def __enter__(self) -> "Running":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.http.close()
+        try:
+            self.stop()
+        finally:
+            self.process.kill()
+
+
+def descendants(pid: int) -> list[tuple[int, int]]:
+    """(process, its parent) of all below `pid`."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parents[int(entry.name)] = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            except (OSError, IndexError):
+                continue
+    found, new = [], {pid}
+    while new:
+        rows = [(child, parent) for child, parent in parents.items() if parent in new]
+        found += rows
+        new = {child for child, _ in rows}
+    return found
+
+
+def until(condition: Callable[[], bool], seconds: float = 15) -> bool:
+    """Whether it became true in time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False

@@ -1,0 +1,206 @@
+"""The service keeps working: processes die, hang, are told to stop, and no request is lost."""
+
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from server.serving import Running, descendants, until
+
+JSON = {"content-type": "application/json"}
+COUNTED = 'fans_http_requests_total{{method="POST",route="/v1/continue",status="{}"}}'
+LISTS: list[list[object]] = [["i1", "i2"]]
+
+
+@contextmanager
+def load(service: Running, clients: int = 3) -> Iterator[list[object]]:
+    """Clients that never retry, each asking over and over; what they got is in the list, a text where it failed."""
+    results: list[object] = []
+    stop = threading.Event()
+
+    def ask() -> None:
+        with httpx2.Client(base_url=service.url, timeout=20) as http:
+            while not stop.is_set():
+                try:
+                    response = http.post("/v1/continue", json={"lists": LISTS, "k": 3})
+                    results.append(response.status_code)
+                except httpx2.HTTPError as error:
+                    results.append(repr(error))
+                time.sleep(0.002)
+
+    threads = [threading.Thread(target=ask) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield results
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+@pytest.fixture(scope="module")
+def pair(songs: Path) -> Iterator[Running]:
+    """Two workers."""
+    with Running(songs / "run", "--workers", 2) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def single(songs: Path) -> Iterator[Running]:
+    """One worker that may be silent for long, and a short queue."""
+    with Running(songs / "run", "--workers", 1, FANS_QUEUE_REQUESTS=2, FANS_HANG_S=60) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def impatient(songs: Path) -> Iterator[Running]:
+    """One worker that may not be silent."""
+    with Running(songs / "run", "--workers", 1, FANS_HANG_S=0.4) as running:
+        yield running
+
+
+def test_workers_killed_under_load_cost_no_request(pair: Running) -> None:
+    service, deaths = pair, pair.metric('fans_worker_deaths_total{cause="died"}')
+    with load(service) as results:
+        for _ in range(4):
+            before = service.workers()
+            os.kill(before[0], signal.SIGKILL)
+            assert until(lambda: before[0] not in (now := service.workers()) and len(now) == 2)  # noqa: B023
+            time.sleep(0.2)
+        assert until(lambda: service.metric('fans_workers{state="ready"}') == 2)
+        assert service.metric('fans_worker_deaths_total{cause="died"}') == deaths + 4
+    assert len(results) > 50 and set(results) == {200}
+
+
+def test_a_hung_worker_is_replaced_and_its_request_answered(impatient: Running) -> None:
+    hung = impatient.metric('fans_worker_deaths_total{cause="hung"}')
+    (worker,) = impatient.workers()
+    os.kill(worker, signal.SIGSTOP)
+    assert impatient.ask(LISTS).status_code == 200
+    assert impatient.workers() != [worker]
+    assert impatient.metric('fans_worker_deaths_total{cause="hung"}') == hung + 1
+
+
+def test_an_idle_worker_that_hangs_is_noticed_before_anyone_asks(impatient: Running) -> None:
+    (worker,) = impatient.workers()
+    os.kill(worker, signal.SIGSTOP)
+    assert until(lambda: impatient.workers() not in ([], [worker]))
+
+
+def test_the_keeper_and_the_nursery_are_replaced_while_workers_serve_on(pair: Running) -> None:
+    service = pair
+    with load(service) as results:
+        family = descendants(service.process.pid)
+        before = len(service.log)
+        (nursery,) = [child for child, parent in family if parent == service.process.pid]
+        (keeper,) = [child for child, parent in family if parent == nursery]
+        for victim in (keeper, nursery):
+            os.kill(victim, signal.SIGKILL)
+        assert until(
+            lambda: any("serving run" in line for line in service.log[before:]) and len(service.workers()) == 2
+        )
+        os.kill(service.workers()[0], signal.SIGKILL)
+        assert until(lambda: len(service.workers()) == 2)
+    assert set(results) == {200}
+
+
+def test_a_full_queue_refuses_at_once_and_says_when_to_come_back(single: Running) -> None:
+    service = single
+    (worker,) = service.workers()
+    os.kill(worker, signal.SIGSTOP)
+    answers: list[int] = []
+    asking = [threading.Thread(target=lambda: answers.append(service.ask(LISTS).status_code)) for _ in range(3)]
+    for thread in asking:  # one with the worker, two in the queue
+        thread.start()
+    assert until(lambda: service.metric("fans_queue_requests") == 2)
+    began = time.monotonic()
+    refused = service.ask(LISTS)
+    assert refused.status_code == 429 and int(refused.headers["retry-after"]) >= 1
+    assert refused.json()["retry_after"] >= 1
+    assert time.monotonic() - began < 5  # it did not wait for the worker, which never wakes by itself
+    os.kill(worker, signal.SIGCONT)
+    for thread in asking:
+        thread.join()
+    assert answers == [200, 200, 200]
+
+
+def test_a_request_past_its_deadline_is_answered_504_and_its_work_dropped(single: Running) -> None:
+    service = single
+    (worker,) = service.workers()
+    os.kill(worker, signal.SIGSTOP)
+    lists = service.metric("fans_lists_total")
+    late = [service.ask(LISTS, headers={"fans-timeout-ms": "50"}) for _ in range(3)]
+    assert [response.status_code for response in late] == [504] * 3
+    assert service.metric("fans_queue_requests") == 0
+    os.kill(worker, signal.SIGCONT)
+    assert service.ask(LISTS).status_code == 200
+    assert service.metric("fans_lists_total") == lists + 1  # the late ones were never continued
+    for bad in ("0", "soon", "-5", "99999999"):
+        assert service.ask(LISTS, headers={"fans-timeout-ms": bad}).status_code == 400
+
+
+def test_a_client_that_leaves_takes_its_waiting_request_along(single: Running) -> None:
+    service = single
+    (worker,) = service.workers()
+    os.kill(worker, signal.SIGSTOP)
+    for _ in range(2):  # the first is with the worker, the second in the queue
+        with pytest.raises(httpx2.ReadTimeout):
+            httpx2.post(f"{service.url}/v1/continue", json={"lists": LISTS}, timeout=0.3)
+    assert until(lambda: service.metric("fans_queue_requests") == 0)
+    os.kill(worker, signal.SIGCONT)
+    assert service.ask(LISTS).status_code == 200
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_told_to_stop_it_is_unready_first_answers_all_and_leaves_nobody_behind(songs: Path, number: int) -> None:
+    with Running(songs / "run", "--workers", 2, FANS_NOTICE_S=1) as service, load(service) as results:
+        assert until(lambda: len(results) > 20)
+        family = [child for child, _ in descendants(service.process.pid)]
+        service.process.send_signal(number)
+        with httpx2.Client(base_url=service.url) as probe:
+            assert until(lambda: probe.get("/health/ready").status_code == 503, 5)
+            assert probe.get("/health/live").status_code == 200
+            assert probe.post("/v1/continue", json={"lists": LISTS}).status_code == 200
+        assert service.process.wait(20) == 0
+        answered = [result for result in results if result == 200]
+        # Whoever comes after the end finds nobody; nobody was cut off in the middle.
+        assert {*results} - {200} <= {result for result in map(str, results) if "ConnectError" in result}
+        assert len(answered) > 20
+        assert until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in family))
+
+
+def test_when_the_front_dies_its_processes_leave_too(songs: Path) -> None:
+    service = Running(songs / "run", "--workers", 2)
+    family = [child for child, _ in descendants(service.process.pid)]
+    assert len(family) >= 4
+    service.process.kill()
+    service.process.wait()
+    assert until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in family))
+
+
+def test_counts_agree_with_what_was_sent(pair: Running) -> None:
+    service = pair
+    sent = {200: 0, 422: 0, 404: 0, 413: 0}
+    before = {status: service.metric(COUNTED.format(status)) for status in sent}
+    lists, items = service.metric("fans_lists_total"), service.metric("fans_items_total")
+    requests = [
+        (200, {"lists": LISTS}), (422, {"lists": [["nope"]]}), (404, {"lists": LISTS, "model": "x"}),
+        (200, {"lists": LISTS * 3, "k": 5}), (413, {"lists": [["x" * 5_000_000]]}), (422, {"list": 1}),
+    ]  # fmt: skip
+    for _ in range(20):
+        for status, request in requests:
+            response = service.http.post("/v1/continue", content=json.dumps(request), headers=JSON)
+            assert response.status_code == status
+            sent[status] += 1
+    for status, count in sent.items():
+        assert service.metric(COUNTED.format(status)) - before[status] == count, status
+    assert service.metric("fans_lists_total") - lists == 20 * (1 + 3)
+    assert service.metric("fans_items_total") - items == 20 * (10 + 15)
