@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test test-long lint clean
+.PHONY: install demo test test-long lint audit chromium clean
 
 install: .venv/installed
 
@@ -13,7 +13,8 @@ install: .venv/installed
 	touch $@
 
 demo: install
-	$(BIN)/fans demo
+	rm -rf runs/demo
+	$(BIN)/fans demo --out runs/demo
 
 lint: install
 	$(BIN)/ruff check .
@@ -21,8 +22,18 @@ lint: install
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint
+# The page is tested in a real browser; where it cannot be had, those tests are skipped, except in CI.
+chromium:
+	@which chromium chromium-browser google-chrome 2>/dev/null | grep -q . || \
+	{ echo "installing Chromium for the tests of the page"; \
+	  apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium >/dev/null; } || \
+	echo "Chromium cannot be installed here: the tests of the page will be skipped" >&2
+
+test: lint chromium
 	$(BIN)/pytest --cov --cov-report=term
+
+audit: install
+	$(BIN)/python tools/audit.py
 
 test-long: install
 	$(BIN)/pytest -m long --durations=0

@@ -13,7 +13,7 @@ from typing import Any
 from fansrec.errors import BadSetting
 
 
-def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
+def write_atomically(path: Path, write: Callable[[Path], object], mode: int = 0o644) -> None:
     """Let `write` fill a temporary file beside `path`, then rename it into place; on failure nothing is left."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
@@ -22,7 +22,7 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
         write(temporary)
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
-        temporary.chmod(0o644)
+        temporary.chmod(mode)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

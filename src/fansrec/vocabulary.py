@@ -17,7 +17,7 @@ from fansrec.texts import Texts
 ITEMS_FILE = "items.jsonl"
 CATEGORIES_FILE = "categories.json"
 LINES_AT_ONCE = 1 << 14
-REMEMBERED = 1 << 17  # items looked up before, found ten times as fast when they come again
+REMEMBERED = 1 << 14  # items looked up before, found ten times as fast when they come again
 
 
 @dataclass(frozen=True)

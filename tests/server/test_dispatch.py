@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from fansrec.server import dispatch
-from fansrec.server.dispatch import MOST_TRIES, Dispatcher, Worker
+from fansrec.server.edge.problems import Problem
 from fansrec.server.metrics import Metrics
-from fansrec.server.problems import Problem
-from fansrec.server.queue import Waiting
 from fansrec.server.settings import read_settings
+from fansrec.server.workers import dispatch
+from fansrec.server.workers.dispatch import MOST_TRIES, Dispatcher, Worker
+from fansrec.server.workers.queue import Waiting
 
 
 class FakeLine:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fansrec.server.queue import Queue, Waiting
+from fansrec.server.workers.queue import Queue, Waiting
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -72,7 +72,9 @@ def test_elsewhere_is_refused_without_a_key_or_a_word(host: str, tmp_path: Path)
     assert settings(host=host, without_keys=True).without_keys
 
 
-@pytest.mark.parametrize("bad", [{"port": 70000}, {"max_k": 0}, {"timeout_ms": "soon"}, {"log_format": "xml"}])
+@pytest.mark.parametrize(
+    "bad", [{"allow_origins": ["*"]}, {"port": 70000}, {"max_k": 0}, {"timeout_ms": "soon"}, {"log_format": "xml"}]
+)
 def test_values_that_make_no_sense_are_refused_by_name(bad: dict[str, object]) -> None:
     with pytest.raises(BadSetting, match=next(iter(bad))):
         settings(**bad)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from fansrec.server.keys import new_key, read_key_file, remove_key
+from fansrec.server.edge.keys import new_key, read_key_file, remove_key
 
 app = typer.Typer(
     help="Make, list and remove the API keys of `fans serve --keys FILE`; a running service follows within a second.",

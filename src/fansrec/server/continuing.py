@@ -6,12 +6,12 @@ import time
 from pydantic import ValidationError
 from starlette.types import Receive, Scope, Send
 
-from fansrec.server.bodies import read_body
-from fansrec.server.dispatch import too_late
-from fansrec.server.problems import Problem, invalid
-from fansrec.server.queue import Waiting
+from fansrec.server.edge.bodies import read_body
+from fansrec.server.edge.problems import Problem, invalid
 from fansrec.server.requests import ContinueRequest, request_type
 from fansrec.server.service import Service
+from fansrec.server.workers.dispatch import too_late
+from fansrec.server.workers.queue import Waiting
 
 CONTINUE = "/v1/continue"
 JSON = "application/json"

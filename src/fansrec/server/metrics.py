@@ -1,11 +1,26 @@
 """What a service counts, for Prometheus."""
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 
 SECONDS = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10)
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+# Why requests are refused, as counted; bounded, so that nobody can make labels.
+REFUSALS = {
+    401: "no-key", 403: "forbidden", 408: "too-slow", 413: "too-large", 422: "invalid", 429: "overload",
+    504: "deadline",
+}  # fmt: skip
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # the time each counter was made, of no use to anyone
 
 
 class Metrics:
@@ -46,6 +61,19 @@ class Metrics:
             self.deaths.labels(cause)
         for outcome in ("changed", "unchanged", "refused", "rolled-back"):
             self.reloads.labels(outcome)
+
+        self._seen: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+
+    def saw(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Count a request that was answered; what counts it is looked up once, since that takes longest."""
+        counters = self._seen.get((route, method, status))
+        if counters is None:
+            counters = self.requests.labels(route, method, str(status)), self.seconds.labels(route)
+            self._seen[route, method, status] = counters
+        counters[0].inc()
+        counters[1].observe(seconds)
+        if status in REFUSALS:
+            self.refused.labels(REFUSALS[status]).inc()
 
     def text(self) -> bytes:
         return generate_latest(self.registry)

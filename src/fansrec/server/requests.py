@@ -27,7 +27,9 @@ class ContinueRequest(BaseModel):
     model: StrictStr | None = Field(None, max_length=64, description="Which model answers; the first one unless given")
     exclude: list[Item] = Field([], description="Items never to give")
     allow: list[Item] | None = Field(None, description="Give only these")
-    categories: list[StrictStr] | None = Field(None, max_length=100_000, description="Give only items of these")
+    categories: list[StrictStr] | None = Field(
+        None, max_length=100_000, fail_fast=True, description="Give only items of these"
+    )
     max_per_group: StrictInt | None = Field(None, ge=1, lt=INT64, description="At most so many of one group (artist)")
     keep_seen: StrictBool = Field(False, description="Whether items of the list may come again")
     min_score: FiniteFloat | None = Field(None, description="Leave out items below this score")
@@ -35,13 +37,17 @@ class ContinueRequest(BaseModel):
 
 def request_type(limits: Settings) -> type[ContinueRequest]:
     """The request with a service's own limits, which a client can read in /openapi.json."""
-    bounded = Annotated[list[Item], Field(max_length=limits.max_items)]
-    rule = Field(max_length=limits.max_rule_items)
+    # The first bad item ends the search for others: a message for each of a million would take the service's breath.
+    bounded = Annotated[list[Item], Field(max_length=limits.max_items, fail_fast=True)]
+    rule = Field(max_length=limits.max_rule_items, fail_fast=True)
     fields = ContinueRequest.model_fields
     return create_model(
         "ContinueRequest",
         __base__=ContinueRequest,
-        lists=(Annotated[list[bounded], Field(min_length=1, max_length=limits.max_lists)], fields["lists"]),
+        lists=(
+            Annotated[list[bounded], Field(min_length=1, max_length=limits.max_lists, fail_fast=True)],
+            fields["lists"],
+        ),
         k=(Annotated[StrictInt, Field(le=limits.max_k)], fields["k"]),
         exclude=(Annotated[list[Item], rule], fields["exclude"]),
         allow=(Annotated[list[Item], rule] | None, fields["allow"]),

@@ -14,9 +14,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from fansrec import __version__
 from fansrec.errors import FansError
 from fansrec.server.continuing import CONTINUE, JSON, TIMEOUT_HEADER, Continuing
-from fansrec.server.generations import Busy
-from fansrec.server.handlers import problem_handlers
-from fansrec.server.problems import Problem, problem_of
+from fansrec.server.edge.handlers import problem_handlers
+from fansrec.server.edge.problems import Problem, problem_of
 from fansrec.server.requests import (
     Changed,
     ContinueAnswer,
@@ -26,6 +25,7 @@ from fansrec.server.requests import (
     ServedModels,
 )
 from fansrec.server.service import Service
+from fansrec.server.workers.generations import Busy
 
 STATIC = Path(__file__).parent / "static"
 
@@ -51,6 +51,7 @@ def _described(service: Service, continuing: Continuing) -> FastAPI:
         version=__version__,
         docs_url=None,  # the usual pages load scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,
         exception_handlers=problem_handlers(),
     )
     _add_continue(app, service, continuing)

@@ -14,11 +14,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fansrec.errors import BadSetting
 from fansrec.files import told
-from fansrec.server.gate import Gate
-from fansrec.server.http import protocol_class
-from fansrec.server.keys import KeyRing
-from fansrec.server.logs import setup_logs
-from fansrec.server.problems import Problem
+from fansrec.server.edge.gate import Gate
+from fansrec.server.edge.http import protocol_class
+from fansrec.server.edge.keys import KeyRing
+from fansrec.server.edge.logs import setup_logs
+from fansrec.server.edge.problems import Problem
 from fansrec.server.routes import build_app
 from fansrec.server.service import Service
 from fansrec.server.settings import Settings
@@ -144,7 +144,7 @@ def _configuration(service: Service) -> uvicorn.Config:
     settings = service.settings
     gate = Gate(
         build_app(service),
-        seen=service.seen,
+        seen=service.metrics.saw,
         refuse=_refusal(service),
         keys=KeyRing(settings.keys) if settings.keys else None,
         check_host=settings.loopback and settings.keys is None,
@@ -152,7 +152,7 @@ def _configuration(service: Service) -> uvicorn.Config:
     )
     return uvicorn.Config(
         _closing_when_draining(gate, service),
-        http=protocol_class(settings, service.seen),
+        http=protocol_class(settings, service.metrics.saw),
         ws="none",
         lifespan="off",
         log_config=None,

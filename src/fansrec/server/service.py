@@ -6,27 +6,18 @@ import os
 from pathlib import Path
 from typing import Any
 
-from fansrec.server.dispatch import OVERLOAD, Dispatcher
-from fansrec.server.generations import Generations
+from fansrec.errors import BadArtifact
+from fansrec.server.edge.problems import Problem
 from fansrec.server.metrics import Metrics
-from fansrec.server.problems import Problem
-from fansrec.server.search_indexes import Indexes
+from fansrec.server.search.indexes import Indexes
 from fansrec.server.settings import Settings
+from fansrec.server.workers.dispatch import OVERLOAD, Dispatcher
+from fansrec.server.workers.generations import Generations
 
 log = logging.getLogger("fansrec.server")
 
 INTERNAL = ("folder", "vocabulary")  # nobody's business
 MOST_SEARCHES = 64  # waiting and running; each takes milliseconds
-# Why requests are refused, as counted; bounded, so that nobody can make labels.
-REFUSALS = {
-    401: "no-key",
-    403: "forbidden",
-    408: "too-slow",
-    413: "too-large",
-    422: "invalid",
-    429: "overload",
-    504: "deadline",
-}
 
 
 class Service:
@@ -48,13 +39,6 @@ class Service:
     async def close(self) -> None:
         self.indexes.close()
         await self.generations.close()
-
-    def seen(self, route: str, method: str, status: int, seconds: float) -> None:
-        """Count a request that was answered."""
-        self.metrics.requests.labels(route, method, str(status)).inc()
-        self.metrics.seconds.labels(route).observe(seconds)
-        if status in REFUSALS:
-            self.metrics.refused.labels(REFUSALS[status]).inc()
 
     @property
     def ready(self) -> bool:
@@ -121,6 +105,8 @@ class Service:
             if text is None:
                 return await asyncio.to_thread(index.of_ids, ids)
             return await asyncio.to_thread(index.search, text, limit)
+        except BadArtifact as error:  # a damaged index, which will be made anew
+            raise Problem(503, "indexing", str(error), retry_after=1) from error
         finally:
             self._searching -= 1
 

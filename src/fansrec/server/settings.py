@@ -50,8 +50,8 @@ class Settings(BaseModel):
     max_header_bytes: int = Field(32768, ge=1024, description="Size of a request's headers")
     header_timeout_s: float = Field(10, gt=0, description="Seconds a client may take to send its headers")
     body_timeout_s: float = Field(30, gt=0, description="Seconds a client may take to send its body")
-    max_body_bytes: int = Field(4 * MIB, ge=1, description="Size of a body as sent")
-    max_unpacked_bytes: int = Field(16 * MIB, ge=1, description="Size of a body when decompressed")
+    max_body_bytes: int = Field(2 * MIB, ge=1, description="Size of a body as sent")
+    max_unpacked_bytes: int = Field(4 * MIB, ge=1, description="Size of a body when decompressed")
     max_lists: int = Field(256, ge=1, description="Lists in a request")
     max_items: int = Field(2000, ge=1, description="Items in a list")
     max_k: int = Field(500, ge=1, description="Items asked for a list")
@@ -80,6 +80,8 @@ class Settings(BaseModel):
         names = [model.name for model in self.models]
         if len({*names}) < len(names):
             raise ValueError(f"two models have one name ({', '.join(names)}); write NAME=RUN")
+        if "*" in self.allow_origins:
+            raise ValueError("allow_origins takes single origins, such as https://lists.example.org; '*' would be all")
         if not (self.loopback or self.keys or self.without_keys):
             raise ValueError(
                 f"{self.host} can be reached from elsewhere: give --keys FILE (`fans keys add FILE NAME` makes one), "

@@ -1,7 +1,7 @@
 /** What a model continues the list with: one column a model, position by position. */
 
-import { iconButton, make, showEach, icon } from "./dom.js";
 import { details, markOf } from "./colours.js";
+import { iconButton, make, showEach } from "./dom.js";
 import { createRoving } from "./roving.js";
 import { count, labelOf, milliseconds, scoreWords, shortHash, titleOf, wayOf } from "./words.js";
 
@@ -30,7 +30,8 @@ export function createColumn(root, { add, addAll, block, again }) {
     accept.classList.add("accept");
     const out = iconButton("block", `Block ${name}`, { click: () => block(position) });
     return make("li", { class: hue },
-      make("span", { class: "place" }, make("span", { class: "number" }), make("span", { class: "both", hidden: true })),
+      make("span", { class: "place" },
+        make("span", { class: "number" }), make("span", { class: "both", hidden: true })),
       make("span", { class: "text" },
         make("span", { class: "title" }, titleOf(position)),
         details(position.category, position.group, score),
@@ -118,4 +119,4 @@ export function createColumn(root, { add, addAll, block, again }) {
 }
 
 /** Lines that stand for the rows of the first answer. */
-export const skeleton = (k) => Array.from({ length: k }, () => make("li", { class: "skeleton" }, icon("grip")));
+export const skeleton = (k) => Array.from({ length: k }, () => make("li", { class: "skeleton" }));

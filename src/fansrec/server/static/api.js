@@ -5,15 +5,15 @@
  * @typedef {Item & {score: number}} Position
  * @typedef {{name: string, hash: string, title: string, recipe: string|null, generation: string, groups: boolean,
  *   items: number, categories: {name: string, items: number}[]}} Model
- * @typedef {{positions: Position[], unknown: (string|number)[], reason: string|null, model: {name: string, hash: string},
- *   milliseconds: number, roundTrip: number}} Continuation
+ * @typedef {{positions: Position[], unknown: (string|number)[], reason: string|null,
+ *   model: {name: string, hash: string}, milliseconds: number, roundTrip: number}} Continuation
  */
 
 const KEY_PLACE = "fans-api-key"; // of the session only: a closed tab forgets it
 const IDS_A_REQUEST = 100; // addresses have a limited length
 
 export class Problem extends Error {
-  /** @param {number} status 0 when no answer came at all  @param {string} detail  @param {number|null} retryAfter seconds */
+  /** @param {number} status 0 when no answer came at all  @param {number|null} retryAfter seconds */
   constructor(status, detail, retryAfter = null) {
     super(detail);
     this.status = status;
@@ -37,8 +37,14 @@ export class Problem extends Error {
 export const hasKey = () => sessionStorage.getItem(KEY_PLACE) !== null;
 export const keepKey = (/** @type {string} */ key) => sessionStorage.setItem(KEY_PLACE, key);
 
-/** @returns {Promise<{default: string, models: Model[], limits: {k: number, items: number}}>} */
-export const models = () => ask("/v1/models");
+/** Titles are made distinct: one model may be served twice, in one pass and one by one.
+ * @returns {Promise<{default: string, models: Model[], limits: {k: number, items: number}}>} */
+export async function models() {
+  const told = await ask("/v1/models");
+  const shared = ({ title }) => told.models.filter((other) => other.title === title).length > 1;
+  const titleOf = (model) => (shared(model) ? `${model.title} (${model.name})` : model.title);
+  return { ...told, models: told.models.map((model) => ({ ...model, title: titleOf(model) })) };
+}
 
 /** @returns {Promise<Item[]>} */
 export async function search(text, model, signal, limit = 8) {

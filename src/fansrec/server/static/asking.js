@@ -11,7 +11,8 @@ export function waitAfter(problem, failures) {
 
 /**
  * @param {(question: any, signal: AbortSignal) => Promise<any>} ask
- * @param {(result: {phase: "asking"|"answered"|"failed", answer?: any, problem?: any, seconds?: number|null}) => void} show
+ * @param {(result: {phase: string, answer?: any, problem?: any, seconds?: number|null}) => void} show
+ *   hears of each phase: asking, answered, failed (with the seconds until the next attempt, if there will be one)
  */
 export function createAsker(ask, show, quiet = QUIET) {
   let question;

@@ -15,7 +15,8 @@ export function learnCategories(models) {
 
 /** Classes that carry the colour, `hue-0` to `hue-9`, and the shape, `shape-0` to `shape-3`. */
 export function markOf(category) {
-  const place = places.get(category) ?? 0;
+  const place = places.get(category);
+  if (place === undefined) return { hue: "hue-none", shape: "shape-0" }; // of a file from another catalogue
   return { hue: `hue-${place % HUES}`, shape: `shape-${Math.floor(place / HUES) % SHAPES}` };
 }
 

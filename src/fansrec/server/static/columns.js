@@ -1,9 +1,9 @@
-/** The models that are asked, one or two beside each other: each asks for itself, and items that both give are marked. */
+/** The models that are asked, one or two side by side: each asks for itself; items that both give are marked. */
 
-import { continueList } from "./api.js";
 import { createColumn, skeleton } from "./answers_view.js";
+import { continueList } from "./api.js";
 import { createAsker } from "./asking.js";
-import { make } from "./dom.js";
+import { make, placeIcons } from "./dom.js";
 import { banner, noBanner, say } from "./notices.js";
 import { sameItem } from "./state.js";
 
@@ -31,6 +31,7 @@ export function createColumns(place, actions) {
 
   function create(at) {
     const root = template.content.firstElementChild.cloneNode(true);
+    placeIcons(root);
     const view = createColumn(root, { ...actions, again: () => column.asker.again() });
     const select = root.querySelector("select");
     select.addEventListener("change", () => actions.chooseModel(at, select.value));
@@ -80,7 +81,8 @@ export function createColumns(place, actions) {
 
   function offer(column, models) {
     const none = column.at > 0 ? [make("option", { value: "" }, "No second model")] : [];
-    column.select.replaceChildren(...none, ...models.map((model) => make("option", { value: model.name }, model.title)));
+    const names = models.map((model) => make("option", { value: model.name }, model.title));
+    column.select.replaceChildren(...none, ...names);
     column.select.value = column.model.name;
     column.select.setAttribute("aria-label", column.at > 0 ? "Second model" : "Model");
     column.select.disabled = models.length < 2;

@@ -24,6 +24,14 @@ export function icon(name) {
   return svg;
 }
 
+/** Gives the elements below `root` the pictures that `data-icon` names. One without text tells its name on hovering. */
+export function placeIcons(root) {
+  for (const element of root.querySelectorAll("[data-icon]")) {
+    element.prepend(icon(element.dataset.icon));
+    if (element.ariaLabel) element.title = element.ariaLabel;
+  }
+}
+
 export const iconButton = (name, label, listeners = {}) =>
   make("button", { type: "button", class: "icon-button", "aria-label": label, title: label, ...listeners }, icon(name));
 

@@ -32,7 +32,8 @@ function follow(container, row, start, drop) {
     const shift = pointer - start.clientY + container.scrollTop - scrolledAtStart;
     const now = middles[from] + shift;
     // A row is passed when the edge that comes towards it has reached its middle.
-    to = middles.filter((middle, at) => (at < from && middle < now - height / 2) || (at > from && middle < now + height / 2)).length;
+    const edges = [now - height / 2, now + height / 2];
+    to = middles.filter((middle, at) => at !== from && middle < edges[at < from ? 0 : 1]).length;
     row.style.setProperty("translate", `0 ${shift}px`);
     rows.forEach((other, at) => {
       const passed = at > from && at <= to ? -1 : at < from && at >= to ? 1 : 0;

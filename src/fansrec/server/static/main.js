@@ -5,7 +5,7 @@ import { waitAfter } from "./asking.js";
 import { learnCategories } from "./colours.js";
 import { createColumns } from "./columns.js";
 import { createKeyDialog, createSavedDialog, createShareDialog, openHelp, prepareDialogs } from "./dialogs.js";
-import { debounced } from "./dom.js";
+import { debounced, placeIcons } from "./dom.js";
 import { createListView } from "./list_view.js";
 import { banner, noBanner, notice } from "./notices.js";
 import { createRulesView } from "./rules_view.js";
@@ -55,6 +55,7 @@ createSearchBox({ input: part("search"), options: part("options"), note: part("s
   choose: add,
   keyNeeded: () => askKey(),
 });
+placeIcons(document);
 prepareDialogs();
 listenForShortcuts({ search: () => part("search").focus(), help: openHelp, undo });
 const buttons = { undo, "open-saved": openSaved, "open-share": openShare, "open-help": openHelp,

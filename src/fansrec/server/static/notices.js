@@ -1,4 +1,4 @@
-/** What the page says: short notices that go away, a banner that stays until things work, and words for screen readers. */
+/** What the page says: notices that go away, a banner that stays until things work, words for screen readers. */
 
 import { make } from "./dom.js";
 
@@ -10,7 +10,7 @@ let hiding;
 /** @param {string} text  @param {{words: string, run: () => void}|null} action a button beside it */
 export function notice(text, action = null) {
   const place = part("notice");
-  const button = action && make("button", { type: "button", class: "link", click: () => { action.run(); } }, action.words);
+  const button = action && make("button", { type: "button", class: "link", click: action.run }, action.words);
   place.replaceChildren(make("span", {}, text), ...(button ? [button] : []));
   place.classList.add("shown");
   clearTimeout(hiding);

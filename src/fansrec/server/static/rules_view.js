@@ -27,16 +27,18 @@ export function createRulesView(root, store) {
   function blockedChip(item) {
     const undo = () => change(unblocked(store.state, item), `unblocked ${labelOf(item)}`);
     const label = `Unblock ${labelOf(item)}`;
-    return make("li", {}, make("button", { type: "button", class: "chip", "aria-label": label, title: label, click: undo },
-      make("span", { class: "clip" }, labelOf(item)), icon("cross")));
+    const button = make("button", { type: "button", class: "chip", "aria-label": label, title: label, click: undo },
+      make("span", { class: "clip" }, labelOf(item)), icon("cross"));
+    return make("li", {}, button);
   }
 
   /** What holds, in a few words, for when the rules are folded away. */
   function digest({ k, perGroup, only, keepSeen, blocked }) {
+    const categories = only.length > 2 ? count(only.length, "category", "categories") : only.join(" and ");
     return [
       count(k, "item"),
       perGroup ? `at most ${perGroup} per artist` : null,
-      only.length ? `only ${only.length > 2 ? count(only.length, "category", "categories") : only.join(" and ")}` : null,
+      only.length ? `only ${categories}` : null,
       keepSeen ? "repeats allowed" : null,
       blocked.length ? `${blocked.length} blocked` : null,
     ].filter(Boolean).join(" · ");

@@ -41,7 +41,7 @@ export const toJson = (state) => `${JSON.stringify({
   kind: KIND, items: state.list.map(plain), blocked: state.blocked.map(plain),
 }, null, 2)}\n`;
 
-/** @returns {{items: any[], blocked: any[]}} what a file or the browser's storage holds; throws where that is no list */
+/** What a file or the storage holds; throws where that is no list. @returns {{items: any[], blocked: any[]}} */
 export function fromJson(text) {
   let told;
   try {

@@ -8,7 +8,8 @@ export function listenForShortcuts({ search, help, undo }) {
   document.addEventListener("keydown", (event) => {
     if (document.querySelector("dialog[open]") || event.target.closest(TYPED)) return;
     const command = event.ctrlKey || event.metaKey;
-    const act = command && !event.shiftKey && event.key === "z" ? undo : command || event.altKey ? null : plain[event.key];
+    const undoes = command && !event.shiftKey && event.key === "z";
+    const act = undoes ? undo : command || event.altKey ? null : plain[event.key];
     if (!act) return;
     event.preventDefault();
     act();

@@ -12,7 +12,7 @@ export const START = { list: [], blocked: [], k: 10, perGroup: null, keepSeen: f
 const STEPS_KEPT = 200;
 
 let lastKey = 0;
-const entry = (/** @type {Item} */ { item, name, group, category }) => ({ key: ++lastKey, item, name, group, category });
+const entry = ({ item, name, group, category }) => ({ key: ++lastKey, item, name, group, category });
 
 export const sameItem = (/** @type {Item} */ one) => (/** @type {Item} */ other) => one.item === other.item;
 

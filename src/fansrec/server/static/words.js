@@ -25,6 +25,6 @@ export function milliseconds(value) {
   return `${value.toFixed(digits)} ms`;
 }
 
-const WAYS = { "one-pass": "in one pass", "one-by-one": "one by one", autoregressive: "one by one", recall: "by recall" };
+const WAYS = { "one-pass": "in one pass", autoregressive: "one by one", recall: "by recall" };
 /** How a model writes a continuation. */
 export const wayOf = (generation) => WAYS[generation] ?? generation;

@@ -1,0 +1,254 @@
+"""Connections: uvicorn's protocol, with bounds on what a client may send, how much of it, and how slowly."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, Protocol, cast
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+
+from fansrec.server.edge.closing import PoliteTransport
+from fansrec.server.edge.logs import refused
+from fansrec.server.edge.problems import Problem
+from fansrec.server.edge.tracing import new_id
+
+MOST_PIPELINED = 32  # requests of one connection that may wait for the one before them
+GRACE_S = 0.5  # when told to stop: a request that is on its way over an idle connection is still taken
+DROPPED_BODIES = 16  # so many times the largest body is read and dropped, for clients that read only after they sent
+FRAMING = 4  # bytes around a header: its colon, its space and the end of its line
+ANSWERED = "fans.answered"  # in a scope: the status its client got from here, whatever the application sends
+
+Seen = Callable[[str, str, int, float], None]
+
+
+class ConnectionLimits(Protocol):
+    """What the settings say about connections."""
+
+    @property
+    def max_connections(self) -> int: ...
+    @property
+    def max_header_bytes(self) -> int: ...
+    @property
+    def header_timeout_s(self) -> float: ...
+    @property
+    def body_timeout_s(self) -> float: ...
+    @property
+    def max_body_bytes(self) -> int: ...
+
+
+def protocol_class(limits: ConnectionLimits, seen: Seen = lambda *_: None) -> type[HttpToolsProtocol]:
+    """The class to give uvicorn as `http`; `seen` hears of refusals that never reach the application."""
+    return type("BoundedProtocol", (Bounded,), {"limits": limits, "seen": staticmethod(seen)})
+
+
+class Bounded(HttpToolsProtocol):
+    limits: ConnectionLimits
+    seen: Seen
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.polite: PoliteTransport = cast(Any, None)
+        self.active: RequestResponseCycle | None = None  # the request the application has
+        self.in_headers = self.in_body = False  # of the request that is being read
+        self.begun_now = False  # whether it began with the bytes at hand
+        self.header_bytes = self.waited_bytes = self.dropped_bytes = 0
+        self.header_timer: asyncio.TimerHandle | None = None
+        self.write_timer: asyncio.TimerHandle | None = None
+        self.deaf = False  # nothing more is read: the connection ends after the answers that are due
+        self.draining = False
+
+    # The connection
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.transport = cast(Any, PoliteTransport(transport, self.loop))
+        self.polite = cast(PoliteTransport, self.transport)
+        over = len(self.connections) - self.limits.max_connections
+        if over > self.limits.max_connections:  # not even a word to so many
+            transport.abort()
+        elif over > 0:
+            self._refuse(Problem(503, "too-many-connections", "Too many connections; try again soon.", retry_after=1))
+        else:
+            self._arm_header_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_header_timer()
+        self._stop_write_timer()
+        self._unset_keepalive_if_required()
+        self.polite.forget()
+        if self.active is not None and not self.active.response_complete:  # uvicorn tells the newest only
+            self.active.disconnected = True
+            self.active.message_event.set()
+        super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        """Answer what has arrived or is arriving, then close."""
+        self.draining = True
+        if self._busy():
+            self.cycle.keep_alive = False
+        elif not self.in_headers and not self.polite.closing:
+            self._unset_keepalive_if_required()
+            self._stop_header_timer()
+            self.timeout_keep_alive_task = self.loop.call_later(GRACE_S, self.timeout_keep_alive_handler)
+
+    def _busy(self) -> bool:
+        return self.active is not None and not self.active.response_complete
+
+    # Bytes from the client
+
+    def data_received(self, data: bytes) -> None:
+        if self.deaf or self.polite.closing:
+            self._drop(len(data))
+            return
+        self.begun_now = False
+        try:
+            self.parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            self._refuse(_problem_behind(error))
+            return
+        if self.in_headers:
+            self._wait_for_headers(len(data))
+        elif self.in_body and not self._busy():  # its answer has gone out: the rest is not wanted
+            self._drop(len(data))
+
+    def _wait_for_headers(self, size: int) -> None:
+        if self.begun_now:
+            self._arm_header_timer()
+            return
+        self.waited_bytes += size
+        if self.waited_bytes > self.limits.max_header_bytes:  # one endless header, which the parser keeps to itself
+            self._refuse(self._oversized())
+
+    def _drop(self, size: int) -> None:
+        self.dropped_bytes += size
+        if self.dropped_bytes > DROPPED_BODIES * self.limits.max_body_bytes:
+            self.polite.end()
+
+    # What the parser finds
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._unset_keepalive_if_required()
+        self.in_headers = self.begun_now = self.polite.linger = True
+        self.header_bytes = self.waited_bytes = self.dropped_bytes = 0
+
+    def on_url(self, url: bytes) -> None:
+        self._count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._count(len(name) + len(value) + FRAMING)
+        if self.in_headers:  # those after a chunked body would change a request that has been looked at
+            super().on_header(name, value)
+
+    def _count(self, size: int) -> None:
+        self.header_bytes += size
+        if self.header_bytes > self.limits.max_header_bytes:
+            raise self._oversized()
+
+    def _oversized(self) -> Problem:
+        most = self.limits.max_header_bytes
+        return Problem(431, "headers-too-large", f"The headers are larger than {most} bytes; send less.", limit=most)
+
+    def on_headers_complete(self) -> None:
+        if self.parser.should_upgrade():
+            raise Problem(400, "no-upgrade", "Only plain HTTP/1.1 is spoken here; leave out the Upgrade header.")
+        if self.parser.get_http_version() not in ("1.0", "1.1"):
+            raise Problem(400, "http-version", "Only HTTP/1.1 (and 1.0) is spoken here.")
+        if len(self.pipeline) >= MOST_PIPELINED:
+            raise Problem(429, "pipeline-too-long", f"At most {MOST_PIPELINED} requests may wait on one connection.")
+        super().on_headers_complete()
+        self.in_headers, self.in_body = False, True
+        self._stop_header_timer()
+        if self.draining or self.expect_100_continue:  # a refused 100-continue leaves open whether the body comes
+            self.cycle.keep_alive = False
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self.in_body = self.polite.linger = False
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self.active = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.in_headers:  # the next request is arriving: it has its own timer
+            self._unset_keepalive_if_required()
+
+    # Refusals
+
+    def _refuse(self, problem: Problem) -> None:
+        """Answer what never reached the application, and close; answers to earlier requests go first."""
+        self.deaf = True
+        self._stop_header_timer()
+        active = self.active if self._busy() else None
+        if active is not None and (self.in_headers or active is not self.cycle):
+            if not self.in_headers:
+                self.pipeline.popleft()  # the broken request itself, which waited
+            (self.pipeline[0][0] if self.pipeline else active).keep_alive = False
+            return
+        if active is None:
+            self.seen("other", "other", problem.status, 0.0)
+        else:
+            cast(dict[str, Any], active.scope)[ANSWERED] = problem.status
+            active.disconnected = True
+            active.message_event.set()
+        refused(problem.kind)
+        self._answer(problem, started=active is not None and active.response_started)
+
+    def _answer(self, problem: Problem, started: bool) -> None:
+        request_id = new_id()
+        body = problem.body(request_id)
+        own = [
+            (b"x-request-id", request_id.encode()),
+            (b"x-content-type-options", b"nosniff"),
+            (b"connection", b"close"),
+        ]
+        headers = self.server_state.default_headers + problem.raw_headers(len(body)) + own
+        lines = [b"%s: %s\r\n" % header for header in headers]
+        if not started:
+            self.transport.write(b"".join([STATUS_LINE[problem.status], *lines, b"\r\n", body]))
+        self.polite.linger = True
+        self.transport.close()
+
+    # Clients that are slow
+
+    def _arm_header_timer(self) -> None:
+        if self.header_timer is None:
+            self.header_timer = self.loop.call_later(self.limits.header_timeout_s, self._headers_too_slow)
+
+    def _headers_too_slow(self) -> None:
+        self.header_timer = None
+        if not self.in_headers:  # not one byte came: nothing to answer
+            self.transport.close()
+            return
+        limit = f"{self.limits.header_timeout_s:g} s"
+        self._refuse(Problem(408, "slow-headers", f"The headers did not arrive within {limit}; send them at once."))
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.write_timer = self.loop.call_later(self.limits.body_timeout_s, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stop_write_timer()
+
+    def _stop_header_timer(self) -> None:
+        if self.header_timer is not None:
+            self.header_timer.cancel()
+            self.header_timer = None
+
+    def _stop_write_timer(self) -> None:
+        if self.write_timer is not None:
+            self.write_timer.cancel()
+            self.write_timer = None
+
+
+def _problem_behind(error: Exception) -> Problem:
+    """What a callback of ours raised, or a plain word on what the parser did not take."""
+    if isinstance(error.__context__, Problem):
+        return error.__context__
+    logging.getLogger(__name__).debug("not HTTP: %r", error)
+    return Problem(400, "bad-http", "This is not a sound HTTP/1.1 request; check its lines, lengths and encoding.")

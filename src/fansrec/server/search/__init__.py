@@ -1,0 +1,1 @@
+"""Items by name: an SQLite index, how it is made and how it is asked."""

@@ -1,0 +1,213 @@
+"""Requests in, answers out: what a worker does with all that it was given at once."""
+
+import logging
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic_core import from_json, to_json
+
+from fansrec.continuer import Continuer, why_fewer
+from fansrec.engine.answers import Continuation, wanted_of
+from fansrec.engine.rules import Rules
+from fansrec.errors import FansError
+
+log = logging.getLogger("fansrec.server")
+
+LISTS_AT_ONCE = 64  # models without a kernel of their own hold a score of every item for each
+REMEMBERED_RULES = 64
+REMEMBERED_ITEMS = 1 << 13  # the popular ones; more would take memory in every worker
+RULES = ("exclude", "allow", "categories", "max_per_group", "min_score", "keep_seen")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One request as the front sent it: checked there, so that only what needs a model can be wrong with it."""
+
+    id: int
+    model: str
+    body: bytes
+    since: float  # when it came, by the clock all processes of a machine share
+    deadline: float
+
+
+@dataclass(frozen=True)
+class Reply:
+    id: int
+    content: bytes = b""
+    lists: int = 0
+    items: int = 0
+    error: str = ""  # the kind of FansError that refuses it; "late"; "bug"
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A job in the model's own numbers."""
+
+    job: Job
+    inputs: list[NDArray[np.int64]]
+    unknown: list[list[object]]
+    k: int
+    rules: Rules
+
+    @property
+    def tokens(self) -> int:
+        return sum(len(given) + self.k for given in self.inputs)
+
+
+@dataclass
+class Served:
+    """A loaded model, with what requests ask of it again and again."""
+
+    name: str
+    continuer: Continuer
+    elsewhere: tuple[str, str] | None = None  # device and backend that workers go to, if not the CPU
+    _rules: dict[bytes, Rules] = field(default_factory=dict)
+
+    def settle(self) -> None:
+        """Called once by each worker, after it was forked."""
+        if self.elsewhere is not None:
+            device, backend = self.elsewhere
+            generation = self.continuer.engine.generation
+            self.continuer = Continuer(self.continuer.artifact, device, backend, generation)
+
+    def prepare(self, job: Job) -> Prepared:
+        request = from_json(job.body)
+        k = request.get("k", 10)
+        rules = self.rules({name: request[name] for name in RULES if name in request})
+        inputs, unknown = [], []
+        for place, items in enumerate(request["lists"]):
+            try:
+                numbers, strangers = self.continuer.numbers(items)
+                wanted_of([numbers], k, len(self.continuer.vocabulary), self._longest)
+            except FansError as error:
+                raise type(error)(f"lists.{place}: {error}") from error
+            inputs.append(numbers)
+            unknown.append(strangers)
+        return Prepared(job, inputs, unknown, k, rules)
+
+    def rules(self, given: dict[str, Any]) -> Rules:
+        """The same object for the same rules: engines keep what they made of the last ones."""
+        key = to_json(given)
+        if key not in self._rules:
+            while len(self._rules) >= REMEMBERED_RULES:
+                del self._rules[next(iter(self._rules))]
+            self._rules[key] = self.continuer.rules(**given)
+        return self._rules[key]
+
+    def run(self, together: Sequence[Prepared]) -> list[bytes]:
+        """The answers of requests that share their rules, in calls of at most so many lists."""
+        inputs = [given for prepared in together for given in prepared.inputs]
+        wanted = [prepared.k for prepared in together for _ in prepared.inputs]
+        answers: list[Continuation] = []
+        for start in range(0, len(inputs), LISTS_AT_ONCE):
+            if all(prepared.job.deadline < time.monotonic() for prepared in together):
+                raise TimeoutError
+            here = slice(start, start + LISTS_AT_ONCE)
+            answers += self.continuer.engine.continue_lists(inputs[here], wanted[here], together[0].rules)
+        rest = iter(answers)
+        return [self.body(prepared, [next(rest) for _ in prepared.inputs]) for prepared in together]
+
+    def body(self, prepared: Prepared, answers: Iterable[Continuation]) -> bytes:
+        return to_json(
+            {
+                "model": {"name": self.name, "hash": self.continuer.artifact.hash},
+                "milliseconds": round((time.monotonic() - prepared.job.since) * 1e3, 3),
+                "answers": [
+                    self._answer(answer, unknown, prepared)
+                    for answer, unknown in zip(answers, prepared.unknown, strict=True)
+                ],
+            }
+        )
+
+    def _answer(self, answer: Continuation, unknown: list[object], asked: Prepared) -> dict[str, Any]:
+        scores = answer.scores.astype(np.float64).round(6).tolist()
+        given = len(scores)
+        return {
+            "positions": [
+                {**self._details(item), "score": score}
+                for item, score in zip(answer.items.tolist(), scores, strict=True)
+            ],
+            "unknown": unknown,
+            "reason": None if given == asked.k else why_fewer(given, asked.k, asked.rules),
+        }
+
+    @cached_property
+    def _details(self) -> Any:
+        vocabulary = self.continuer.vocabulary
+
+        @lru_cache(REMEMBERED_ITEMS)
+        def details(item: int) -> dict[str, Any]:
+            return {
+                "item": vocabulary.id(item),
+                "name": vocabulary.name(item),
+                "group": vocabulary.group(item),
+                "category": vocabulary.category(item),
+            }
+
+        return details
+
+    @cached_property
+    def _longest(self) -> int | None:
+        longest: int | None = self.continuer.artifact.model.longest_sequence()
+        return longest
+
+
+def answer_jobs(models: dict[str, Served], jobs: Iterable[Job], budget: int) -> Iterator[list[Reply]]:
+    """Replies as soon as they are known; jobs of one model under the same rules run together, up to a token budget."""
+    together: dict[tuple[str, int], list[Prepared]] = {}
+    refused: list[Reply] = []
+    for job in jobs:
+        if job.deadline < time.monotonic():
+            refused.append(Reply(job.id, error="late"))
+            continue
+        try:
+            prepared = models[job.model].prepare(job)
+            together.setdefault((job.model, id(prepared.rules)), []).append(prepared)
+        except Exception as error:
+            refused.append(_refusal(job, error))
+    if refused:
+        yield refused
+    for (name, _), all_prepared in together.items():
+        for some in _shares(all_prepared, budget):
+            yield _replies(models[name], some)
+
+
+def _shares(jobs: Sequence[Prepared], budget: int) -> Iterator[list[Prepared]]:
+    share: list[Prepared] = []
+    for job in jobs:
+        if share and sum(other.tokens for other in share) + job.tokens > budget:
+            yield share
+            share = []
+        share.append(job)
+    yield share
+
+
+def _replies(model: Served, together: list[Prepared]) -> list[Reply]:
+    """A request that fails is asked alone, so that it fails alone."""
+    now = time.monotonic()
+    current = [prepared for prepared in together if prepared.job.deadline >= now]
+    late = [Reply(prepared.job.id, error="late") for prepared in together if prepared.job.deadline < now]
+    try:
+        bodies = model.run(current) if current else []
+    except TimeoutError:
+        return late + [Reply(prepared.job.id, error="late") for prepared in current]
+    except Exception as error:
+        if len(current) == 1:
+            return [*late, _refusal(current[0].job, error)]
+        return late + [reply for prepared in current for reply in _replies(model, [prepared])]
+    return late + [
+        Reply(p.job.id, body, len(p.inputs), len(p.inputs) * p.k) for p, body in zip(current, bodies, strict=True)
+    ]
+
+
+def _refusal(job: Job, error: Exception) -> Reply:
+    if isinstance(error, FansError):
+        return Reply(job.id, error=type(error).__name__, detail=str(error))
+    log.error("a request could not be answered", exc_info=error)
+    return Reply(job.id, error="bug", detail=type(error).__name__)

@@ -1,0 +1,67 @@
+"""Models as a service holds them: read, tried, and told about."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from fansrec.artifact import Artifact, read_artifact
+from fansrec.continuer import Continuer
+from fansrec.engine.rules import Rules
+from fansrec.errors import BadArtifact
+from fansrec.server.search.index import key_of
+from fansrec.server.workers.answering import Served
+from fansrec.server.workers.wire import Message
+
+
+def load_models(places: list[Message], device: str, backend: str) -> dict[str, Served]:
+    """All models of a generation, ready to be forked with; one that is damaged refuses them all."""
+    return {place["name"]: _load(place, device, backend) for place in places}
+
+
+def _load(place: Message, device: str, backend: str) -> Served:
+    artifact = read_artifact(Path(place["run"]).resolve())  # what a link leads to now, also when it moves on
+    _refuse_broken_numbers(artifact)
+    on_host = device == "cpu"  # a GPU's state does not survive a fork: each worker goes there by itself
+    continuer = Continuer(artifact, "cpu", backend if on_host else "torch", place["generation"])
+    served = Served(place["name"], continuer, None if on_host else (device, backend))
+    _try_out(served)
+    return served
+
+
+def _refuse_broken_numbers(artifact: Artifact) -> None:
+    """A training gone wrong leaves NaN; it would answer, but nonsense."""
+    for name, tensor in artifact.model.state_dict().items():
+        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+            raise BadArtifact(f"{artifact.folder}: {name} holds numbers that are not finite; train it anew")
+
+
+def _try_out(served: Served) -> None:
+    """One answer, so that whatever is made at the first one is there before users come."""
+    served.continuer.engine.continue_lists([torch.zeros(1, dtype=torch.int64).numpy()], 1, Rules())
+    served.continuer.vocabulary.find("")
+    served.continuer.vocabulary.group_numbers  # noqa: B018
+
+
+def described(served: Served) -> dict[str, Any]:
+    """What `GET /v1/models` says of a model, and where its items can be indexed."""
+    artifact, vocabulary, engine = served.continuer.artifact, served.continuer.vocabulary, served.continuer.engine
+    sizes = (vocabulary.starts[1:] - vocabulary.starts[:-1]).tolist()
+    return {
+        "name": served.name,
+        "hash": artifact.hash,
+        "model": artifact.config["model"],
+        "title": artifact.model.title,
+        "recipe": artifact.config.get("training", {}).get("recipe", "paper"),
+        "items": len(vocabulary),
+        "categories": [
+            {"name": name, "items": size} for name, size in zip(vocabulary.category_names, sizes, strict=True)
+        ],
+        "groups": bool(vocabulary.groups),
+        "names": bool(vocabulary.names),
+        "generation": engine.generation,
+        "backend": engine.backend if served.elsewhere is None else " ".join(served.elsewhere),
+        "longest": artifact.model.longest_sequence(),
+        "folder": str(artifact.folder),
+        "vocabulary": key_of(artifact.folder),
+    }

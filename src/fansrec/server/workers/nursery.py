@@ -1,0 +1,140 @@
+"""Where the service's processes come from: one that has imported everything, and forks the rest in milliseconds.
+
+nursery -> keeper (has loaded the models of one generation) -> workers. Each connects to the front's socket, says who
+it is, and leaves when the front is gone. A worker that dies is forked again from models that are in memory, so
+neither the time to load them nor the state of their folder matters; a keeper that fails to load harms nobody.
+"""
+
+import contextlib
+import gc
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import NoReturn
+
+from fansrec.errors import FansError
+from fansrec.files import told
+from fansrec.server.edge.logs import setup_logs
+from fansrec.server.workers.answering import Job, Reply, Served, answer_jobs
+from fansrec.server.workers.loading import described, load_models
+from fansrec.server.workers.wire import Message, packed, receive
+
+MOTHER, KEEPER, WORKER = "nursery", "keeper", "worker"
+BREATH_SECONDS = 0.25
+NICENESS = 5  # the front, which has little to do, goes first: it is the one that refuses when there is too much
+
+
+def main() -> None:
+    import torch
+
+    torch.set_num_threads(1)  # threads would not survive a fork; the workers are the threads
+    setup_logs(sys.argv[2], sys.argv[3], background=False)
+    for ignored in (signal.SIGINT, signal.SIGTERM):  # a terminal tells everyone; only the front decides
+        signal.signal(ignored, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead are buried by the system
+    path = sys.argv[1]
+    _fork_on_request(_connect(path, {"kind": MOTHER}), lambda order: _keep(path, order))
+
+
+def _connect(path: str, hello: Message) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(path)
+    connection.sendall(packed(hello | {"pid": os.getpid()}))
+    return connection
+
+
+def _fork_on_request(front: socket.socket, child: Callable[[Message], object]) -> None:
+    """One child for each message of the front, until it closes the connection."""
+    gc.collect()
+    gc.freeze()  # what the collector does not touch stays shared with the children
+    while (frame := receive(front)) is not None:
+        if os.fork() == 0:
+            front.close()
+            _live(child, frame[0])
+
+
+def _live(child: Callable[[Message], object], order: Message) -> NoReturn:
+    """A child ends here, whatever happens: it must never go on in its parent's loop."""
+    code = 1
+    try:
+        child(order)
+        code = 0
+    except BrokenPipeError:
+        code = 0  # the front has gone
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def _keep(path: str, order: Message) -> None:
+    """A keeper's life: load, say what was loaded, fork workers."""
+    front = _connect(path, {"kind": KEEPER, "generation": order["generation"]})
+    try:
+        models = load_models(order["models"], order["device"], order["backend"])
+    except (FansError, OSError) as error:
+        front.sendall(packed({"refused": told(error) if isinstance(error, OSError) else str(error)}))
+        return
+    front.sendall(packed({"models": [described(served) for served in models.values()]}))
+    _fork_on_request(front, lambda request: _work(path, order["generation"], models))
+
+
+def _work(path: str, generation: int, models: dict[str, Served]) -> None:
+    os.nice(NICENESS)
+    for served in models.values():
+        served.settle()
+    front = Speaker(_connect(path, {"kind": WORKER, "generation": generation}))
+    while (frame := receive(front.connection)) is not None:
+        message, content = frame
+        if message["kind"] == "ping":
+            front.say({"kind": "pong"})
+            continue
+        front.busy.set()
+        for replies in answer_jobs(models, _jobs(message, content), message["budget"]):
+            front.say(*_told(replies))
+        front.busy.clear()
+
+
+class Speaker:
+    """A worker's voice; while it is busy a thread says now and then that it lives, as a process that hangs cannot."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.busy = threading.Event()
+        self._lock = threading.Lock()
+        threading.Thread(target=self._breathe, daemon=True).start()
+
+    def say(self, message: Message, content: bytes = b"") -> None:
+        with self._lock:
+            self.connection.sendall(packed(message, content))
+
+    def _breathe(self) -> None:
+        with contextlib.suppress(OSError):  # the front has gone: the worker will notice
+            while True:
+                self.busy.wait()
+                time.sleep(BREATH_SECONDS)
+                if self.busy.is_set():
+                    self.say({"kind": "pong"})
+
+
+def _jobs(message: Message, content: bytes) -> list[Job]:
+    jobs, start = [], 0
+    for id_, model, size, since, deadline in message["jobs"]:
+        jobs.append(Job(id_, model, content[start : start + size], since, deadline))
+        start += size
+    return jobs
+
+
+def _told(replies: list[Reply]) -> tuple[Message, bytes]:
+    heads = [[r.id, len(r.content), r.lists, r.items, r.error, r.detail] for r in replies]
+    return {"kind": "replies", "replies": heads}, b"".join(r.content for r in replies)
+
+
+if __name__ == "__main__":
+    main()
