@@ -57,8 +57,11 @@ class Running:
         return self.http.post("/v1/continue", json={"lists": lists} | more, headers=headers)
 
     def metric(self, name: str) -> float:
+        return self.metric_as({}, name)
+
+    def metric_as(self, headers: dict[str, str], name: str) -> float:
         """The sum over all labels that start with `name`."""
-        lines = self.http.get("/metrics").text.splitlines()
+        lines = self.http.get("/metrics", headers=headers).text.splitlines()
         return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(name))
 
     def workers(self) -> list[int]:

@@ -46,9 +46,13 @@ def serve(
     timeout_ms: Annotated[
         int | None, typer.Option(help="Deadline of a request [10000]", rich_help_panel=LIMITS)
     ] = None,
-    log_format: Annotated[Literal["json", "text"] | None, typer.Option(help="[json]", rich_help_panel=LOGS)] = None,
+    log_format: Annotated[
+        Literal["auto", "json", "text"] | None,
+        typer.Option(help="JSON lines, or text [text in a terminal]", rich_help_panel=LOGS),
+    ] = None,
     log_level: Annotated[
-        Literal["debug", "info", "warning", "error"] | None, typer.Option(help="[info]", rich_help_panel=LOGS)
+        Literal["debug", "info", "warning", "error"] | None,
+        typer.Option(help="The least that is logged [info]", rich_help_panel=LOGS),
     ] = None,
 ) -> None:
     """Serve trained models over HTTP, with a page to try them at `/`.

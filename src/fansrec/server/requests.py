@@ -25,7 +25,7 @@ class ContinueRequest(BaseModel):
     lists: list[list[Item]] = Field(description="Lists of item ids, or names that only one item has")
     k: StrictInt = Field(DEFAULT_K, ge=1, description="How many items each list gets")
     model: StrictStr | None = Field(None, max_length=64, description="Which model answers; the first one unless given")
-    exclude: list[Item] = Field([], description="Items never to give")
+    exclude: list[Item] = Field(default_factory=list, description="Items never to give")
     allow: list[Item] | None = Field(None, description="Give only these")
     categories: list[StrictStr] | None = Field(
         None, max_length=100_000, fail_fast=True, description="Give only items of these"

@@ -32,7 +32,7 @@ Announce = Callable[[str], None]  # is given the address when the first answer c
 
 def serve(settings: Settings, announce: Announce) -> None:
     """Serve until told to stop; a model that cannot be loaded is raised as the FansError it is."""
-    setup_logs(settings.log_format, settings.log_level)
+    setup_logs(settings.log_style, settings.log_level)
     listening = _bind(settings.host, settings.port)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(settings, listening, announce))

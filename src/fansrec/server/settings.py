@@ -1,6 +1,7 @@
 """What a service is told: by flags, by FANS_* variables, by a file; a name nobody knows is an error."""
 
 import os
+import sys
 import tomllib
 from collections.abc import Mapping
 from ipaddress import ip_address
@@ -64,7 +65,9 @@ class Settings(BaseModel):
     notice_s: float = Field(1, ge=0, description="Seconds between 'not ready' and closing when told to stop")
     drain_s: float = Field(30, gt=0, description="Seconds that accepted requests have when told to stop")
     search_folder: Path | None = Field(None, description="Where search indexes are kept; default: the user's cache")
-    log_format: Literal["json", "text"] = Field("json", description="One JSON object a line, or text")
+    log_format: Literal["auto", "json", "text"] = Field(
+        "auto", description="One JSON object a line, or text; auto: text in a terminal"
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least that is logged")
 
     @model_validator(mode="before")
@@ -97,6 +100,13 @@ class Settings(BaseModel):
             return ip_address(self.host.strip("[]")).is_loopback
         except ValueError:
             return False
+
+    @property
+    def log_style(self) -> str:
+        """json or text: programs read the one, people in a terminal the other."""
+        if self.log_format != "auto":
+            return self.log_format
+        return "text" if sys.stderr.isatty() else "json"
 
     @property
     def worker_count(self) -> int:

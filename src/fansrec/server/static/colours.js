@@ -1,6 +1,7 @@
 /** A mark for each category: ten hues that colour-blind eyes tell apart, then the same in other shapes. */
 
 import { make } from "./dom.js";
+import { categoryWords } from "./words.js";
 
 const HUES = 10;
 const SHAPES = 4;
@@ -28,5 +29,5 @@ export function swatch(category) {
 
 /** The line below a title: the mark with the category's name, as colour is never the only carrier, then the rest. */
 export const details = (category, rest, ...more) =>
-  make("span", { class: "sub" }, swatch(category), make("span", { class: "category" }, category),
+  make("span", { class: "sub" }, swatch(category), make("span", { class: "category" }, categoryWords(category)),
     rest ? make("span", { class: "clip" }, rest) : null, ...more);

@@ -84,6 +84,7 @@ store.subscribe((state) => {
   rulesView.render(state, models, service.limits);
   columns.update(state, service.models, service.limits);
   const empty = state.list.length === 0;
+  part("search").placeholder = models[0].names ? "Search by name" : "Search by id";
   part("empty").hidden = !empty;
   part("count").textContent = empty ? "" : String(state.list.length);
   part("next-words").textContent = empty ? "Start with one of these" : "What comes next";

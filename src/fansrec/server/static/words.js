@@ -13,11 +13,14 @@ export const labelOf = ({ item, name }) => name ?? String(item);
 export const count = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 export const shortHash = (hash) => hash.slice(0, 8);
 
+/** Categories that were learned have numbers for names. */
+export const categoryWords = (category) => (/^\d+$/.test(category) ? `category ${category}` : category);
+
 /** Two digits that differ, whatever the scale of a model. */
 export function scoreWords(score) {
   const size = Math.abs(score);
-  if (size >= 100) return score.toFixed(0);
-  return size >= 0.1 || size === 0 ? score.toFixed(2) : score.toPrecision(2);
+  const words = size >= 100 ? size.toFixed(0) : size >= 0.1 || size === 0 ? size.toFixed(2) : size.toPrecision(2);
+  return score < 0 ? `−${words}` : words;
 }
 
 export function milliseconds(value) {

@@ -10,7 +10,6 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from fansrec.errors import BadArtifact, FansError
@@ -55,7 +54,8 @@ class Generation:
 class Generations:
     def __init__(self, settings: Settings, metrics: Metrics, dispatcher: Dispatcher) -> None:
         self._settings, self._metrics, self._dispatcher = settings, metrics, dispatcher
-        self._folder = tempfile.mkdtemp(prefix="fans-serve-")  # nobody else may enter it
+        self._folder: str | None = None  # of the socket that its processes connect to
+        self._server: asyncio.AbstractServer | None = None
         self._numbers = itertools.count(1)
         self._all: dict[int, Generation] = {}
         self._nursery: asyncio.Future[Line] = dispatcher.loop.create_future()
@@ -76,8 +76,8 @@ class Generations:
 
     async def start(self) -> None:
         """The first generation; a model that cannot be loaded is told as the FansError it is."""
-        path = self._socket
-        self._server = await self._dispatcher.loop.create_unix_server(lambda: Line(self._opened), path)
+        self._folder = tempfile.mkdtemp(prefix="fans-serve-")  # nobody else may enter it
+        self._server = await self._dispatcher.loop.create_unix_server(lambda: Line(self._opened), self._socket)
         await self._start_nursery()
         await self._replace_by(await self._load())
         self._do(self._watch())
@@ -116,16 +116,18 @@ class Generations:
             self._dismiss(generation)
         if self._nursery.done() and not self._nursery.cancelled():
             self._nursery.result().close()
-        self._server.close()
+        if self._server is not None:
+            self._server.close()
         if self._process is not None:
             await self._process.wait()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     # How it is done
 
     @property
     def _socket(self) -> str:
-        return str(Path(self._folder) / "front")
+        return f"{self._folder}/front"
 
     def _alone(self) -> "_Alone":
         return _Alone(self._changing)
@@ -136,7 +138,7 @@ class Generations:
 
     async def _start_nursery(self) -> None:
         self._nursery = self._dispatcher.loop.create_future()
-        logs = self._settings.log_format, self._settings.log_level
+        logs = self._settings.log_style, self._settings.log_level
         arguments = (sys.executable, "-m", "fansrec.server.workers.nursery", self._socket, *logs)
         self._process = await asyncio.create_subprocess_exec(
             *arguments, env=os.environ | ONE_THREAD, stdin=asyncio.subprocess.DEVNULL, start_new_session=True

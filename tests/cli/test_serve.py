@@ -1,0 +1,64 @@
+"""`fans serve` as a command: what it refuses before it listens. What it serves is tested in tests/server."""
+
+import inspect
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fansrec.cli.serve import serve
+from fansrec.server.settings import Settings
+
+FANS = Path(sys.executable).parent / "fans"
+
+
+def refused(*arguments: object, **variables: str) -> str:
+    """The one line that `fans …` says when it exits with 2."""
+    done = subprocess.run(
+        [FANS, *map(str, arguments)], capture_output=True, text=True, timeout=60, env={"PATH": "/bin"} | variables
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    told = [line for line in done.stderr.splitlines() if not line.startswith("{")]  # the rest is its log
+    assert len(told) == 1 and told[0].startswith("fans: ")
+    return told[0]
+
+
+def test_the_defaults_that_the_help_tells_are_those_of_the_settings() -> None:
+    told = {}
+    for name, parameter in inspect.signature(serve).parameters.items():
+        help_ = parameter.annotation.__metadata__[0].help
+        if found := re.search(r"\[([\w.]+)\]$", help_):
+            told[name] = found.group(1)
+    assert {"host", "port", "max_lists", "max_k", "timeout_ms", "log_level"} <= {*told}
+    assert {name: str(Settings.model_fields[name].default) for name in told} == told
+
+
+def test_every_flag_is_a_setting() -> None:
+    assert {*inspect.signature(serve).parameters} - {"config"} <= {*Settings.model_fields}
+
+
+def test_what_is_no_model_is_refused_with_one_line(tmp_path: Path) -> None:
+    assert "no trained model" in refused("serve", tmp_path, "--port", 0)
+
+
+def test_a_way_the_model_cannot_answer_in_is_refused(songs: Path) -> None:
+    assert "autoregressive" in refused("serve", f"{songs / 'run'}@autoregressive", "--port", 0)
+
+
+def test_the_world_is_refused_without_keys(songs: Path) -> None:
+    assert "--keys" in refused("serve", songs / "run", "--host", "0.0.0.0", "--port", 0)
+    assert "cannot be read" in refused("serve", songs / "run", "--keys", songs / "none", "--port", 0)
+
+
+def test_a_port_in_use_and_an_address_of_elsewhere_are_refused(songs: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert "cannot be listened on" in refused("serve", songs / "run", "--port", taken.getsockname()[1])
+    assert "cannot be listened on" in refused("serve", songs / "run", "--host", "192.0.2.1", "--without-keys")
+
+
+@pytest.mark.parametrize("variable", ["FANS_PROT", "FANS_MAX_LIST"])
+def test_a_misspelt_variable_is_refused(songs: Path, variable: str) -> None:
+    assert variable in refused("serve", songs / "run", **{variable: "1"})
