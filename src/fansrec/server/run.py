@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fansrec.errors import BadSetting
 from fansrec.files import told
+from fansrec.server.continuing import CONTINUE
 from fansrec.server.edge.gate import Gate
 from fansrec.server.edge.http import protocol_class
 from fansrec.server.edge.keys import KeyRing
@@ -152,7 +153,7 @@ def _configuration(service: Service) -> uvicorn.Config:
     )
     return uvicorn.Config(
         _closing_when_draining(gate, service),
-        http=protocol_class(settings, service.metrics.saw),
+        http=protocol_class(settings, service.metrics.saw, CONTINUE, service.dispatcher.overloaded),
         ws="none",
         lifespan="off",
         log_config=None,
@@ -169,7 +170,7 @@ def _refusal(service: Service) -> Callable[[Scope], Problem | None]:
     """Overload is told before anything of a request is read."""
 
     def refuse(scope: Scope) -> Problem | None:
-        if scope["path"] != "/v1/continue" or scope["method"] != "POST":
+        if scope["path"] != CONTINUE or scope["method"] != "POST":
             return None
         return service.dispatcher.overloaded()
 

@@ -36,6 +36,11 @@ class PoliteTransport:
             self._transport.write(self._head + data)
             self._head = b""
 
+    def write_whole(self, answer: bytes) -> None:
+        """An answer of which head and body are at hand."""
+        self.flush()
+        self._transport.write(answer)
+
     def flush(self) -> None:
         if self._head and not self._transport.is_closing():
             self._transport.write(self._head)

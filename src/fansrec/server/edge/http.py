@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Protocol, cast
 
 import httptools
@@ -11,6 +12,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from fansrec.server.edge.closing import PoliteTransport
 from fansrec.server.edge.logs import refused
 from fansrec.server.edge.problems import Problem
+from fansrec.server.edge.refusing import Refusal, is_whole_request
 from fansrec.server.edge.tracing import new_id
 
 MOST_PIPELINED = 32  # requests of one connection that may wait for the one before them
@@ -37,14 +39,25 @@ class ConnectionLimits(Protocol):
     def max_body_bytes(self) -> int: ...
 
 
-def protocol_class(limits: ConnectionLimits, seen: Seen = lambda *_: None) -> type[HttpToolsProtocol]:
-    """The class to give uvicorn as `http`; `seen` hears of refusals that never reach the application."""
-    return type("BoundedProtocol", (Bounded,), {"limits": limits, "seen": staticmethod(seen)})
+def protocol_class(
+    limits: ConnectionLimits,
+    seen: Seen = lambda *_: None,
+    busy_route: str = "",
+    overloaded: Callable[[], Problem | None] = lambda: None,
+) -> type[HttpToolsProtocol]:
+    """The class to give uvicorn as `http`; `seen` hears of refusals that never reach the application.
+
+    While `overloaded` gives a problem, it is the answer to whoever posts to `busy_route`.
+    """
+    members = {"limits": limits, "seen": staticmethod(seen), "overloaded": staticmethod(overloaded)}
+    return type("BoundedProtocol", (Bounded,), members | {"busy_route": busy_route})
 
 
 class Bounded(HttpToolsProtocol):
     limits: ConnectionLimits
     seen: Seen
+    busy_route: str
+    overloaded: Callable[[], Problem | None]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -101,6 +114,8 @@ class Bounded(HttpToolsProtocol):
         if self.deaf or self.polite.closing:
             self._drop(len(data))
             return
+        if self._refused_at_once(data):
+            return
         self.begun_now = False
         try:
             self.parser.feed_data(data)
@@ -111,6 +126,20 @@ class Bounded(HttpToolsProtocol):
             self._wait_for_headers(len(data))
         elif self.in_body and not self._busy():  # its answer has gone out: the rest is not wanted
             self._drop(len(data))
+
+    def _refused_at_once(self, data: bytes) -> bool:
+        """At overload, where nothing else is under way: not parsed, no task made for it."""
+        problem = self.overloaded()
+        if problem is None or self.in_headers or self.in_body or self._busy() or self.draining or self.write_timer:
+            return False
+        if not is_whole_request(data, b"POST %s HTTP/1.1\r\n" % self.busy_route.encode()):
+            return False
+        self._stop_header_timer()
+        self.polite.write_whole(refusal_of(problem).bytes())
+        self.seen(self.busy_route, "POST", problem.status, 0.0)
+        refused(problem.kind)
+        self.on_response_complete()
+        return True
 
     def _wait_for_headers(self, size: int) -> None:
         if self.begun_now:
@@ -244,6 +273,9 @@ class Bounded(HttpToolsProtocol):
         if self.write_timer is not None:
             self.write_timer.cancel()
             self.write_timer = None
+
+
+refusal_of = cache(Refusal)
 
 
 def _problem_behind(error: Exception) -> Problem:
