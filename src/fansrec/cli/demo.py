@@ -38,7 +38,7 @@ def demo(
         if serve:
             serve_models(models, port=port, log_level="warning")
         elif out is not None:
-            console.print(f"\nnext: {command()} serve {' '.join(models)}", markup=False)
+            console.print(f"\nnext: {command()} serve {' '.join(models)}", markup=False, soft_wrap=True)
             console.print("opens a page at http://127.0.0.1:8080/ where a list continues as you build it", markup=False)
 
 
