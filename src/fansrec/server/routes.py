@@ -28,6 +28,7 @@ from fansrec.server.service import Service
 from fansrec.server.workers.generations import Busy
 
 STATIC = Path(__file__).parent / "static"
+AS_SERVED_NOW = {"Cache-Control": "no-cache"}
 
 
 def build_app(service: Service) -> ASGIApp:
@@ -147,6 +148,15 @@ def _add_watching(app: FastAPI, service: Service) -> None:
 def _add_page(app: FastAPI) -> None:
     @app.get("/", include_in_schema=False)
     async def page() -> FileResponse:
-        return FileResponse(STATIC / "index.html", headers={"Cache-Control": "no-cache"})
+        return FileResponse(STATIC / "index.html", headers=AS_SERVED_NOW)
 
-    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.mount("/static", PageFiles(directory=STATIC), name="static")
+
+
+class PageFiles(StaticFiles):
+    """A browser asks each time whether a file is still the same: after an upgrade none may be of the old page."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        response = super().file_response(*args, **kwargs)
+        response.headers.update(AS_SERVED_NOW)
+        return response

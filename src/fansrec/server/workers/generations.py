@@ -137,7 +137,6 @@ class Generations:
         return [name for name, value in new.hashes.items() if old.get(name) != value]
 
     async def _start_nursery(self) -> None:
-        self._nursery = self._dispatcher.loop.create_future()
         logs = self._settings.log_style, self._settings.log_level
         arguments = (sys.executable, "-m", "fansrec.server.workers.nursery", self._socket, *logs)
         self._process = await asyncio.create_subprocess_exec(
@@ -291,9 +290,18 @@ class Generations:
                 await asyncio.sleep(SLOW_DOWN[-1])
 
     def _nursery_gone(self) -> None:
-        if not self._closing:
-            log.error("the nursery is gone; starting another")
-            self._do(self._start_nursery())
+        if self._closing:
+            return
+        log.error("the nursery is gone; starting another")
+        self._nursery = self._dispatcher.loop.create_future()
+        for generation in self._all.values():
+            if generation.keeper is None and not generation.loaded.done():  # its order may have been lost
+                generation.loaded.set_exception(BadArtifact("the process that should load the models died; try again"))
+        self._do(self._start_another_nursery())
+
+    async def _start_another_nursery(self) -> None:
+        await asyncio.sleep(self._patience())
+        await self._start_nursery()
 
     async def _watch(self) -> None:
         """Workers that hang are replaced, and those that never came are asked for again."""

@@ -1,0 +1,86 @@
+"""The page in the words of its user."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+Names = list[str]
+
+
+class Screen:
+    """A tab with the page; it writes down every request, console message and dialog."""
+
+    def __init__(self, page: Any, address: str, expected: tuple[str, ...] = ()) -> None:
+        self.page, self.address, self.expected = page, address, expected
+        self.requests: Names = []
+        self.messages: Names = []
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("console", lambda message: message.type in ("error", "warning") and self.messages.append(message.text))
+        page.on("pageerror", lambda error: self.messages.append(f"uncaught: {error}"))
+        page.on("dialog", self._dialog)
+
+    def _dialog(self, dialog: Any) -> None:
+        self.messages.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def faults(self) -> Names:
+        """What should never happen: requests to other hosts, errors that the test did not expect."""
+        here = urlsplit(self.address).netloc
+        away = [
+            url
+            for url in self.requests
+            if urlsplit(url).scheme not in ("blob", "data") and urlsplit(url).netloc != here
+        ]
+        return away + [text for text in self.messages if not any(word in text for word in self.expected)]
+
+    def goto(self, fragment: str = "", ready: bool = True) -> None:
+        self.page.goto(f"{self.address}/{fragment}")
+        if ready:
+            self.settle()
+
+    def settle(self) -> None:
+        """Until every model has answered what was asked last."""
+        self.page.wait_for_selector(".column[aria-busy=false] .accept")
+        self.page.wait_for_function("() => !document.querySelector('.column[aria-busy=true]')")
+
+    def add(self, text: str) -> None:
+        """The first item that is found."""
+        self.page.fill("#search", text)
+        self.page.wait_for_selector("#options [role=option]")
+        self.page.press("#search", "Enter")
+        self.settle()
+
+    def titles(self) -> Names:
+        return list(self.page.locator("#list .title").all_text_contents())
+
+    def column(self, number: int = 0) -> Any:
+        return self.page.locator(".column").nth(number)
+
+    def answer(self, number: int = 0) -> Names:
+        return list(self.column(number).locator(".title").all_text_contents())
+
+    def categories(self, number: int = 0) -> set[str]:
+        return set(self.column(number).locator(".category").all_text_contents())
+
+    def artists(self, number: int = 0) -> Names:
+        return list(self.column(number).locator(".sub .clip").all_text_contents())
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def focused(self) -> str:
+        """The accessible name of what has the focus."""
+        return str(self.page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.textContent"))
+
+    def drag(self, title: str, onto: str) -> None:
+        """By its handle, in steps, as a hand does."""
+        start = self.page.locator("#list li", has_text=title).locator(".handle").bounding_box()
+        goal = self.page.locator("#list li", has_text=onto).locator(".handle").bounding_box()
+        x, y = start["x"] + start["width"] / 2, start["y"] + start["height"] / 2
+        self.page.mouse.move(x, y)
+        self.page.mouse.down()
+        self.page.mouse.move(x, goal["y"] + goal["height"] / 2, steps=8)
+        self.page.mouse.up()
+
+    def clipboard(self) -> str:
+        return str(self.page.evaluate("navigator.clipboard.readText()"))
