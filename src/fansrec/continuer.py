@@ -78,6 +78,7 @@ class Continuer:
         )
 
     def _in_categories(self, names: Iterable[str]) -> NDArray[np.int64]:
+        names = list(dict.fromkeys(names))
         places = {name: place for place, name in enumerate(self.vocabulary.category_names)}
         if unknown := [name for name in names if name not in places]:
             raise BadSetting(f"this model has no category {_some(unknown)}")

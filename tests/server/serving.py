@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -23,9 +24,11 @@ class Running:
 
     def __init__(self, *arguments: object, **variables: object) -> None:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("FANS_")}
+        self.temporary = tempfile.mkdtemp()
+        clean |= {"FANS_NOTICE_S": "0", "TMPDIR": self.temporary}
         self.process = subprocess.Popen(
             [FANS, "serve", *map(str, arguments), "--port", "0"],
-            env=clean | {"FANS_NOTICE_S": "0"} | {name: str(value) for name, value in variables.items()},
+            env=clean | {name: str(value) for name, value in variables.items()},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -70,6 +73,10 @@ class Running:
         parents = {parent for _, parent in family}
         keepers = {child for child, parent in family if parent != self.process.pid and child in parents}
         return [child for child, parent in family if parent in keepers]
+
+    def folders(self) -> list[Path]:
+        """Where the socket of its processes lies."""
+        return [*Path(self.temporary).glob("fans-serve-*")]
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         if self.process.poll() is None:

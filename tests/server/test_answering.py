@@ -86,6 +86,22 @@ def test_only_items_of_the_asked_categories_come(models: dict[str, Served]) -> N
     assert [p["item"] for p in answers(told[1])[0]["positions"]] == ["i50"]
 
 
+def test_a_category_named_often_is_one_category_and_large_rules_are_not_kept(models: dict[str, Served]) -> None:
+    often = models["fans"].rules({"categories": ["c3"] * 1000})
+    assert often.allow is not None and len(often.allow) == 15
+    kept = len(models["fans"]._rules)
+    models["fans"].rules({"exclude": [f"nobody {n}" for n in range(1000)]})
+    assert len(models["fans"]._rules) == kept
+
+
+def test_a_worker_shows_that_it_lives_between_calls_of_the_engine(models: dict[str, Served]) -> None:
+    signs: list[int] = []
+    lists = [["i1"]] * 130
+    replied = list(answer_jobs(models, [job(0, lists=lists, k=3)], 10_000, lambda: signs.append(len(signs))))
+    assert len(signs) == 3  # 64, 64 and 2 lists
+    assert len(answers(replied[0][0])) == 130
+
+
 def test_requests_over_the_budget_run_one_after_another(models: dict[str, Served]) -> None:
     jobs = [job(n, k=8) for n in range(6)]
     groups = list(answer_jobs(models, jobs, budget=25))

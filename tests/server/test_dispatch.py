@@ -11,7 +11,7 @@ from fansrec.server.edge.problems import Problem
 from fansrec.server.metrics import Metrics
 from fansrec.server.settings import read_settings
 from fansrec.server.workers import dispatch
-from fansrec.server.workers.dispatch import MOST_TRIES, Dispatcher, Worker
+from fansrec.server.workers.dispatch import MOST_TRIES, OVERLOAD, Dispatcher, Worker
 from fansrec.server.workers.queue import Waiting
 
 
@@ -28,9 +28,10 @@ class FakeLine:
         self.sent.append(message)
 
     def close(self) -> None:
+        """As a transport does it: whoever listens hears of it later."""
         if not self.closed:
             self.closed = True
-            self.gone()
+            asyncio.get_running_loop().call_soon(lambda: self.gone())
 
     def batch(self) -> list[int]:
         return [job[0] for job in self.sent[-1]["jobs"]]
@@ -122,9 +123,12 @@ async def test_a_retiring_worker_ends_its_batch_and_gets_no_other() -> None:
     second = house.ask()
     line.reply()
     assert line.closed and await first.answer == b"ok" and not second.answer.done()
-    idle, idle_line = House().worker()
+    idle, idle_line = house.worker()
+    idle_line.reply()  # with the second, which it got at once
     house.dispatcher.retire(idle)
     assert idle_line.closed
+    third = house.ask()
+    assert len(idle_line.sent) == 1 and not third.answer.done()
 
 
 @run
@@ -134,6 +138,7 @@ async def test_a_full_queue_refuses_but_takes_more_when_there_is_room_again() ->
     with pytest.raises(Problem) as refused:
         house.ask()
     assert refused.value.status == 429
+    assert OVERLOAD.__traceback__ is None  # raised once, it would keep every refused request in memory
     house.dispatcher.forget(waiting[0])
     house.ask()
 
@@ -180,6 +185,7 @@ async def test_silence_is_followed_by_a_ping_and_then_by_death() -> None:
         house.dispatcher.look_after()
         assert killed == [77] and line.closed and worker.fate == "hung"
         assert not waiting.answer.done()
+        await asyncio.sleep(0)
         _, other = house.worker()
         assert other.batch() == [waiting.id]
         other_worker = next(iter(house.dispatcher._busy))

@@ -80,6 +80,14 @@ def test_workers_killed_under_load_cost_no_request(pair: Running) -> None:
     assert len(results) > 50 and set(results) == {200}
 
 
+def test_a_worker_lost_before_it_reported_costs_its_place_for_a_moment_only(pair: Running) -> None:
+    for _ in range(3):  # whoever comes is killed as soon as it is seen, some before they could say a word
+        for worker in pair.workers():
+            os.kill(worker, signal.SIGKILL)
+    assert until(lambda: pair.metric('fans_workers{state="ready"}') == 2, 10)
+    assert pair.ask(LISTS).status_code == 200
+
+
 def test_a_hung_worker_is_replaced_and_its_request_answered(impatient: Running) -> None:
     hung = impatient.metric('fans_worker_deaths_total{cause="hung"}')
     (worker,) = impatient.workers()
@@ -177,13 +185,38 @@ def test_told_to_stop_it_is_unready_first_answers_all_and_leaves_nobody_behind(s
         assert until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in family))
 
 
+def test_a_service_that_cannot_load_its_processes_says_so_and_ends(songs: Path, tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise ImportError('broken torch')")
+    with pytest.raises(AssertionError, match="the process that loads models died"):
+        Running(songs / "run", PYTHONPATH=tmp_path)
+
+
+def test_a_keeper_lost_after_the_link_moved_on_brings_back_the_same_model(
+    songs: Path, best: Path, tmp_path: Path
+) -> None:
+    link = tmp_path / "current"
+    link.symlink_to(songs / "run")
+    with Running(f"fans={link}", "--workers", 1) as service:
+        before = service.ask(LISTS).json()["model"]["hash"]
+        link.unlink()
+        link.symlink_to(best)
+        family, lines = descendants(service.process.pid), len(service.log)
+        (nursery,) = [child for child, parent in family if parent == service.process.pid]
+        (keeper,) = [child for child, parent in family if parent == nursery]
+        os.kill(keeper, signal.SIGKILL)
+        assert until(lambda: any("serving fans" in line for line in service.log[lines:]))
+        assert service.ask(LISTS).json()["model"]["hash"] == before
+        assert until(lambda: service.http.get("/v1/items?search=Song").status_code == 200)
+
+
 def test_when_the_front_dies_its_processes_leave_too(songs: Path) -> None:
     service = Running(songs / "run", "--workers", 2)
     family = [child for child, _ in descendants(service.process.pid)]
-    assert len(family) >= 4
+    assert len(family) >= 4 and service.folders()
     service.process.kill()
     service.process.wait()
     assert until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in family))
+    assert not service.folders()
 
 
 def test_counts_agree_with_what_was_sent(pair: Running) -> None:

@@ -42,6 +42,8 @@ def test_a_model_may_have_a_name_and_a_way_to_answer() -> None:
     assert ModelPlace.of("runs/mine") == ModelPlace(name="mine", run=Path("runs/mine"))
     slow = ModelPlace.of("slow=runs/mine@autoregressive")
     assert (slow.name, slow.run, slow.generation) == ("slow", Path("runs/mine"), "autoregressive")
+    with pytest.raises(BadSetting, match="write NAME=my runs/a b"):
+        ModelPlace.of("my runs/a b")
     with pytest.raises(BadSetting, match="names no model folder"):
         ModelPlace.of("slow=")
 
@@ -50,6 +52,13 @@ def test_a_model_may_have_a_name_and_a_way_to_answer() -> None:
 def test_a_models_name_is_plain(name: str) -> None:
     with pytest.raises(ValueError):
         ModelPlace(name=name, run=Path("a"))
+
+
+def test_models_may_be_one_text_and_must_be_texts() -> None:
+    assert settings(models="runs/mine").models == settings(models=["runs/mine"]).models
+    for bad in (5, [5], {"a": 1}):
+        with pytest.raises(BadSetting, match="models"):
+            settings(models=bad)
 
 
 def test_two_models_of_one_name_and_no_model_at_all_are_refused() -> None:

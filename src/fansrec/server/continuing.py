@@ -10,12 +10,13 @@ from fansrec.server.edge.bodies import read_body
 from fansrec.server.edge.problems import Problem, invalid
 from fansrec.server.requests import ContinueRequest, request_type
 from fansrec.server.service import Service
-from fansrec.server.workers.dispatch import too_late
+from fansrec.server.workers.dispatch import overload, too_late
 from fansrec.server.workers.queue import Waiting
 
 CONTINUE = "/v1/continue"
 JSON = "application/json"
 LONGEST_TIMEOUT_MS = 3_600_000
+BODIES_AT_ONCE = 64 << 20  # bytes
 TIMEOUT_HEADER = {
     "name": "Fans-Timeout-Ms",
     "in": "header",
@@ -29,6 +30,7 @@ class Continuing:
     def __init__(self, service: Service) -> None:
         self._service = service
         self.accepted = request_type(service.settings)
+        self._reading = 0  # bytes of bodies that are on their way
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = await self.answer(scope, receive)
@@ -39,15 +41,27 @@ class Continuing:
     async def answer(self, scope: Scope, receive: Receive) -> bytes:
         since = time.monotonic()
         timeout = _checked_headers(scope, self._service.settings.timeout_ms)
-        content = await read_body(scope, receive, self._service.settings)
+        content = await self._read(scope, receive)
         try:
             asked: ContinueRequest = self.accepted.model_validate_json(content)
         except ValidationError as error:
             raise invalid(error) from None
-        tokens = sum(map(len, asked.lists)) + asked.k * len(asked.lists)
         model = self._service.named(asked.model)["name"]
-        waiting = self._service.dispatcher.ask(model, content, tokens, since, since + timeout)
+        waiting = self._service.dispatcher.ask(model, content, _cost(asked), since, since + timeout)
         return await self._waited_for(waiting, receive)
+
+    async def _read(self, scope: Scope, receive: Receive) -> bytes:
+        """The body; many large ones that arrive slowly must not add up to more than the machine has."""
+        most = self._service.settings.max_body_bytes
+        told = [value for name, value in scope["headers"] if name == b"content-length"]
+        size = min(most, int(told[0])) if told and told[0].isdigit() and len(told[0]) < 19 else most
+        if self._reading + size > max(BODIES_AT_ONCE, most):
+            raise overload()
+        self._reading += size
+        try:
+            return await read_body(scope, receive, self._service.settings)
+        finally:
+            self._reading -= size
 
     async def _waited_for(self, waiting: Waiting, receive: Receive) -> bytes:
         """The answer, unless the deadline passes or the client leaves; then its work is dropped."""
@@ -62,6 +76,13 @@ class Continuing:
             if leaving is not None:
                 leaving.cancel()
             dispatcher.forget(waiting)
+
+
+def _cost(asked: ContinueRequest) -> int:
+    """In tokens: items given and asked for; looking an item of a rule up takes about half as long."""
+    lists = sum(map(len, asked.lists)) + asked.k * len(asked.lists)
+    rules = len(asked.exclude) + len(asked.allow or ()) + len(asked.categories or ())
+    return lists + rules // 2
 
 
 def _checked_headers(scope: Scope, default_ms: int) -> float:

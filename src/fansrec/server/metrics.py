@@ -71,7 +71,8 @@ class Metrics:
             counters = self.requests.labels(route, method, str(status)), self.seconds.labels(route)
             self._seen[route, method, status] = counters
         counters[0].inc()
-        counters[1].observe(seconds)
+        if status != 429:  # what was refused at once says nothing of how long answers take
+            counters[1].observe(seconds)
         if status in REFUSALS:
             self.refused.labels(REFUSALS[status]).inc()
 

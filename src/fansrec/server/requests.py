@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StrictBool, StrictInt, StrictStr, create_model
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, create_model
 
 from fansrec.server.settings import Settings
 
@@ -14,6 +14,7 @@ Item = Annotated[
     Annotated[StrictStr, Field(max_length=LONGEST_ID)] | Annotated[StrictInt, Field(ge=-INT64, lt=INT64)],
     Field(union_mode="left_to_right"),
 ]
+Score = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 EXAMPLE: dict[str, Any] = {"lists": [["s0001", "s0007", "s0042"]], "k": 5, "max_per_group": 2}
 
 
@@ -27,12 +28,10 @@ class ContinueRequest(BaseModel):
     model: StrictStr | None = Field(None, max_length=64, description="Which model answers; the first one unless given")
     exclude: list[Item] = Field(default_factory=list, description="Items never to give")
     allow: list[Item] | None = Field(None, description="Give only these")
-    categories: list[StrictStr] | None = Field(
-        None, max_length=100_000, fail_fast=True, description="Give only items of these"
-    )
+    categories: list[StrictStr] | None = Field(None, description="Give only items of these")
     max_per_group: StrictInt | None = Field(None, ge=1, lt=INT64, description="At most so many of one group (artist)")
     keep_seen: StrictBool = Field(False, description="Whether items of the list may come again")
-    min_score: FiniteFloat | None = Field(None, description="Leave out items below this score")
+    min_score: Score | None = Field(None, description="Leave out items below this score")
 
 
 def request_type(limits: Settings) -> type[ContinueRequest]:
@@ -40,6 +39,7 @@ def request_type(limits: Settings) -> type[ContinueRequest]:
     # The first bad item ends the search for others: a message for each of a million would take the service's breath.
     bounded = Annotated[list[Item], Field(max_length=limits.max_items, fail_fast=True)]
     rule = Field(max_length=limits.max_rule_items, fail_fast=True)
+    only = Field(min_length=1)  # to give nothing at all needs no service
     fields = ContinueRequest.model_fields
     return create_model(
         "ContinueRequest",
@@ -50,7 +50,8 @@ def request_type(limits: Settings) -> type[ContinueRequest]:
         ),
         k=(Annotated[StrictInt, Field(le=limits.max_k)], fields["k"]),
         exclude=(Annotated[list[Item], rule], fields["exclude"]),
-        allow=(Annotated[list[Item], rule] | None, fields["allow"]),
+        allow=(Annotated[list[Item], rule, only] | None, fields["allow"]),
+        categories=(Annotated[list[StrictStr], rule, only] | None, fields["categories"]),
     )
 
 

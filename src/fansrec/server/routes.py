@@ -105,7 +105,6 @@ def _add_models(app: FastAPI, service: Service) -> None:
             raise Problem(409, "busy", str(error)) from error
         except FansError as error:
             raise problem_of(error) from error
-        service.find_items()
         return {"models": [{"name": m["name"], "hash": m["hash"]} for m in service.served], "changed": changed}
 
 
@@ -146,7 +145,7 @@ def _add_watching(app: FastAPI, service: Service) -> None:
 
 
 def _add_page(app: FastAPI) -> None:
-    @app.get("/", include_in_schema=False)
+    @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
     async def page() -> FileResponse:
         return FileResponse(STATIC / "index.html", headers=AS_SERVED_NOW)
 

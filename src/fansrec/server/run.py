@@ -77,9 +77,11 @@ async def _serve(settings: Settings, listening: socket.socket, announce: Announc
             await _give_notice(settings.notice_s, serving)
     finally:
         server.should_exit = True
-        await serving
-        starting.cancel()
-        await service.close()
+        try:
+            await serving
+        finally:
+            starting.cancel()
+            await service.close()
     if starting.done() and not starting.cancelled():
         starting.result()
 

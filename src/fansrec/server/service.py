@@ -11,7 +11,7 @@ from fansrec.server.edge.problems import Problem
 from fansrec.server.metrics import Metrics
 from fansrec.server.search.indexes import Indexes
 from fansrec.server.settings import Settings
-from fansrec.server.workers.dispatch import OVERLOAD, Dispatcher
+from fansrec.server.workers.dispatch import Dispatcher, overload
 from fansrec.server.workers.generations import Generations
 
 log = logging.getLogger("fansrec.server")
@@ -25,7 +25,7 @@ class Service:
         self.settings = settings
         self.metrics = Metrics()
         self.dispatcher = Dispatcher(settings, self.metrics, loop)
-        self.generations = Generations(settings, self.metrics, self.dispatcher)
+        self.generations = Generations(settings, self.metrics, self.dispatcher, self.find_items)
         self.indexes = Indexes(index_folder(settings))
         self._indexed: set[str] = set()
         self._searching = 0
@@ -34,7 +34,6 @@ class Service:
 
     async def start(self) -> None:
         await self.generations.start()
-        self.find_items()
 
     async def close(self) -> None:
         self.indexes.close()
@@ -96,17 +95,18 @@ class Service:
         index = self.indexes.get(model["vocabulary"])
         if index is None:
             trouble = self.indexes.trouble(model["vocabulary"])
-            detail = f"Items cannot be searched: {trouble}." if trouble else "The items are being indexed; try again."
+            detail = "Items cannot be searched; the log says why." if trouble else "Items are being indexed; try again."
             raise Problem(503, "indexing", detail, retry_after=1)
         if self._searching >= MOST_SEARCHES:
-            raise OVERLOAD
+            raise overload()
         self._searching += 1
         try:
             if text is None:
                 return await asyncio.to_thread(index.of_ids, ids)
             return await asyncio.to_thread(index.search, text, limit)
-        except BadArtifact as error:  # a damaged index, which will be made anew
-            raise Problem(503, "indexing", str(error), retry_after=1) from error
+        except BadArtifact as error:  # its words name a place of this machine, which is nobody's business
+            log.warning("searching failed: %s", error)
+            raise Problem(503, "indexing", "The index is damaged and made anew; try again.", retry_after=1) from error
         finally:
             self._searching -= 1
 

@@ -1,6 +1,7 @@
 """What a service is told: by flags, by FANS_* variables, by a file; a name nobody knows is an error."""
 
 import os
+import re
 import sys
 import tomllib
 from collections.abc import Mapping
@@ -15,13 +16,14 @@ from fansrec.errors import BadInput, BadSetting
 PREFIX = "FANS_"
 ELSEWHERE = {"FANS_DATA", "FANS_NATIVE"}  # variables of other parts of fansrec
 MIB = 1 << 20
+PLAIN_NAME = r"^[A-Za-z0-9._-]{1,64}$"
 
 
 class ModelPlace(BaseModel):
     """A model to serve: under which name, from which folder or link, answering in which way."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    name: str = Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")
+    name: str = Field(pattern=PLAIN_NAME)
     run: Path
     generation: str | None = None
 
@@ -32,7 +34,10 @@ class ModelPlace(BaseModel):
         run, _, generation = rest.partition("@")
         if not run:
             raise BadSetting(f"{text!r} names no model folder; write RUN, NAME=RUN or NAME=RUN@autoregressive")
-        return ModelPlace(name=name or Path(os.path.abspath(run)).name, run=Path(run), generation=generation or None)
+        name = name or Path(os.path.abspath(run)).name
+        if not re.fullmatch(PLAIN_NAME, name):
+            raise BadSetting(f"{name!r} is no name for a model (letters, digits, . _ -): write NAME={run}")
+        return ModelPlace(name=name, run=Path(run), generation=generation or None)
 
 
 class Settings(BaseModel):
@@ -51,8 +56,8 @@ class Settings(BaseModel):
     max_header_bytes: int = Field(32768, ge=1024, description="Size of a request's headers")
     header_timeout_s: float = Field(10, gt=0, description="Seconds a client may take to send its headers")
     body_timeout_s: float = Field(30, gt=0, description="Seconds a client may take to send its body")
-    max_body_bytes: int = Field(2 * MIB, ge=1, description="Size of a body as sent")
-    max_unpacked_bytes: int = Field(4 * MIB, ge=1, description="Size of a body when decompressed")
+    max_body_bytes: int = Field(1 * MIB, ge=1, description="Size of a body as sent")
+    max_unpacked_bytes: int = Field(2 * MIB, ge=1, description="Size of a body when decompressed")
     max_lists: int = Field(256, ge=1, description="Lists in a request")
     max_items: int = Field(2000, ge=1, description="Items in a list")
     max_k: int = Field(500, ge=1, description="Items asked for a list")
@@ -73,10 +78,11 @@ class Settings(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _models_from_text(cls, values: Any) -> Any:
-        if isinstance(values, dict) and "models" in values:
-            models = [ModelPlace.of(m) if isinstance(m, str) else m for m in values["models"]]
-            return values | {"models": models}
-        return values
+        models = values.get("models", ()) if isinstance(values, dict) else ()
+        models = [models] if isinstance(models, str) else models
+        if not models or not isinstance(models, list | tuple):
+            return values
+        return values | {"models": [ModelPlace.of(m) if isinstance(m, str) else m for m in models]}
 
     @model_validator(mode="after")
     def _make_sense(self) -> "Settings":

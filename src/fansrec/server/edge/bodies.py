@@ -51,7 +51,7 @@ def _is_zipped(scope: Scope, most: int) -> bool:
         elif name == b"content-encoding":
             encoding = value.decode("latin-1").strip().lower()
         elif name == b"transfer-encoding" and value.strip().lower() != b"chunked":
-            raise Problem(501, "unsupported-transfer", "Send the body with a Content-Length or chunked, nothing else.")
+            raise Problem(400, "unsupported-transfer", "Send the body with a Content-Length or chunked, nothing else.")
     if encoding not in ("identity", "gzip", "x-gzip"):
         detail = f"Content-Encoding {cut(encoding)!r} is not understood; send the body as it is, or packed by gzip."
         raise Problem(415, "unsupported-encoding", detail, headers={"Accept-Encoding": "gzip, identity"})

@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
@@ -182,7 +183,8 @@ def _age(path: Path) -> float:
 
 
 def main() -> int:
-    os.nice(NICE)
+    with suppress(OSError):  # not everyone may
+        os.nice(NICE)
     run, folder = map(Path, sys.argv[1:])
     try:
         print(build_index(run, folder))

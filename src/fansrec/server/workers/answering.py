@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -19,9 +19,13 @@ from fansrec.errors import FansError
 log = logging.getLogger("fansrec.server")
 
 LISTS_AT_ONCE = 64  # models without a kernel of their own hold a score of every item for each
+TOKENS_AT_ONCE = 4096  # between calls of the engine a worker shows that it lives
+LARGEST_KEPT_RULES = 4096  # bytes: many large ones would take much memory
 REMEMBERED_RULES = 64
 REMEMBERED_ITEMS = 1 << 13  # the popular ones; more would take memory in every worker
 RULES = ("exclude", "allow", "categories", "max_per_group", "min_score", "keep_seen")
+
+Alive = Callable[[], None]
 
 
 @dataclass(frozen=True)
@@ -94,22 +98,25 @@ class Served:
     def rules(self, given: dict[str, Any]) -> Rules:
         """The same object for the same rules: engines keep what they made of the last ones."""
         key = to_json(given)
+        if len(key) > LARGEST_KEPT_RULES:
+            return self.continuer.rules(**given)
         if key not in self._rules:
             while len(self._rules) >= REMEMBERED_RULES:
                 del self._rules[next(iter(self._rules))]
             self._rules[key] = self.continuer.rules(**given)
         return self._rules[key]
 
-    def run(self, together: Sequence[Prepared]) -> list[bytes]:
-        """The answers of requests that share their rules, in calls of at most so many lists."""
+    def run(self, together: Sequence[Prepared], alive: Alive) -> list[bytes]:
+        """The answers of requests that share their rules, in calls of at most so many lists and tokens."""
         inputs = [given for prepared in together for given in prepared.inputs]
         wanted = [prepared.k for prepared in together for _ in prepared.inputs]
+        last = max(prepared.job.deadline for prepared in together)
         answers: list[Continuation] = []
-        for start in range(0, len(inputs), LISTS_AT_ONCE):
-            if all(prepared.job.deadline < time.monotonic() for prepared in together):
+        for start, end in _calls(inputs, wanted):
+            if last < time.monotonic():
                 raise TimeoutError
-            here = slice(start, start + LISTS_AT_ONCE)
-            answers += self.continuer.engine.continue_lists(inputs[here], wanted[here], together[0].rules)
+            answers += self.continuer.engine.continue_lists(inputs[start:end], wanted[start:end], together[0].rules)
+            alive()
         rest = iter(answers)
         return [self.body(prepared, [next(rest) for _ in prepared.inputs]) for prepared in together]
 
@@ -158,7 +165,21 @@ class Served:
         return longest
 
 
-def answer_jobs(models: dict[str, Served], jobs: Iterable[Job], budget: int) -> Iterator[list[Reply]]:
+def _calls(inputs: Sequence[NDArray[np.int64]], wanted: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """From which to which list each call of the engine goes."""
+    start = tokens = 0
+    for place, (given, count) in enumerate(zip(inputs, wanted, strict=True)):
+        size = len(given) + count
+        if place > start and (place - start >= LISTS_AT_ONCE or tokens + size > TOKENS_AT_ONCE):
+            yield start, place
+            start, tokens = place, 0
+        tokens += size
+    yield start, len(inputs)
+
+
+def answer_jobs(
+    models: dict[str, Served], jobs: Iterable[Job], budget: int, alive: Alive = lambda: None
+) -> Iterator[list[Reply]]:
     """Replies as soon as they are known; jobs of one model under the same rules run together, up to a token budget."""
     together: dict[tuple[str, int], list[Prepared]] = {}
     refused: list[Reply] = []
@@ -175,7 +196,7 @@ def answer_jobs(models: dict[str, Served], jobs: Iterable[Job], budget: int) -> 
         yield refused
     for (name, _), all_prepared in together.items():
         for some in _shares(all_prepared, budget):
-            yield _replies(models[name], some)
+            yield _replies(models[name], some, alive)
 
 
 def _shares(jobs: Sequence[Prepared], budget: int) -> Iterator[list[Prepared]]:
@@ -188,19 +209,19 @@ def _shares(jobs: Sequence[Prepared], budget: int) -> Iterator[list[Prepared]]:
     yield share
 
 
-def _replies(model: Served, together: list[Prepared]) -> list[Reply]:
+def _replies(model: Served, together: list[Prepared], alive: Alive) -> list[Reply]:
     """A request that fails is asked alone, so that it fails alone."""
     now = time.monotonic()
     current = [prepared for prepared in together if prepared.job.deadline >= now]
     late = [Reply(prepared.job.id, error="late") for prepared in together if prepared.job.deadline < now]
     try:
-        bodies = model.run(current) if current else []
+        bodies = model.run(current, alive) if current else []
     except TimeoutError:
         return late + [Reply(prepared.job.id, error="late") for prepared in current]
     except Exception as error:
         if len(current) == 1:
             return [*late, _refusal(current[0].job, error)]
-        return late + [reply for prepared in current for reply in _replies(model, [prepared])]
+        return late + [reply for prepared in current for reply in _replies(model, [prepared], alive)]
     return late + [
         Reply(p.job.id, body, len(p.inputs), len(p.inputs) * p.k) for p, body in zip(current, bodies, strict=True)
     ]

@@ -21,9 +21,15 @@ log = logging.getLogger("fansrec.server")
 
 MOST_TRIES = 3  # of a request over which workers die: the fourth might die too
 PING_SECONDS = 1.0
-OVERLOAD = Problem(  # one for all: it must cost nothing to refuse
-    429, "overload", "The service has as many requests as it can answer in time; try again in a second.", retry_after=1
-)
+
+
+def overload() -> Problem:
+    detail = "The service has as many requests as it can answer in time; try again in a second."
+    return Problem(429, "overload", detail, retry_after=1)
+
+
+# Told thousands of times a second, so it must cost nothing to make; never raised: that would keep all it passed alive.
+OVERLOAD = overload()
 
 
 @dataclass(eq=False)
@@ -61,8 +67,8 @@ class Dispatcher:
     def ask(self, model: str, body: bytes, tokens: int, since: float, deadline: float) -> Waiting:
         """Take a request in; its `answer` comes, or the Problem that prevents it."""
         request = Waiting(next(self._ids), model, body, tokens, since, deadline, self.loop.create_future())
-        if problem := self.overloaded(tokens):
-            raise problem
+        if self.overloaded(tokens):
+            raise overload()
         self.queue.put(request)
         self._feed()
         return request
@@ -71,10 +77,6 @@ class Dispatcher:
         """Nobody waits for it any more: what has not begun never does."""
         self.queue.drop(request)
         request.answer.cancel()
-
-    @property
-    def unanswered(self) -> int:
-        return len(self.queue) + sum(len(worker.batch) for worker in self._busy)
 
     # Workers
 

@@ -60,7 +60,7 @@ def described(served: Served) -> dict[str, Any]:
         "groups": bool(vocabulary.groups),
         "names": bool(vocabulary.names),
         "generation": engine.generation,
-        "backend": engine.backend if served.elsewhere is None else " ".join(served.elsewhere),
+        "backend": engine.backend if served.elsewhere is None else served.elsewhere[0],
         "longest": artifact.model.longest_sequence(),
         "folder": str(artifact.folder),
         "vocabulary": key_of(artifact.folder),

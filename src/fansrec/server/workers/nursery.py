@@ -8,10 +8,10 @@ neither the time to load them nor the state of their folder matters; a keeper th
 import contextlib
 import gc
 import os
+import shutil
 import signal
 import socket
 import sys
-import threading
 import time
 from collections.abc import Callable
 from typing import NoReturn
@@ -37,7 +37,12 @@ def main() -> None:
         signal.signal(ignored, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead are buried by the system
     path = sys.argv[1]
-    _fork_on_request(_connect(path, {"kind": MOTHER}), lambda order: _keep(path, order))
+    try:
+        front = _connect(path, {"kind": MOTHER})
+    except OSError:
+        return  # the front has gone before we came
+    _fork_on_request(front, lambda order: _keep(path, order))
+    shutil.rmtree(os.path.dirname(path), ignore_errors=True)  # a front that was killed could not
 
 
 def _connect(path: str, hello: Message) -> socket.socket:
@@ -86,41 +91,39 @@ def _keep(path: str, order: Message) -> None:
 
 
 def _work(path: str, generation: int, models: dict[str, Served]) -> None:
-    os.nice(NICENESS)
-    for served in models.values():
-        served.settle()
-    front = Speaker(_connect(path, {"kind": WORKER, "generation": generation}))
+    with contextlib.suppress(OSError):  # not everyone may; it is only better
+        os.nice(NICENESS)
+    hello: Message = {"kind": WORKER, "generation": generation}
+    try:
+        for served in models.values():
+            served.settle()
+    except Exception as error:
+        _connect(path, hello | {"failed": f"a worker cannot use them ({error})"})
+        raise
+    front = Voice(_connect(path, hello))
     while (frame := receive(front.connection)) is not None:
         message, content = frame
         if message["kind"] == "ping":
             front.say({"kind": "pong"})
             continue
-        front.busy.set()
-        for replies in answer_jobs(models, _jobs(message, content), message["budget"]):
+        for replies in answer_jobs(models, _jobs(message, content), message["budget"], front.breathe):
             front.say(*_told(replies))
-        front.busy.clear()
 
 
-class Speaker:
-    """A worker's voice; while it is busy a thread says now and then that it lives, as a process that hangs cannot."""
+class Voice:
+    """What a worker says to the front: answers, and in long work now and then that it goes on."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
-        self.busy = threading.Event()
-        self._lock = threading.Lock()
-        threading.Thread(target=self._breathe, daemon=True).start()
+        self._spoke = 0.0
 
     def say(self, message: Message, content: bytes = b"") -> None:
-        with self._lock:
-            self.connection.sendall(packed(message, content))
+        self._spoke = time.monotonic()
+        self.connection.sendall(packed(message, content))
 
-    def _breathe(self) -> None:
-        with contextlib.suppress(OSError):  # the front has gone: the worker will notice
-            while True:
-                self.busy.wait()
-                time.sleep(BREATH_SECONDS)
-                if self.busy.is_set():
-                    self.say({"kind": "pong"})
+    def breathe(self) -> None:
+        if time.monotonic() - self._spoke > BREATH_SECONDS:
+            self.say({"kind": "pong"})
 
 
 def _jobs(message: Message, content: bytes) -> list[Job]:
