@@ -27,7 +27,7 @@ class Running:
         self.temporary = tempfile.mkdtemp()
         clean |= {"FANS_NOTICE_S": "0", "TMPDIR": self.temporary}
         self.process = subprocess.Popen(
-            [FANS, "serve", *map(str, arguments), "--port", "0"],
+            [FANS, "serve", "--port", "0", *map(str, arguments)],  # a port among the arguments counts instead
             env=clean | {name: str(value) for name, value in variables.items()},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

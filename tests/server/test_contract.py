@@ -2,7 +2,11 @@
 
 import gzip
 import json
-from concurrent.futures import ThreadPoolExecutor
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +53,31 @@ def test_each_answer_names_its_model_by_name_and_hash(service: Running) -> None:
         assert service.ask([["i1"]], model=name).json()["model"] == {"name": name, "hash": model["hash"]}
 
 
+@contextmanager
+def stopped(worker: int) -> Iterator[None]:
+    """Without this worker: what is answered meanwhile is another's."""
+    os.kill(worker, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(worker, signal.SIGCONT)
+
+
 def test_every_worker_gives_the_same_answer(service: Running) -> None:
+    workers = service.workers()
+    assert len(workers) == 2
+    by_worker, held = [], []
     with ThreadPoolExecutor(8) as threads:
-        many = list(threads.map(lambda _: items_of(service.ask([["i3", "i4"]], k=9)), range(60)))
-    assert len(service.workers()) == 2
-    assert all(answer == many[0] for answer in many)
+        for worker in workers:
+            # The first may lie with the one that is stopped; then that one is busy, and the next goes to the other.
+            with stopped(worker):
+                asked = {threads.submit(service.ask, [["i3", "i4"]], k=9) for _ in range(4)}
+                answered, waiting = wait(asked, timeout=5, return_when=FIRST_COMPLETED)
+                by_worker += [items_of(answer.result()) for answer in answered]
+                assert answered
+            held += [items_of(answer.result()) for answer in waiting]
+    assert service.workers() == workers  # nobody was replaced meanwhile
+    assert all(answer == by_worker[0] for answer in by_worker + held)
 
 
 def test_items_are_found_by_name_by_misspelt_name_and_by_id(service: Running) -> None:
@@ -80,6 +104,10 @@ def test_items_are_found_by_name_by_misspelt_name_and_by_id(service: Running) ->
         ({"lists": [[2**63]]}, 422, "invalid-request"),
         ({"lists": [["i1"]], "model": "other"}, 404, "unknown-model"),
         ({"lists": [["i1"]], "categories": ["nowhere"]}, 422, "bad-setting"),
+        ({"lists": [["i1"]], "categories": []}, 422, "invalid-request"),
+        ({"lists": [["i1"]], "allow": []}, 422, "invalid-request"),
+        ({"lists": [["i1"]], "min_score": "1.5"}, 422, "invalid-request"),
+        ({"lists": [["i1"]], "min_score": True}, 422, "invalid-request"),
         ({"lists": [["i1"]], "fill": "depth-first"}, 422, "invalid-request"),  # minutes on a large catalogue
         ({}, 422, "invalid-request"),
     ],
@@ -112,6 +140,17 @@ def test_what_is_not_there_and_what_may_not_be_is_told_in_the_same_shape(service
     refused(service.http.post("/v1/models/reload"), 403, "no-admin")
 
 
+def test_unknown_items_to_exclude_are_ignored(service: Running) -> None:
+    plain = items_of(service.ask([["i1"]]))
+    assert items_of(service.ask([["i1"]], exclude=["nobody"])) == plain
+
+
+def test_whether_the_page_is_there_can_be_asked_without_it(service: Running) -> None:
+    head, whole = service.http.head("/"), service.http.get("/")
+    assert head.status_code == whole.status_code == 200
+    assert head.content == b"" and head.headers["content-length"] == str(len(whole.content))
+
+
 def test_the_description_has_an_example_that_works(service: Running) -> None:
     schema = service.http.get("/openapi.json").json()
     assert {"/v1/continue", "/v1/items", "/v1/models", "/v1/models/reload", "/v1/models/rollback"} <= {*schema["paths"]}
@@ -136,6 +175,7 @@ def test_trace_and_request_id_pass_through(service: Running) -> None:
         ("k", 7, lambda n: {"lists": [["i1"]], "k": n}),
         ("exclude", 4, lambda n: {"lists": [["i1"]], "exclude": ["i5"] * n}),
         ("allow", 4, lambda n: {"lists": [["i1"]], "allow": ["i5"] * n}),
+        ("categories", 4, lambda n: {"lists": [["i1"]], "categories": ["c0"] * n}),
     ],
 )
 def test_a_limit_holds_from_exactly_one_above(narrow: Running, what: str, limit: int, request_of: Any) -> None:

@@ -144,6 +144,19 @@ async def test_a_full_queue_refuses_but_takes_more_when_there_is_room_again() ->
 
 
 @run
+async def test_once_full_the_queue_empties_a_little_before_it_takes_more() -> None:
+    house = House(queue_requests=8)
+    waiting = [house.ask() for _ in range(8)]
+    assert house.dispatcher.overloaded()
+    house.dispatcher.forget(waiting[0])
+    assert house.dispatcher.overloaded()  # seven of eight
+    house.dispatcher.forget(waiting[1])
+    assert not house.dispatcher.overloaded()
+    house.ask()
+    assert not house.dispatcher.overloaded()  # seven again, but it was not full since
+
+
+@run
 async def test_what_nobody_waits_for_is_never_sent() -> None:
     house = House()
     forgotten, other = house.ask(), house.ask()

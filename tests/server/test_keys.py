@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from fansrec.cli.keys import app
 from fansrec.errors import BadInput, BadSetting
-from fansrec.server.edge.keys import Holder, KeyRing, new_key, read_key_file, read_keys, remove_key
+from fansrec.server.edge.keys import LARGEST_FILE, Holder, KeyRing, new_key, read_key_file, read_keys, remove_key
 
 ZEROS = "0" * 64
 
@@ -23,6 +23,11 @@ class Clock:
         return self.now
 
 
+def role_of(ring: KeyRing, key: str) -> str | None:
+    holder = ring.holder_of(key)
+    return holder.role if holder else None
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "keys"
@@ -31,7 +36,7 @@ def file(tmp_path: Path) -> Path:
 def test_a_new_key_opens_what_its_role_opens(file: Path) -> None:
     user, admin = new_key(file, "web", "use"), new_key(file, "ops", "admin")
     ring = KeyRing(file)
-    assert ring.holder_of(user) == Holder("web", "use") and ring.role_of(admin) == "admin"
+    assert ring.holder_of(user) == Holder("web", "use") and role_of(ring, admin) == "admin"
 
 
 def test_a_key_is_long_random_and_known_for_a_key(file: Path) -> None:
@@ -61,7 +66,7 @@ def test_other_keys_open_nothing(file: Path, key: str) -> None:
 
 def test_the_hash_itself_is_no_key(file: Path) -> None:
     key = new_key(file, "web", "use")
-    assert KeyRing(file).role_of(hashlib.sha256(key.encode()).hexdigest()) is None
+    assert role_of(KeyRing(file), hashlib.sha256(key.encode()).hexdigest()) is None
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a\nb", "#a", "é", "x" * 65])
@@ -148,9 +153,9 @@ def test_keys_come_and_go_while_the_service_runs(file: Path) -> None:
     ring = KeyRing(file, clock)
     new = new_key(file, "new", "use")
     remove_key(file, "old")
-    assert ring.role_of(new) is None and ring.role_of(old) == "use"  # looked at once a second
+    assert role_of(ring, new) is None and role_of(ring, old) == "use"  # looked at once a second
     clock.now = 1.1
-    assert ring.role_of(new) == "use" and ring.role_of(old) is None
+    assert role_of(ring, new) == "use" and role_of(ring, old) is None
 
 
 def test_the_file_is_looked_at_once_a_second_at_most(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +166,7 @@ def test_the_file_is_looked_at_once_a_second_at_most(file: Path, monkeypatch: py
     monkeypatch.setattr("fansrec.server.edge.keys._stamp", lambda path: looks.append(path))
     clock.now = 5
     for _ in range(100):
-        ring.role_of(key)
+        role_of(ring, key)
     assert len(looks) == 1
 
 
@@ -178,21 +183,76 @@ def test_a_file_that_breaks_leaves_the_keys_as_they_were(
         file.write_text("a secret by mistake")
     for clock.now in (2, 4):
         with caplog.at_level(logging.INFO):
-            assert ring.role_of(key) == "use"
+            assert role_of(ring, key) == "use"
     assert len(caplog.records) == 1 and "stay as they were" in caplog.text and "secret" not in caplog.text
     fresh = new_key(file.with_name("fresh"), "fresh", "use")
     os.replace(file.with_name("fresh"), file)
     clock.now = 6
-    assert ring.role_of(fresh) == "use" and ring.role_of(key) is None
+    assert role_of(ring, fresh) == "use" and role_of(ring, key) is None
+
+
+def test_a_file_that_is_gone_revokes_nothing_and_an_emptied_one_everything(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = Clock()
+    key = new_key(file, "web", "use")
+    ring = KeyRing(file, clock)
+    file.unlink()
+    for clock.now in range(2, 100, 2):
+        assert role_of(ring, key) == "use"
+    [warning] = caplog.records
+    assert warning.levelname == "WARNING" and "none is revoked" in caplog.text and str(file) in caplog.text
+    file.write_text("")
+    clock.now = 100
+    assert role_of(ring, key) is None
+
+
+def large_file(file: Path, size: int) -> str:
+    """A key file of this size; its last key."""
+    key = new_key(file, "last", "use")
+    last = file.read_text().splitlines()[-1]
+    file.write_text("#".ljust(size - len(last) - 2, "x") + f"\n{last}\n")
+    assert file.stat().st_size == size
+    return key
+
+
+def test_a_file_up_to_the_limit_is_read_whole(file: Path) -> None:
+    key = large_file(file, LARGEST_FILE)
+    assert role_of(KeyRing(file), key) == "use"
+
+
+def test_a_file_above_the_limit_is_refused_and_never_cut(file: Path) -> None:
+    large_file(file, LARGEST_FILE + 1)
+    before = file.read_bytes()
+    for use in (KeyRing, read_key_file, lambda it: new_key(it, "new", "use"), lambda it: remove_key(it, "last")):
+        with pytest.raises(BadInput, match=f"more than {LARGEST_FILE} bytes"):
+            use(file)
+    assert file.read_bytes() == before
+
+
+def test_no_key_is_added_that_makes_the_file_too_large_to_be_read(file: Path) -> None:
+    key = large_file(file, LARGEST_FILE)
+    with pytest.raises(BadInput, match=f"more than {LARGEST_FILE} bytes"):
+        new_key(file, "new", "use")
+    assert role_of(KeyRing(file), key) == "use"
+
+
+def test_a_file_that_grows_above_the_limit_leaves_the_keys_as_they_were(file: Path) -> None:
+    clock = Clock()
+    key = new_key(file, "web", "use")
+    ring = KeyRing(file, clock)
+    file.write_text("#" * (LARGEST_FILE + 1))
+    clock.now = 2
+    assert role_of(ring, key) == "use"
 
 
 def test_the_command_makes_lists_and_removes_keys(file: Path) -> None:
     runner = CliRunner()
     made = runner.invoke(app, ["add", str(file), "web"])
-    assert made.exit_code == 0 and KeyRing(file).role_of(made.stdout.strip()) == "use"
+    assert made.exit_code == 0 and role_of(KeyRing(file), made.stdout.strip()) == "use"
     assert "cannot be shown again" in made.stderr
     admin = runner.invoke(app, ["add", str(file), "ops", "--admin"]).stdout.strip()
-    assert KeyRing(file).role_of(admin) == "admin"
+    assert role_of(KeyRing(file), admin) == "admin"
     assert runner.invoke(app, ["list", str(file)]).stdout == "web\tuse\nops\tadmin\n"
     assert runner.invoke(app, ["remove", str(file), "web"]).exit_code == 0
     assert runner.invoke(app, ["list", str(file)]).stdout == "ops\tadmin\n"

@@ -62,19 +62,22 @@ class Metrics:
         for outcome in ("changed", "unchanged", "refused", "rolled-back"):
             self.reloads.labels(outcome)
 
-        self._seen: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        self._seen: dict[tuple[str, str, int], tuple[Counter, Histogram, Counter | None]] = {}
 
     def saw(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count a request that was answered; what counts it is looked up once, since that takes longest."""
-        counters = self._seen.get((route, method, status))
-        if counters is None:
-            counters = self.requests.labels(route, method, str(status)), self.seconds.labels(route)
-            self._seen[route, method, status] = counters
-        counters[0].inc()
+        answered, took, refused = self._seen.get((route, method, status)) or self._look_up(route, method, status)
+        answered.inc()
+        if refused is not None:
+            refused.inc()
         if status != 429:  # what was refused at once says nothing of how long answers take
-            counters[1].observe(seconds)
-        if status in REFUSALS:
-            self.refused.labels(REFUSALS[status]).inc()
+            took.observe(seconds)
+
+    def _look_up(self, route: str, method: str, status: int) -> tuple[Counter, Histogram, Counter | None]:
+        refused = self.refused.labels(REFUSALS[status]) if status in REFUSALS else None
+        found = self.requests.labels(route, method, str(status)), self.seconds.labels(route), refused
+        self._seen[route, method, status] = found
+        return found
 
     def text(self) -> bytes:
         return generate_latest(self.registry)

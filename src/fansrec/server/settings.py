@@ -61,7 +61,7 @@ class Settings(BaseModel):
     max_lists: int = Field(256, ge=1, description="Lists in a request")
     max_items: int = Field(2000, ge=1, description="Items in a list")
     max_k: int = Field(500, ge=1, description="Items asked for a list")
-    max_rule_items: int = Field(10_000, ge=1, description="Items in exclude or allow")
+    max_rule_items: int = Field(10_000, ge=1, description="Items in exclude or allow, categories in categories")
     queue_requests: int = Field(128, ge=1, description="Requests that may wait")
     queue_tokens: int = Field(32_768, ge=1, description="Items given and asked for of all that wait")
     batch_tokens: int = Field(8192, ge=1, description="Items given and asked for that a worker takes at once")

@@ -11,8 +11,9 @@ from fansrec.data.corpus import Corpus, write_corpus
 from fansrec.training.reporting import Silence
 from fansrec.training.trainer import train
 from server.page.screen import Screen
-from server.page.service import Service
+from server.page.service import page_service
 from server.page.songs import named_vocabulary
+from server.serving import Running
 from worlds import MINUTE, walks
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -32,11 +33,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def service(runs: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    running = Service(runs, tmp_path_factory.mktemp("service"))
-    running.start()
-    yield running
-    running.stop()
+def service(runs: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with page_service(runs, tmp_path_factory.mktemp("service")) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")
@@ -60,13 +59,13 @@ def browser(chromium: str) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def open_page(browser: Browser, service: Service) -> Iterator[Callable[..., Screen]]:
+def open_page(browser: Browser, service: Running) -> Iterator[Callable[..., Screen]]:
     """Opens the page; at the end, whatever a test did: no error, no script of a name's, no request to elsewhere."""
     contexts: list[BrowserContext] = []
     screens: list[Screen] = []
 
     def open_(
-        address: str = service.address,
+        address: str = service.url,
         fragment: str = "",
         expected: tuple[str, ...] = (),
         ready: bool = True,

@@ -12,7 +12,7 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 from server.page.screen import Screen
-from server.page.service import Service
+from server.page.service import page_service
 
 IMAGES = Path(__file__).parents[3] / "docs" / "images"
 # The first half of a list of the sample world that travels from one genre to the next, with a guest.
@@ -33,12 +33,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=IMAGES)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        service = Service([str(options.demo / run) for run in ("fans", "ease")], Path(folder), "--workers", "2")
-        service.start()
-        try:
-            take(service.address, options.out)
-        finally:
-            service.stop()
+        models = [str(options.demo / run) for run in ("fans", "ease")]
+        with page_service(models, Path(folder), "--workers", 2) as service:
+            take(service.url, options.out)
 
 
 def take(address: str, out: Path) -> None:

@@ -3,16 +3,15 @@
 import json
 import re
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import pytest
+from urllib.parse import urlsplit
 
 from server.page.screen import Screen
-from server.page.service import Service
+from server.page.service import page_service
 from server.page.songs import CATEGORIES, MARKUP
+from server.serving import FANS
 
 FAILED_LOAD = "Failed to load resource"  # the browser's own line about any answer of 400 and more
 
@@ -124,41 +123,29 @@ def test_unknown_items_of_a_file_are_named(open_page: Callable[..., Screen], tmp
     assert screen.answer() == []
 
 
-@pytest.fixture(scope="module")
-def guarded(runs: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, str]]:
-    """A service that asks for a key, and the key."""
-    folder = tmp_path_factory.mktemp("guarded")
-    fans = str(Path(sys.executable).with_name("fans"))
-    made = subprocess.run(
-        [fans, "keys", "add", str(folder / "keys"), "page"], capture_output=True, text=True, check=True
-    )
-    running = Service(runs, folder, "--keys", str(folder / "keys"))
-    running.start()
-    yield running, made.stdout.split()[-1]
-    running.stop()
-
-
 def test_a_key_is_asked_for_and_a_lost_service_is_found_again(
-    guarded: tuple[Service, str], open_page: Callable[..., Screen]
+    runs: list[str], tmp_path: Path, open_page: Callable[..., Screen]
 ) -> None:
-    service, key = guarded
-    screen = open_page(service.address, expected=(FAILED_LOAD, "ERR_CONNECTION_REFUSED"), ready=False)
-    page = screen.page
-    page.wait_for_selector("#key[open]")
-    assert not page.is_visible("#key-refused")
-    page.fill("#key-field", "wrong")
-    page.press("#key-field", "Enter")
-    page.wait_for_selector("#key-refused")
-    page.fill("#key-field", key)
-    page.press("#key-field", "Enter")
-    screen.settle()
-    assert key not in page.url and page.evaluate("Object.keys(localStorage).length") == 0
+    keys = tmp_path / "keys"
+    made = subprocess.run([FANS, "keys", "add", keys, "page"], capture_output=True, text=True, check=True)
+    key = made.stdout.strip()
+    with page_service(runs, tmp_path, "--keys", keys) as service:
+        screen = open_page(service.url, expected=(FAILED_LOAD, "ERR_CONNECTION_REFUSED"), ready=False)
+        page = screen.page
+        page.wait_for_selector("#key[open]")
+        assert not page.is_visible("#key-refused")
+        page.fill("#key-field", "wrong")
+        page.press("#key-field", "Enter")
+        page.wait_for_selector("#key-refused")
+        page.fill("#key-field", key)
+        page.press("#key-field", "Enter")
+        screen.settle()
+        assert key not in page.url and page.evaluate("Object.keys(localStorage).length") == 0
 
-    service.stop()
     page.locator("[data-part=k]").fill("4")
     page.wait_for_selector("#banner:has-text('The service does not answer. Trying again in')")
     assert len(screen.answer()) == 10
-    service.start()
-    page.evaluate("document.getElementById('banner-again').click()")  # it goes away by itself too, perhaps just now
-    page.wait_for_function("() => document.querySelectorAll('.column .accept').length === 8")
-    assert not page.is_visible("#banner")
+    with page_service(runs, tmp_path, "--keys", keys, "--port", urlsplit(service.url).port):
+        page.evaluate("document.getElementById('banner-again').click()")  # it goes away by itself too, perhaps just now
+        page.wait_for_function("() => document.querySelectorAll('.column .accept').length === 8")
+        assert not page.is_visible("#banner")

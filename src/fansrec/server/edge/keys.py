@@ -98,7 +98,8 @@ def _changing(file: Path) -> Iterator[list[str]]:
         fcntl.flock(folder, fcntl.LOCK_EX)
         lines = _text(file).splitlines(keepends=True) if file.exists() else [HEADING]
         yield lines
-        write_atomically(file, lambda temporary: temporary.write_text("".join(lines), encoding="utf-8"), mode=0o600)
+        content = _bounded("".join(lines).encode(), file)
+        write_atomically(file, lambda temporary: temporary.write_bytes(content), mode=0o600)
     finally:
         os.close(folder)
 
@@ -106,11 +107,18 @@ def _changing(file: Path) -> Iterator[list[str]]:
 def _text(file: Path) -> str:
     try:
         with file.open("rb") as opened:
-            return opened.read(LARGEST_FILE).decode()
+            return _bounded(opened.read(LARGEST_FILE + 1), file).decode()
     except OSError as error:
         raise BadInput(f"the key file cannot be read ({told(error)}); `fans keys add` makes one") from error
     except UnicodeDecodeError:
         raise BadInput(f"{file} is no text; make a key file with `fans keys add`") from None
+
+
+def _bounded(content: bytes, file: Path) -> bytes:
+    # Of a file that is cut, the keys behind the cut would be lost without a word.
+    if len(content) > LARGEST_FILE:
+        raise BadInput(f"{file} has more than {LARGEST_FILE} bytes, too many for a key file; give another")
+    return content
 
 
 class KeyRing:
@@ -132,12 +140,11 @@ class KeyRing:
                 found = entry.holder
         return found
 
-    def role_of(self, key: str) -> Role | None:
-        holder = self.holder_of(key)
-        return holder.role if holder else None
-
     def _look_again(self) -> None:
-        """At most once a second; a file that is broken or gone leaves the keys as they were."""
+        """At most once a second; a file that is broken or gone leaves the keys as they were.
+
+        A file on its way, by a copy or a mount, would otherwise lock everyone out. Revoking is done in the file.
+        """
         now = self._clock()
         if now - self._looked_at < 1:
             return
@@ -150,7 +157,7 @@ class KeyRing:
             self._entries = read_key_file(self.path)
             log.info("the key file has changed: %d keys", len(self._entries))
         except BadInput as error:
-            log.warning("the keys stay as they were: %s", error)
+            log.warning("the keys stay as they were, none is revoked: %s", error)
 
 
 def _stamp(path: Path) -> tuple[int, ...] | None:

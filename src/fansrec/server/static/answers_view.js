@@ -3,8 +3,9 @@
 import { details, markOf } from "./colours.js";
 import { iconButton, make, showEach } from "./dom.js";
 import { createRoving } from "./roving.js";
-import { count, labelOf, milliseconds, scoreWords, shortHash, titleOf, wayOf } from "./words.js";
+import { count, labelOf, listed, milliseconds, scoreWords, shortHash, titleOf, wayOf } from "./words.js";
 
+const SKELETONS = 50; // more are below the edge of any screen
 const LEAST_BAR = 6; // per cent: the lowest score is seen too
 
 /** @param {HTMLElement} root a <section> made from the template of index.html */
@@ -101,7 +102,7 @@ export function createColumn(root, { add, addAll, block, again }) {
     },
     answered(answer) {
       positions = answer.positions;
-      const skipped = answer.unknown.length ? `Unknown to this model and skipped: ${answer.unknown.join(", ")}.` : "";
+      const skipped = answer.unknown.length ? `Unknown to this model and skipped: ${listed(answer.unknown)}.` : "";
       const few = answer.reason ? `${answer.reason[0].toUpperCase()}${answer.reason.slice(1)}.` : "";
       tell([few, skipped].filter(Boolean).join(" "));
     },
@@ -119,4 +120,5 @@ export function createColumn(root, { add, addAll, block, again }) {
 }
 
 /** Lines that stand for the rows of the first answer. */
-export const skeleton = (k) => Array.from({ length: k }, () => make("li", { class: "skeleton" }));
+export const skeleton = (k) =>
+  Array.from({ length: Math.min(k, SKELETONS) }, () => make("li", { class: "skeleton" }));

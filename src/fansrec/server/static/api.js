@@ -9,8 +9,11 @@
  *   model: {name: string, hash: string}, milliseconds: number, roundTrip: number}} Continuation
  */
 
+import { refusalWords } from "./words.js";
+
 const KEY_PLACE = "fans-api-key"; // of the session only: a closed tab forgets it
-const IDS_A_REQUEST = 100; // addresses have a limited length
+const IDS_A_REQUEST = 100;
+const LONGEST_ADDRESS = 8000; // characters, as any proxy lets pass
 
 export class Problem extends Error {
   /** @param {number} status 0 when no answer came at all  @param {number|null} retryAfter seconds */
@@ -38,7 +41,7 @@ export const hasKey = () => sessionStorage.getItem(KEY_PLACE) !== null;
 export const keepKey = (/** @type {string} */ key) => sessionStorage.setItem(KEY_PLACE, key);
 
 /** Titles are made distinct: one model may be served twice, in one pass and one by one.
- * @returns {Promise<{default: string, models: Model[], limits: {k: number, items: number}}>} */
+ * @returns {Promise<{default: string, models: Model[], limits: {k: number, items: number, rule_items: number}}>} */
 export async function models() {
   const told = await ask("/v1/models");
   const shared = ({ title }) => told.models.filter((other) => other.title === title).length > 1;
@@ -55,12 +58,22 @@ export async function search(text, model, signal, limit = 8) {
 /** The items of these ids; those that the model does not know are left out. @returns {Promise<Item[]>} */
 export async function itemsById(ids, model) {
   const found = [];
-  for (let start = 0; start < ids.length; start += IDS_A_REQUEST) {
-    const query = new URLSearchParams({ model });
-    for (const id of ids.slice(start, start + IDS_A_REQUEST)) query.append("id", String(id));
-    found.push(...(await ask(`/v1/items?${query}`)).items);
+  for (const query of queriesFor(ids)) {
+    found.push(...(await ask(`/v1/items?${query}&${new URLSearchParams({ model })}`)).items);
   }
   return found;
+}
+
+/** As few queries as hold the ids. */
+function queriesFor(ids) {
+  const queries = [];
+  for (const id of ids.map((one) => new URLSearchParams({ id: one }).toString())) {
+    const last = queries.at(-1);
+    const room = last && last.length < IDS_A_REQUEST && last.join("&").length + id.length < LONGEST_ADDRESS;
+    if (room) last.push(id);
+    else queries.push([id]);
+  }
+  return queries.map((query) => query.join("&"));
 }
 
 /** @returns {Promise<Continuation>} */
@@ -100,6 +113,13 @@ async function ask(path, options = {}) {
 async function problemOf(response) {
   const told = await response.json().catch(() => ({})); // a proxy between may answer with anything
   const seconds = Number(response.headers.get("Retry-After") ?? told.retry_after);
-  const detail = told.detail ?? told.title ?? `The service answered with status ${response.status}.`;
-  return new Problem(response.status, String(detail), Number.isFinite(seconds) && seconds > 0 ? seconds : null);
+  const retryAfter = Number.isFinite(seconds) && seconds > 0 ? seconds : null;
+  return new Problem(response.status, detailOf(told, response.status), retryAfter);
+}
+
+/** Field by field where the service names them: its own `detail` then sends programmers to the description. */
+function detailOf({ errors, detail, title }, status) {
+  const named = Array.isArray(errors) ? errors.filter((one) => typeof one?.where === "string" && one.what) : [];
+  if (named.length) return refusalWords(named);
+  return String(detail ?? title ?? `The service answered with status ${status}.`);
 }

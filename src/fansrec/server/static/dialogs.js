@@ -5,7 +5,7 @@ import { iconButton, make } from "./dom.js";
 import { notice } from "./notices.js";
 import { copy, download, fromJson, toJson, toText } from "./sharing.js";
 import { forgetList, savedLists, saveList } from "./storage.js";
-import { count } from "./words.js";
+import { count, leftWords } from "./words.js";
 
 const part = (name) => document.getElementById(name);
 
@@ -19,8 +19,8 @@ export function prepareDialogs() {
 
 export const openHelp = () => part("help").showModal();
 
-/** @param {(items: any[], blocked: any[], words: string) => void} load */
-export function createSavedDialog(store, load) {
+/** @param {() => any} limits of the service  @param {(items: any[], blocked: any[], words: string) => void} load */
+export function createSavedDialog(store, limits, load) {
   const dialog = part("saved");
 
   function show() {
@@ -40,10 +40,10 @@ export function createSavedDialog(store, load) {
 
   function open(text, name) {
     try {
-      const { items, blocked } = fromJson(text);
+      const { items, blocked, left } = fromJson(text, limits());
       load(items, blocked, `opened ${name}`);
       dialog.close();
-      notice(`${name}: ${count(items.length, "item")}.`);
+      notice(`${name}: ${count(items.length, "item")}.${leftWords(left)}`);
     } catch (error) {
       part("saved-problem").textContent = error.message;
     }

@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { waitAfter } from "./asking.js";
+import { checked, possibleIds } from "./checking.js";
 import { learnCategories } from "./colours.js";
 import { createColumns } from "./columns.js";
 import { createKeyDialog, createSavedDialog, createShareDialog, openHelp, prepareDialogs } from "./dialogs.js";
@@ -13,7 +14,7 @@ import { createSearchBox } from "./search_box.js";
 import { fromFragment, toFragment } from "./sharing.js";
 import { listenForShortcuts } from "./shortcuts.js";
 import { START, added, blocked, createStore, moved, removed, replaced, sameItem } from "./state.js";
-import { count, labelOf } from "./words.js";
+import { count, labelOf, leftWords, listed } from "./words.js";
 
 const part = (name) => document.getElementById(name);
 const store = createStore(START);
@@ -45,7 +46,7 @@ const columns = createColumns(part("columns"), {
   keyNeeded: () => askKey(),
 });
 const rulesView = createRulesView(part("rules"), store);
-const openSaved = createSavedDialog(store, (items, out, words) =>
+const openSaved = createSavedDialog(store, () => service.limits, (items, out, words) =>
   store.change({ ...replaced(store.state, items), blocked: out }, words));
 const openShare = createShareDialog(store);
 
@@ -103,15 +104,16 @@ function chosenModels(wanted) {
 
 /** The state that the address names; items it names that nobody knows here are told. */
 async function fromAddress() {
-  const link = fromFragment(location.hash);
+  const link = fromFragment(location.hash, service.limits);
   const models = chosenModels(link?.models ?? []);
-  if (!link) return { ...START, models };
-  const items = await api.itemsById([...link.ids, ...link.blocked], models[0]);
+  if (!link) return { ...START, ...checked({}, service.limits).rules, models };
+  const items = await api.itemsById(possibleIds([...link.items, ...link.blocked]), models[0]);
   const byId = new Map(items.map((item) => [String(item.item), item]));
-  const missing = link.ids.filter((id) => !byId.has(id));
-  if (missing.length) notice(`${count(missing.length, "item")} of this link unknown here: ${missing.join(", ")}.`);
+  const missing = link.items.filter((id) => !byId.has(id));
+  const unknown = `${count(missing.length, "item")} of this link unknown here: ${listed(missing)}.`;
+  if (missing.length || link.left) notice(`${missing.length ? unknown : ""}${leftWords(link.left)}`);
   const known = (ids) => ids.map((id) => byId.get(id)).filter(Boolean);
-  return replaced({ ...START, ...link.rules, models, blocked: known(link.blocked) }, known(link.ids));
+  return replaced({ ...START, ...link.rules, models, blocked: known(link.blocked) }, known(link.items));
 }
 
 async function refreshModels() {
@@ -138,7 +140,7 @@ async function start(failures = 0) {
 
 /** A link pasted into the open page; other fragments, like that of the skip link, are no lists. */
 window.addEventListener("hashchange", () => {
-  if (!service || !fromFragment(location.hash)) return;
+  if (!service || !fromFragment(location.hash, service.limits)) return;
   fromAddress().then((next) => store.change(next, "opened a link"), (problem) => notice(problem.message));
 });
 start();

@@ -1,5 +1,6 @@
 /** A list outside of the page: in a link, in a file, as text. Inside it is always {items, rules}. */
 
+import { checked, isItem } from "./checking.js";
 import { labelOf } from "./words.js";
 
 const KIND = "fansrec-list"; // so that some other JSON file is not taken for a list
@@ -17,21 +18,19 @@ export function toFragment(state) {
   return parts.toString();
 }
 
-/** Ids and rules of a link; null where the fragment holds none. */
-export function fromFragment(fragment) {
+/** Ids, rules and models of a link; null where the fragment holds none. */
+export function fromFragment(fragment, limits) {
   const parts = new URLSearchParams(fragment.replace(/^#/, ""));
   if (!["i", "block", "only", "k"].some((name) => parts.has(name))) return null;
-  return {
-    ids: parts.getAll("i"),
+  const told = {
+    items: parts.getAll("i"),
     blocked: parts.getAll("block"),
-    rules: {
-      only: parts.getAll("only"),
-      k: Math.max(1, Number.parseInt(parts.get("k"), 10) || 10),
-      perGroup: Number.parseInt(parts.get("per"), 10) || null,
-      keepSeen: parts.get("repeat") === "1",
-    },
-    models: parts.getAll("model"),
+    only: parts.getAll("only"),
+    k: Number.parseInt(parts.get("k"), 10),
+    perGroup: Number.parseInt(parts.get("per"), 10),
+    keepSeen: parts.get("repeat") === "1",
   };
+  return { ...checked(told, limits), models: parts.getAll("model") };
 }
 
 const plain = ({ item, name, group, category }) => ({ item, name, group, category });
@@ -41,8 +40,9 @@ export const toJson = (state) => `${JSON.stringify({
   kind: KIND, items: state.list.map(plain), blocked: state.blocked.map(plain),
 }, null, 2)}\n`;
 
-/** What a file or the storage holds; throws where that is no list. @returns {{items: any[], blocked: any[]}} */
-export function fromJson(text) {
+/** What a file or the storage holds; throws where that is no list.
+ * @returns {{items: any[], blocked: any[], left: number}} */
+export function fromJson(text, limits) {
   let told;
   try {
     told = JSON.parse(text);
@@ -50,12 +50,12 @@ export function fromJson(text) {
     throw new Error("This file is not JSON.");
   }
   const lists = [told?.items, told?.blocked ?? []];
-  const isItem = (one) => ["string", "number"].includes(typeof one?.item) && typeof one.category === "string";
   if (told?.kind !== KIND || !lists.every((list) => Array.isArray(list) && list.every(isItem))) {
     throw new Error("This file is not a list saved by this page.");
   }
   const texts = ({ item, name, group, category }) => ({ item, name: name ?? null, group: group ?? null, category });
-  return { items: told.items.map(texts), blocked: lists[1].map(texts) };
+  const [items, blocked] = lists.map((list) => list.map(texts));
+  return checked({ items, blocked }, limits);
 }
 
 export function download(name, text) {

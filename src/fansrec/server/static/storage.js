@@ -1,10 +1,12 @@
 /** Lists kept in this browser under a name: {name: {text, saved}} in one entry of its storage. */
 
+import { checkedSaved } from "./checking.js";
+
 const PLACE = "fans-lists";
 
 function all() {
   try {
-    return JSON.parse(localStorage.getItem(PLACE)) ?? {};
+    return checkedSaved(JSON.parse(localStorage.getItem(PLACE)));
   } catch {
     return {}; // storage that is switched off or holds something else counts as empty
   }

@@ -51,6 +51,7 @@ class Dispatcher:
         self._settings, self._metrics, self.loop = settings, metrics, loop
         self.queue = Queue(settings.queue_requests, settings.queue_tokens)
         self._ids = itertools.count()
+        self._shedding = False
         self._idle: list[Worker] = []
         self._busy: set[Worker] = set()
         metrics.queue_requests.set_function(lambda: len(self.queue))
@@ -61,8 +62,15 @@ class Dispatcher:
     # Requests
 
     def overloaded(self, tokens: int = 0) -> Problem | None:
-        """A word to whom there is no room for."""
-        return OVERLOAD if self.queue.full(tokens) else None
+        """A word to whom there is no room for.
+
+        Once full, a queue is left to empty a little: at its very brim most would be read only to be refused.
+        """
+        if self.queue.full(tokens):
+            self._shedding = True
+            return OVERLOAD
+        self._shedding = self._shedding and self.queue.crowded
+        return OVERLOAD if self._shedding else None
 
     def ask(self, model: str, body: bytes, tokens: int, since: float, deadline: float) -> Waiting:
         """Take a request in; its `answer` comes, or the Problem that prevents it."""

@@ -4,6 +4,8 @@ import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass
 
+CROWDED = 0.75  # of what it may hold
+
 
 @dataclass(eq=False)
 class Waiting:
@@ -33,6 +35,10 @@ class Queue:
         """Whether there is no room; a queue with nobody in it takes a request of any size."""
         crowded = len(self._waiting) >= self._most_requests or self.tokens + tokens > self._most_tokens
         return bool(self._waiting) and crowded
+
+    @property
+    def crowded(self) -> bool:
+        return len(self._waiting) > CROWDED * self._most_requests or self.tokens > CROWDED * self._most_tokens
 
     def put(self, request: Waiting) -> None:
         self._waiting[request.id] = request
