@@ -30,7 +30,7 @@ chromium:
 	echo "Chromium cannot be installed here: the tests of the page will be skipped" >&2
 
 test: lint chromium
-	$(BIN)/pytest --cov --cov-report=term
+	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report=term
 
 audit: install
 	$(BIN)/python tools/audit.py
