@@ -178,6 +178,7 @@ def test_told_to_stop_it_is_unready_first_answers_all_and_leaves_nobody_behind(s
             assert probe.get("/health/live").status_code == 200
             assert probe.post("/v1/continue", json={"lists": LISTS}).status_code == 200
         assert service.process.wait(20) == 0
+        assert not any('"error"' in line for line in service.log)
         answered = [result for result in results if result == 200]
         # Whoever comes after the end finds nobody; nobody was cut off in the middle.
         assert {*results} - {200} <= {result for result in map(str, results) if "ConnectError" in result}

@@ -17,6 +17,7 @@ from fansrec.server.workers.generations import Generations
 log = logging.getLogger("fansrec.server")
 
 INTERNAL = ("folder", "vocabulary")  # nobody's business
+FOLLOW_UP_SECONDS = 0.5
 MOST_SEARCHES = 64  # waiting and running; each takes milliseconds
 
 
@@ -89,6 +90,13 @@ class Service:
         for key, folder in wanted.items():
             self.indexes.start(key, folder)
         self._indexed = {*wanted}
+        self._follow_up()
+
+    def _follow_up(self) -> None:
+        """See how the indexes are getting on, until they are there."""
+        making = [key for key in self._indexed if self.indexes.get(key) is None and not self.indexes.trouble(key)]
+        if making and not self.draining:
+            self.dispatcher.loop.call_later(FOLLOW_UP_SECONDS, self._follow_up)
 
     async def found_items(self, model: dict[str, Any], text: str | None, ids: list[str], limit: int) -> list[Any]:
         """Looked up in a thread: SQLite lets others work meanwhile."""

@@ -256,7 +256,7 @@ class Generations:
     def _keeper_gone(self, generation: Generation) -> None:
         generation.keeper = None
         generation.fail(lost())
-        if generation is self.current:
+        if generation is self.current and not self._closing:
             log.error("the keeper of the models is gone; loading them again")
             self._do(self._renew())
 
