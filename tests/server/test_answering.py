@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from fansrec.continuer import load
 from fansrec.engine.answers import Continuation
-from fansrec.server.workers.answering import Job, Reply, Served, answer_jobs
+from fansrec.server.workers.answering import Job, Reply, Served
+from fansrec.server.workers.batches import answer_jobs
 
 ITEMS = [f"i{n}" for n in range(60)]
 

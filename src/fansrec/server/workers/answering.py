@@ -1,6 +1,5 @@
-"""Requests in, answers out: what a worker does with all that it was given at once."""
+"""Requests in, answers out: what a worker does with a model."""
 
-import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,8 +14,6 @@ from fansrec.continuer import Continuer, why_fewer
 from fansrec.engine.answers import Continuation, wanted_of
 from fansrec.engine.rules import Rules
 from fansrec.errors import FansError
-
-log = logging.getLogger("fansrec.server")
 
 LISTS_AT_ONCE = 64  # models without a kernel of their own hold a score of every item for each
 TOKENS_AT_ONCE = 4096  # between calls of the engine a worker shows that it lives
@@ -175,60 +172,3 @@ def _calls(inputs: Sequence[NDArray[np.int64]], wanted: Sequence[int]) -> Iterat
             start, tokens = place, 0
         tokens += size
     yield start, len(inputs)
-
-
-def answer_jobs(
-    models: dict[str, Served], jobs: Iterable[Job], budget: int, alive: Alive = lambda: None
-) -> Iterator[list[Reply]]:
-    """Replies as soon as they are known; jobs of one model under the same rules run together, up to a token budget."""
-    together: dict[tuple[str, int], list[Prepared]] = {}
-    refused: list[Reply] = []
-    for job in jobs:
-        if job.deadline < time.monotonic():
-            refused.append(Reply(job.id, error="late"))
-            continue
-        try:
-            prepared = models[job.model].prepare(job)
-            together.setdefault((job.model, id(prepared.rules)), []).append(prepared)
-        except Exception as error:
-            refused.append(_refusal(job, error))
-    if refused:
-        yield refused
-    for (name, _), all_prepared in together.items():
-        for some in _shares(all_prepared, budget):
-            yield _replies(models[name], some, alive)
-
-
-def _shares(jobs: Sequence[Prepared], budget: int) -> Iterator[list[Prepared]]:
-    share: list[Prepared] = []
-    for job in jobs:
-        if share and sum(other.tokens for other in share) + job.tokens > budget:
-            yield share
-            share = []
-        share.append(job)
-    yield share
-
-
-def _replies(model: Served, together: list[Prepared], alive: Alive) -> list[Reply]:
-    """A request that fails is asked alone, so that it fails alone."""
-    now = time.monotonic()
-    current = [prepared for prepared in together if prepared.job.deadline >= now]
-    late = [Reply(prepared.job.id, error="late") for prepared in together if prepared.job.deadline < now]
-    try:
-        bodies = model.run(current, alive) if current else []
-    except TimeoutError:
-        return late + [Reply(prepared.job.id, error="late") for prepared in current]
-    except Exception as error:
-        if len(current) == 1:
-            return [*late, _refusal(current[0].job, error)]
-        return late + [reply for prepared in current for reply in _replies(model, [prepared], alive)]
-    return late + [
-        Reply(p.job.id, body, len(p.inputs), len(p.inputs) * p.k) for p, body in zip(current, bodies, strict=True)
-    ]
-
-
-def _refusal(job: Job, error: Exception) -> Reply:
-    if isinstance(error, FansError):
-        return Reply(job.id, error=type(error).__name__, detail=str(error))
-    log.error("a request could not be answered", exc_info=error)
-    return Reply(job.id, error="bug", detail=type(error).__name__)

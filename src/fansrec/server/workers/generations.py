@@ -1,19 +1,18 @@
-"""The models a service serves, generation by generation: loaded beside the running ones, put in their place, kept to
-return to. A generation is a keeper process that holds loaded models, and the workers forked from it."""
+"""The models a service serves, generation after generation: loaded beside the running ones, put in their place, kept
+to return to."""
 
 import asyncio
 import itertools
 import logging
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 from fansrec.errors import BadArtifact, FansError
 from fansrec.server.metrics import Metrics
 from fansrec.server.settings import Settings
-from fansrec.server.workers.dispatch import Dispatcher, Worker
+from fansrec.server.workers.dispatch import Dispatcher
+from fansrec.server.workers.generation import Generation
 from fansrec.server.workers.nurseries import Nursery, Patience, lost
 from fansrec.server.workers.wire import Line, Message
 
@@ -27,33 +26,6 @@ RENEW_SECONDS = 5.0
 
 class Busy(FansError):
     """Something that cannot be done now."""
-
-
-@dataclass(eq=False)
-class Generation:
-    number: int
-    loaded: asyncio.Future[list[dict[str, Any]]]  # what `GET /v1/models` says of its models
-    keeper: Line | None = None
-    at_work: bool = False  # whether it shall have workers
-    workers: set[Worker] = field(default_factory=set)
-    coming: list[float] = field(default_factory=list)  # when workers were asked for that have not reported yet
-    manned: asyncio.Event = field(default_factory=asyncio.Event)  # it has all its workers, or will never have
-    trouble: str | None = None  # why it never will
-
-    @property
-    def models(self) -> list[dict[str, Any]]:
-        return self.loaded.result()
-
-    @property
-    def hashes(self) -> dict[str, str]:
-        return {model["name"]: model["hash"] for model in self.models}
-
-    def fail(self, error: FansError) -> None:
-        """Whoever waits for it need not wait any longer."""
-        self.trouble = str(error)
-        self.manned.set()
-        if not self.loaded.done():
-            self.loaded.set_exception(error)
 
 
 class Generations:
@@ -138,10 +110,21 @@ class Generations:
         old = self.current.hashes if self.current else {}
         return [name for name, value in new.hashes.items() if old.get(name) != value]
 
+    def _next(self) -> Generation:
+        new = Generation(
+            next(self._numbers),
+            self._dispatcher,
+            self._settings.worker_count,
+            COME_SECONDS.get(self._settings.device, FORK_SECONDS),
+            lambda generation: self._do(self._fork_soon(generation)),
+            self._dispatcher.loop.create_future(),
+        )
+        self._all[new.number] = new
+        return new
+
     async def _load(self, places: list[dict[str, Any]]) -> Generation:
         """A generation with its models in memory, and no workers yet."""
-        new = Generation(next(self._numbers), self._dispatcher.loop.create_future())
-        self._all[new.number] = new
+        new = self._next()
         order = {"generation": new.number, "models": places, "device": self._settings.device}
         try:
             async with asyncio.timeout(LOAD_SECONDS):
@@ -159,12 +142,11 @@ class Generations:
         await self._man(new)
         old, self.current = self.current, new
         if old is not None:
-            self._send_home(old)
+            old.send_home()
         self._metrics.model_info.clear()
         for name, value in new.hashes.items():
             self._metrics.model_info.labels(name, value).set(1)
-        for worker in new.workers:
-            self._dispatcher.welcome(worker)
+        new.serve()
         log.info("serving %s", ", ".join(f"{name} ({value[:12]})" for name, value in new.hashes.items()))
         self._changed()
         return old
@@ -172,43 +154,22 @@ class Generations:
     async def _man(self, new: Generation) -> None:
         """Wait for all workers; a generation that does not get them is given up, unless it can be returned to."""
         new.at_work = True
-        self._fork(new)
+        new.fork()
         try:
             async with asyncio.timeout(FORK_SECONDS):
                 await new.manned.wait()
         except TimeoutError:
             new.trouble = f"its workers did not start within {FORK_SECONDS:.0f} s"
         if new.trouble is not None:
-            self._send_home(new)
+            new.send_home()
             if new is not self.previous:
                 self._dismiss(new)
             raise BadArtifact(f"the new models cannot be served: {new.trouble}")
 
-    def _fork(self, generation: Generation) -> None:
-        """Ask for the workers that are missing; one that does not come in time is asked for again."""
-        now = time.monotonic()
-        patience = COME_SECONDS.get(self._settings.device, FORK_SECONDS)
-        generation.coming = [asked for asked in generation.coming if now - asked < patience]
-        if generation.keeper is None or not generation.at_work:
-            return
-        missing = self._settings.worker_count - len(generation.workers) - len(generation.coming)
-        for _ in range(missing):
-            generation.coming.append(now)
-            generation.keeper.send({"kind": "fork"})
-
-    def _send_home(self, generation: Generation) -> None:
-        generation.at_work = False
-        generation.manned.clear()
-        workers, generation.workers = generation.workers, set()
-        for worker in workers:
-            self._dispatcher.retire(worker)
-
     def _dismiss(self, generation: Generation | None) -> None:
         if generation is not None:
             self._all.pop(generation.number, None)
-            self._send_home(generation)
-            if generation.keeper is not None:
-                generation.keeper.close()
+            generation.dismiss()
 
     # What is heard of the processes
 
@@ -223,7 +184,7 @@ class Generations:
         elif "failed" in message:
             generation.fail(BadArtifact(message["failed"]))
         else:
-            self._worker_came(generation, line, message["pid"])
+            generation.worker_came(line, message["pid"])
 
     def _loaded(self, generation: Generation, message: Message) -> None:
         if "refused" in message:
@@ -231,27 +192,9 @@ class Generations:
         elif not generation.loaded.done():
             generation.loaded.set_result(message["models"])
 
-    def _worker_came(self, generation: Generation, line: Line, pid: int) -> None:
-        del generation.coming[:1]
-        if not generation.at_work or len(generation.workers) >= self._settings.worker_count:
-            line.close()  # too late: others were asked for in its place
-            return
-        worker = Worker(line, pid, lambda gone: self._worker_gone(generation, gone))
-        line.gone = lambda: worker.lost(worker)
-        generation.workers.add(worker)
-        if len(generation.workers) >= self._settings.worker_count:
-            generation.manned.set()
-        if generation is self.current:
-            self._dispatcher.welcome(worker)
-
-    def _worker_gone(self, generation: Generation, worker: Worker) -> None:
-        if worker in generation.workers:  # not sent home
-            generation.workers.discard(worker)
-            self._do(self._fork_soon(generation))
-
     async def _fork_soon(self, generation: Generation) -> None:
         await self._patience.wait()
-        self._fork(generation)
+        generation.fork()
 
     def _keeper_gone(self, generation: Generation) -> None:
         generation.keeper = None
@@ -294,7 +237,7 @@ class Generations:
             await asyncio.sleep(min(0.25, self._settings.hang_s / 4))
             self._dispatcher.look_after()
             if self.current is not None:
-                self._fork(self.current)
+                self.current.fork()
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
         if self._closing:

@@ -19,7 +19,8 @@ from typing import NoReturn
 from fansrec.errors import FansError
 from fansrec.files import told
 from fansrec.server.edge.logs import setup_logs
-from fansrec.server.workers.answering import Job, Reply, Served, answer_jobs
+from fansrec.server.workers.answering import Job, Reply, Served
+from fansrec.server.workers.batches import answer_jobs
 from fansrec.server.workers.loading import described, load_models
 from fansrec.server.workers.wire import Message, packed, receive
 
