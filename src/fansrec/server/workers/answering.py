@@ -94,7 +94,7 @@ class Served:
 
     def rules(self, given: dict[str, Any]) -> Rules:
         """The same object for the same rules: engines keep what they made of the last ones."""
-        key = to_json(given)
+        key = to_json(given) if given else b""
         if len(key) > LARGEST_KEPT_RULES:
             return self.continuer.rules(**given)
         if key not in self._rules:

@@ -108,37 +108,40 @@ class Dispatcher:
             worker = self._idle.pop()  # the one that worked last: its memory is warm
             batch = self.queue.take(self._settings.batch_tokens, len(self._idle) + 1 + len(self._busy))
             now = time.monotonic()
-            for request in batch:
-                request.started = now
-                self._metrics.queue_seconds.observe(now - request.since)
-            self._metrics.batch_requests.observe(len(batch))
             worker.batch = {request.id: request for request in batch}
             worker.asked_at = now
             self._busy.add(worker)
             jobs = [[r.id, r.model, len(r.body), r.since, r.deadline] for r in batch]
             message = {"kind": "batch", "budget": self._settings.batch_tokens, "jobs": jobs}
             worker.line.send(message, b"".join([request.body for request in batch]))
+            for request in batch:
+                request.started = now
+                self._metrics.queue_seconds.observe(now - request.since)
+            self._metrics.batch_requests.observe(len(batch))
 
     def _heard(self, worker: Worker, message: Message, content: bytes) -> None:
         worker.heard_at = time.monotonic()
         if message["kind"] == "pong":
             worker.asked_at = 0.0 if not worker.batch else worker.asked_at
             return
-        start, lists = 0, 0
-        for id_, size, list_count, item_count, error, detail in message["replies"]:
+        start, answered, seconds = 0, [], worker.heard_at - worker.asked_at
+        for id_, size, lists, items, error, detail in message["replies"]:
             request = worker.batch.pop(id_)
-            lists += list_count
             self._settle(request, content[start : start + size], error, detail)
-            if not error:
-                self._metrics.lists.labels(request.model).inc(list_count)
-                self._metrics.items.labels(request.model).inc(item_count)
+            answered.append((request.model, lists, items))
             start += size
-        self._metrics.engine_seconds.labels(request.model).observe(worker.heard_at - worker.asked_at)
-        if lists:
-            self._metrics.batch_lists.observe(lists)
+        self.loop.call_soon(self._count, answered, seconds)  # after those who waited have their answers
         worker.asked_at = worker.heard_at
         if not worker.batch:
             self._free(worker)
+
+    def _count(self, answered: list[tuple[str, int, int]], seconds: float) -> None:
+        for model, lists, items in answered:
+            self._metrics.lists.labels(model).inc(lists)
+            self._metrics.items.labels(model).inc(items)
+        self._metrics.engine_seconds.labels(answered[0][0]).observe(seconds)
+        if total := sum(lists for _, lists, _ in answered):
+            self._metrics.batch_lists.observe(total)
 
     def _settle(self, request: Waiting, content: bytes, error: str, detail: str) -> None:
         if request.answer.done():

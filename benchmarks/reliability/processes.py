@@ -1,0 +1,93 @@
+"""The processes of a service: who is who, and what they take."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+CHILD_OF = {"front": "nursery", "nursery": "keeper", "keeper": "worker"}
+PROC = Path("/proc")
+MARK = "STARTED_BY_SCRIPT"
+
+
+class Processes:
+    """All that carry a mark in their environment; who a process is follows from who started it, and is remembered."""
+
+    def __init__(self, front: int, mark: str) -> None:
+        self._mark = f"{MARK}={mark}\0".encode()
+        self._roles = {front: "front"}
+
+    def look(self) -> dict[int, str]:
+        """Process numbers and roles, of all that live."""
+        parents = dict(self._living())
+        for pid in sorted(parents):  # parents have lower numbers than children, as long as numbers do not start over
+            if pid not in self._roles:
+                self._roles[pid] = _role(pid, CHILD_OF.get(self._roles.get(parents[pid], ""), "worker"))
+        return {pid: self._roles[pid] for pid in parents}
+
+    def of(self, role: str) -> list[int]:
+        return [pid for pid, its in self.look().items() if its == role]
+
+    def _living(self) -> Iterator[tuple[int, int]]:
+        """Number and parent's number."""
+        for entry in PROC.iterdir():
+            if entry.name.isdigit() and (int(entry.name) in self._roles or self._is_marked(entry)):
+                fields = _read(entry / "stat").rpartition(")")[2].split()  # a name may hold spaces
+                if fields and fields[0] not in "ZX":  # not dead and waiting to be buried
+                    yield int(entry.name), int(fields[1])
+
+    def _is_marked(self, entry: Path) -> bool:
+        try:
+            return self._mark in (entry / "environ").read_bytes()
+        except OSError:
+            return False
+
+    def megabytes(self) -> dict[str, float]:
+        """Memory of their own by role, what they share counted once."""
+        found: dict[str, float] = {}
+        for pid, role in self.look().items():
+            found[role] = found.get(role, 0.0) + _own(pid) / 1024
+        return found
+
+    def descriptors(self) -> int:
+        return sum(_count(PROC / str(pid) / "fd") for pid in self.look())
+
+    def threads(self) -> int:
+        return sum(_count(PROC / str(pid) / "task") for pid in self.look())
+
+    def cpu_seconds(self) -> dict[str, float]:
+        """Processor time so far, by role."""
+        seconds: dict[str, float] = {}
+        for pid, role in self.look().items():
+            fields = _read(PROC / str(pid) / "stat").rpartition(")")[2].split()
+            if len(fields) > 12:
+                ticks = int(fields[11]) + int(fields[12])
+                seconds[role] = seconds.get(role, 0.0) + ticks / os.sysconf("SC_CLK_TCK")
+        return seconds
+
+
+def _role(pid: int, likely: str) -> str:
+    """The front starts others than the nursery too: those that build an index of names."""
+    return likely if "nursery" in _read(PROC / str(pid) / "cmdline") else "indexer"
+
+
+def _own(pid: int) -> int:
+    """Kilobytes that are no file's; pages that n processes share count as an nth.
+
+    Mapped files (libraries, weights) are left out: what of them counts here depends on who else has them open.
+    """
+    lines = _read(PROC / str(pid) / "smaps_rollup").splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith(("Pss_Anon:", "Pss_Shmem:")))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:  # it has ended meanwhile
+        return ""
+
+
+def _count(folder: Path) -> int:
+    try:
+        return len(list(folder.iterdir()))
+    except OSError:
+        return 0

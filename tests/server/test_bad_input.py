@@ -1,0 +1,61 @@
+"""Thousands of bad requests of every kind against a running service: none answered with 5xx, nobody dies of one.
+
+The long run is `python -m benchmarks.reliability.bad_input`; this is its quick one.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+KINDS = ("changed bodies", "made by hypothesis", "broken HTTP", "by schemathesis")
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What the script found; it starts a service itself and leaves nothing behind."""
+    file = tmp_path_factory.mktemp("bad-input") / "rows.json"
+    script = [sys.executable, "-m", "benchmarks.reliability.bad_input", "--quick", "--json", str(file)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    ended = subprocess.run(script, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240, check=False)
+    assert file.is_file(), ended.stderr[-4000:]
+    found: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
+    return found
+
+
+def named(rows: list[dict[str, Any]], words: str) -> dict[str, Any]:
+    return next(row for row in rows if words in row["what"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_bad_request_is_answered_with_5xx_or_wrongly(rows: list[dict[str, Any]], kind: str) -> None:
+    row = next(row for row in rows if row.get("kind") == kind)
+    assert row["got"] == 0 and row["kept"], row
+
+
+@pytest.mark.parametrize(
+    ("kind", "least"), [("changed bodies", 2000), ("made by hypothesis", 500), ("broken HTTP", 1000)]
+)
+def test_enough_of_each_kind_are_tried(rows: list[dict[str, Any]], kind: str, least: int) -> None:
+    row = next(row for row in rows if row.get("kind") == kind)
+    assert sum(row["statuses"].values()) >= least
+
+
+def test_some_of_them_turn_out_right_and_are_answered(rows: list[dict[str, Any]]) -> None:
+    for kind in KINDS:
+        row = next(row for row in rows if row.get("kind") == kind)
+        assert row["statuses"].get("200", 0) > 0, row
+
+
+def test_no_process_of_the_service_dies_of_them(rows: list[dict[str, Any]]) -> None:
+    assert named(rows, "processes that died")["got"] == 0
+    assert named(rows, "workers lost")["got"] == 0
+
+
+def test_the_service_answers_as_before_when_they_are_through(rows: list[dict[str, Any]]) -> None:
+    assert named(rows, "a good request is answered as before")["kept"]
