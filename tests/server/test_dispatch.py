@@ -157,6 +157,24 @@ async def test_once_full_the_queue_empties_a_little_before_it_takes_more() -> No
 
 
 @run
+async def test_a_queue_is_also_full_when_it_takes_too_long() -> None:
+    house = House(queue_ms=100, workers=1)
+    _, line = house.worker()
+    first = house.ask(tokens=10)
+    next(iter(house.dispatcher._busy)).asked_at -= 0.9  # about a tenth of a second a token
+    line.reply()
+    assert await first.answer == b"ok"
+    with_worker, waiting = house.ask(tokens=1), house.ask(tokens=1)
+    assert not waiting.answer.done() and not house.dispatcher.overloaded()
+    also_waiting = house.ask(tokens=1)
+    with pytest.raises(Problem, match="as many requests"):
+        house.ask(tokens=1)
+    for request in (with_worker, waiting, also_waiting):
+        house.dispatcher.forget(request)
+    assert not house.dispatcher.overloaded()
+
+
+@run
 async def test_what_nobody_waits_for_is_never_sent() -> None:
     house = House()
     forgotten, other = house.ask(), house.ask()

@@ -41,7 +41,7 @@ def serve(
     max_items: Annotated[int | None, typer.Option(help="Items in a list [2000]", rich_help_panel=LIMITS)] = None,
     max_k: Annotated[int | None, typer.Option(help="Items asked for a list [500]", rich_help_panel=LIMITS)] = None,
     queue_requests: Annotated[
-        int | None, typer.Option(help="Requests that may wait [512]", rich_help_panel=LIMITS)
+        int | None, typer.Option(help="Requests that may wait [1024]", rich_help_panel=LIMITS)
     ] = None,
     timeout_ms: Annotated[
         int | None, typer.Option(help="Deadline of a request [10000]", rich_help_panel=LIMITS)

@@ -14,13 +14,14 @@ from fansrec import errors
 from fansrec.server.edge.problems import Problem, problem_of
 from fansrec.server.metrics import Metrics
 from fansrec.server.settings import Settings
-from fansrec.server.workers.queue import Queue, Waiting
+from fansrec.server.workers.queue import CROWDED, Queue, Waiting
 from fansrec.server.workers.wire import Line, Message
 
 log = logging.getLogger("fansrec.server")
 
 MOST_TRIES = 3  # of a request over which workers die: the fourth might die too
 PING_SECONDS = 1.0
+LEARNING = 0.02  # how much the latest answer counts for what is expected of the next
 
 
 def overload() -> Problem:
@@ -52,6 +53,7 @@ class Dispatcher:
         self.queue = Queue(settings.queue_requests, settings.queue_tokens)
         self._ids = itertools.count()
         self._shedding = False
+        self._pace = 0.0  # seconds a worker takes for a token, of late; nothing is known yet
         self._idle: list[Worker] = []
         self._busy: set[Worker] = set()
         metrics.queue_requests.set_function(lambda: len(self.queue))
@@ -66,11 +68,17 @@ class Dispatcher:
 
         Once full, a queue is left to empty a little: at its very brim most would be read only to be refused.
         """
-        if self.queue.full(tokens):
+        longest = self._settings.queue_ms / 1e3
+        if self.queue.full(tokens) or self._wait > longest:
             self._shedding = True
             return OVERLOAD
-        self._shedding = self._shedding and self.queue.crowded
+        self._shedding = self._shedding and (self.queue.crowded or self._wait > CROWDED * longest)
         return OVERLOAD if self._shedding else None
+
+    @property
+    def _wait(self) -> float:
+        """Seconds that a request would wait now, if workers go on as they did."""
+        return self.queue.tokens * self._pace / self._settings.worker_count
 
     def ask(self, model: str, body: bytes, tokens: int, since: float, deadline: float) -> Waiting:
         """Take a request in; its `answer` comes, or the Problem that prevents it."""
@@ -129,11 +137,16 @@ class Dispatcher:
             request = worker.batch.pop(id_)
             self._settle(request, content[start : start + size], error, detail)
             answered.append((request.model, lists, items))
+            if not error:
+                self._learn(seconds / (len(message["replies"]) * request.tokens))
             start += size
         self.loop.call_soon(self._count, answered, seconds)  # after those who waited have their answers
         worker.asked_at = worker.heard_at
         if not worker.batch:
             self._free(worker)
+
+    def _learn(self, pace: float) -> None:
+        self._pace += LEARNING * (pace - self._pace) if self._pace else pace
 
     def _count(self, answered: list[tuple[str, int, int]], seconds: float) -> None:
         for model, lists, items in answered:
