@@ -19,13 +19,12 @@ from fansrec.server.edge.admission import (
     route_of,
 )
 from fansrec.server.edge.bodies import ClientLeft
-from fansrec.server.edge.http import ANSWERED
+from fansrec.server.edge.http import ANSWERED, Seen
 from fansrec.server.edge.keys import KeyRing
 from fansrec.server.edge.logs import access, current, refused
 from fansrec.server.edge.problems import Problem, our_fault, problem_of, send_problem
 from fansrec.server.edge.tracing import trace_of
 
-Seen = Callable[[str, str, int, float], None]  # route, method, status, seconds
 Refuse = Callable[[Scope], Problem | None]
 
 LEFT = 499  # noted where the client went away before the answer

@@ -21,7 +21,7 @@ DROPPED_BODIES = 16  # so many times the largest body is read and dropped, for c
 FRAMING = 4  # bytes around a header: its colon, its space and the end of its line
 ANSWERED = "fans.answered"  # in a scope: the status its client got from here, whatever the application sends
 
-Seen = Callable[[str, str, int, float], None]
+Seen = Callable[[str, str, int, float], None]  # route, method, status, seconds
 
 
 class ConnectionLimits(Protocol):
