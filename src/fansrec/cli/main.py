@@ -45,6 +45,7 @@ app.command()(reproduce)
 # Which extra an optional dependency belongs to, for a word on what to install.
 EXTRAS = dict.fromkeys(("polars", "pyarrow", "gensim", "sklearn", "accelerate", "matplotlib"), "train")
 EXTRAS["onnx"] = "export"
+EXTRAS["ray"] = "ray"
 SERVING = ("fastapi", "starlette", "uvicorn", "uvloop", "httptools", "prometheus_client", "pydantic", "pydantic_core")
 EXTRAS |= dict.fromkeys(SERVING, "serve")
 # Typer carries its own copy of click's errors, which it does not name.
