@@ -62,7 +62,9 @@ class Tokens:
     segments: Tensor  # (B, T) int64: 0 up to the first SEP, 1 after it
     real: Tensor  # (B, T) bool: False is padding
 
-    def rows(self, which: slice) -> "Tokens":
+    def rows(self, chosen: NDArray[np.bool_]) -> "Tokens":
+        """Of these sequences alone; all of them, without a copy, where all are chosen."""
+        which = slice(None) if chosen.all() else torch.from_numpy(chosen)
         return Tokens(self.items[which], self.categories[which], self.segments[which], self.real[which])
 
     def to(self, device: torch.device | str) -> "Tokens":

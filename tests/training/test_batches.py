@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,8 +9,9 @@ from hypothesis import strategies as st
 from fansrec.data.corpus import Corpus
 from fansrec.data.halves import target_lengths
 from fansrec.errors import BadSetting
+from fansrec.models.fans import Fans, FansConfig
 from fansrec.tokens import Alphabet, Batch
-from fansrec.training.batches import CHUNKS, BatchBuilder, Share, by_length, epoch_plan, gather
+from fansrec.training.batches import CHUNKS, BatchBuilder, by_length, epoch_plan, gather, share_of
 from fansrec.training.masking import MaskingRates
 from worlds import corpus_of, vocabulary_of, walks
 
@@ -100,12 +103,39 @@ def test_the_shares_of_the_processes_are_the_whole_batch(lists: list[list[int]],
     built = builder(corpus_of(lists, vocabulary_of([4, 5])))
     every = np.arange(len(lists))
     whole = built.build(every, 0.6, [seed])
-    shares = [built.build(every, 0.6, [seed], Share(rank, processes)) for rank in range(processes)]
+    shares = [built.build(every, 0.6, [seed], share_of(every, rank, processes)) for rank in range(processes)]
     together = [row for share in shares for row in whole_lists(share, built.terms.alphabet)]
     assert sorted(together) == sorted(lists)
     assert sorted(torch.cat([share.labels for share in shares]).tolist()) == sorted(whole.labels.tolist())
     assert {share.lists for share in shares} == {whole.lists}
     assert {share.positions for share in shares} == {whole.positions}
+
+
+def test_a_process_reads_the_lists_it_owns_and_no_others() -> None:
+    corpus = walks()
+    train = corpus.part("train")
+    for rank in range(3):
+        share = share_of(train, rank, 3)
+        own = train[share.owns(train)]
+        assert len(own) == len(train) // 3 and np.array_equal(own, train[len(own) * rank :][: len(own)])
+        unreadable = np.full_like(corpus.items, 1 << 30)  # no category is known of such an item
+        places = slice(corpus.offsets[own[0]], corpus.offsets[own[-1] + 1])
+        unreadable[places] = corpus.items[places]
+        seen = builder(replace(corpus, items=unreadable)).build(train, 0.5, [0], share)
+        assert same(seen, builder(corpus).build(train, 0.5, [0], share))
+
+
+@pytest.mark.parametrize("classifier", ["two-stage", "vanilla"])
+def test_a_process_with_no_list_of_a_batch_adds_nothing_and_still_touches_every_weight(classifier: str) -> None:
+    corpus = walks()
+    model = Fans(FansConfig(tuple(corpus.vocabulary.starts.tolist()), 20, width=8, heads=2, classifier=classifier))
+    train = corpus.part("train")
+    batch = builder(corpus).build(train[:4], 0.5, [0], share_of(train, 1, 2))
+    assert len(batch.labels) == 0 and batch.lists == 4
+    loss = model(batch).total
+    loss.backward()
+    assert loss.item() == 0
+    assert all(weight.grad is not None and not weight.grad.any() for weight in model.parameters())
 
 
 def same(one: Batch, other: Batch) -> bool:

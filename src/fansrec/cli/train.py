@@ -1,12 +1,14 @@
 """`fans train`: a corpus in, a model out."""
 
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 
+from fansrec.cli.cluster_options import CLUSTER, Address, Engine, refuse_without_ray
 from fansrec.cli.progress import BarReporter
 from fansrec.errors import BadSetting
 
@@ -48,6 +50,17 @@ def train(
     no_compare: Annotated[
         bool, typer.Option("--no-compare", help="No table beside popularity, item-kNN and EASE at the end")
     ] = False,
+    engine: Engine = "local",
+    address: Address = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Processes that train together",
+            show_default="one a GPU, or a core where there is none",
+            rich_help_panel=CLUSTER,
+        ),
+    ] = None,
 ) -> None:
     """Train a model on a prepared corpus.
 
@@ -63,6 +76,9 @@ def train(
 
     Example: `fans train corpora/mine --out runs/mine`, and if it was stopped, the same with `--resume`.
 
+    On a Ray cluster: the same with `--engine ray`, and CORPUS and --out on storage that all machines see. A worker that
+    dies is replaced and all go on from the last saved state; the losses are those of one process.
+
     Settings for `--set a=1 b=2` and `--config`: epochs, patience, watch, batch_size, learning_rate, warmup,
     weight_decay, average, precision, checkpoint_seconds, validation_lists, seed; width, layers, heads, feedforward,
     dropout, classifier, use_categories; and each model's own. FANS by `--recipe best` has asked_categories,
@@ -70,9 +86,7 @@ def train(
     network_weight, memory_weight and linear_weight; by `--recipe paper`, scheduler and steps. A wrong name is answered
     with the right ones.
     """
-    from fansrec.evaluation.report import draw_history
-    from fansrec.training import start
-
+    refuse_without_ray(engine, workers=workers)
     flags = {
         "model": model,
         "recipe": recipe,
@@ -87,9 +101,30 @@ def train(
     name = values.pop("model", None)
     console = Console()
     with BarReporter(console) as reporter:
-        plan = start.train(corpus, out, name, values, reporter, resume, draw_history, compare=not no_compare)
+        plan = (_train if engine == "local" else _on_ray(address, workers))(
+            corpus, out, name, values, reporter, resume, compare=not no_compare
+        )
     typer.echo(f"{out}: {plan.variant}")
     console.print(f"next: fans evaluate {out} --corpus {corpus}", highlight=False, markup=False)
+
+
+def _train(*asked: Any, compare: bool) -> Any:
+    from fansrec.evaluation.report import draw_history
+    from fansrec.training import start
+
+    return start.train(*asked, draw_history, compare)
+
+
+def _on_ray(address: str | None, workers: int | None) -> Callable[..., Any]:
+    from fansrec.cluster.connection import cluster
+    from fansrec.cluster.training import train_on_cluster
+    from fansrec.evaluation.report import draw_history
+
+    def train(*asked: Any, compare: bool) -> Any:
+        with cluster(address):
+            return train_on_cluster(*asked, draw_history, compare, workers)
+
+    return train
 
 
 def _pairs(pairs: list[str]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing of ours calls home
+os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # its log goes to stderr, where our lines are
 
 import ray
 import ray.data
@@ -72,4 +73,4 @@ def _knock(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), KNOCK_SECONDS).close()
     except (OSError, OverflowError) as error:
-        raise _refusal(address, error) from error  # type: ignore[arg-type]
+        raise _refusal(address, error) from error

@@ -44,6 +44,10 @@ class Questions:
     inputs: list[NDArray[np.int64]]
     targets: list[NDArray[np.int32]]
 
+    def every(self, step: int, first: int) -> "Questions":
+        """One of `step` equal shares."""
+        return Questions(self.inputs[first::step], self.targets[first::step])
+
 
 def questions(corpus: Corpus, part: str, most: int | None = None) -> Questions:
     """The lists of a part; if there are more than `most`, evenly spread ones."""

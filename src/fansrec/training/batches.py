@@ -1,5 +1,6 @@
 """Batches of lists to learn from, built with array operations only and reproducible from (seed, epoch, batch)."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -20,13 +21,23 @@ CHUNKS = 4  # lengths a batch is sorted into: more would save little padding and
 
 @dataclass(frozen=True)
 class Share:
-    """Which rows of every batch this process trains on."""
+    """The lists a process trains on: a run of the corpus, so that it reads its own shards and no others'."""
 
-    rank: int = 0
-    processes: int = 1
+    first: int = 0
+    end: int = sys.maxsize
+
+    def owns(self, lists: Numbers) -> NDArray[np.bool_]:
+        return (self.first <= lists) & (lists < self.end)
 
 
 ALL = Share()
+
+
+def share_of(lists: Numbers, rank: int, processes: int) -> Share:
+    """The share of one of several processes; `lists` are all there are to train on, in rising order."""
+    cuts = [len(lists) * process // processes for process in (rank, rank + 1)]
+    first, end = (int(lists[cut]) if 0 < cut < len(lists) else ALL.end if cut else 0 for cut in cuts)
+    return Share(first, end)
 
 
 def epoch_plan(lists: Numbers, size: int, seed: Sequence[int]) -> list[Numbers]:
@@ -79,20 +90,24 @@ class BatchBuilder:
         self.terms = Terms(alphabet, category_table(corpus.vocabulary.categories, alphabet), rates, ratio=1.0)
 
     def build(self, lists: Numbers, ratio: float, seed: Sequence[int], share: Share = ALL) -> Batch:
-        """A batch; every process draws the whole batch alike and keeps its own rows."""
-        chunks = [self._lists(lists[rows]) for rows in by_length(self.corpus.lengths[lists])]
+        """A batch; every process draws the whole batch alike, and reads and keeps the lists it owns."""
+        members = [lists[rows] for rows in by_length(self.corpus.lengths[lists])]
+        owned = [share.owns(some) for some in members]
+        chunks = [self._lists(some, own) for some, own in zip(members, owned, strict=True)]
         lessons = self.objective(chunks, replace(self.terms, ratio=ratio), np.random.default_rng(seed))
-        own = slice(share.rank, None, share.processes)
-        to_tell = np.concatenate([lesson.places[own].ravel() for lesson in lessons])
-        items = np.concatenate([lesson.items[own].ravel() for lesson in lessons])
+        to_tell = np.concatenate([lesson.places[own].ravel() for lesson, own in zip(lessons, owned, strict=True)])
+        items = np.concatenate([lesson.items[own].ravel() for lesson, own in zip(lessons, owned, strict=True)])
         return Batch(
-            chunks=[lesson.shown.rows(own) for lesson in lessons],
+            chunks=[lesson.shown.rows(own) for lesson, own in zip(lessons, owned, strict=True)],
             places=torch.from_numpy(np.flatnonzero(to_tell)),
             labels=torch.from_numpy(items[to_tell]),
             lists=len(lists),
             positions=sum(int(lesson.places.sum()) for lesson in lessons),
         )
 
-    def _lists(self, lists: Numbers) -> Lists:
+    def _lists(self, lists: Numbers, owned: NDArray[np.bool_]) -> Lists:
+        """Lists of others have their true lengths, which all draws go by, and items that nobody looks at."""
         lengths = self.corpus.lengths[lists]
-        return Lists(lengths, gather(self.corpus, self.corpus.offsets[lists], lengths).astype(np.int64))
+        items = np.zeros(lengths.sum(), dtype=np.int64)
+        items[np.repeat(owned, lengths)] = gather(self.corpus, self.corpus.offsets[lists[owned]], lengths[owned])
+        return Lists(lengths, items)

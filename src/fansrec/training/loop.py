@@ -18,7 +18,7 @@ from fansrec.errors import BadSetting, Interrupted
 from fansrec.evaluation.protocol import ask, judge, mean, protocol, questions
 from fansrec.training import checkpoint
 from fansrec.training.averaging import Average
-from fansrec.training.batches import BatchBuilder, Share, epoch_plan
+from fansrec.training.batches import BatchBuilder, epoch_plan, share_of
 from fansrec.training.curriculum import Curriculum, ratio
 from fansrec.training.logs import Events, write_metrics
 from fansrec.training.masking import MaskingRates
@@ -48,7 +48,8 @@ class Loop:
         self.curriculum = Curriculum(self.settings.curriculum_steps, self.settings.epochs, self.settings.patience)
         rates = MaskingRates(hidden=plan.config.get("hidden_share", MaskingRates.hidden))
         self.builder = BatchBuilder(corpus, network.config.alphabet, rates, network.objective)
-        self.share = Share(self.accelerator.process_index, self.accelerator.num_processes)
+        self.rank, self.processes = self.accelerator.process_index, self.accelerator.num_processes
+        self.share = share_of(corpus.part("train"), self.rank, self.processes)
         self.engine = TorchEngine(self.network, network.config.alphabet.items, self.accelerator.device)
         self.asked = questions(corpus, "valid", self.settings.validation_lists)
         # The paper leaves lists with fewer than 5 targets out at 5; where there are no others, all count.
@@ -98,12 +99,12 @@ class Loop:
         now = self.counters
         seed = [self.settings.seed, 1, now.epoch, number]
         batch = self.builder.build(lists, ratio(now.progress.step, self.curriculum.steps), seed, self.share)
-        torch.manual_seed(int(np.random.SeedSequence([*seed, self.share.rank]).generate_state(1)[0]))
+        torch.manual_seed(int(np.random.SeedSequence([*seed, self.rank]).generate_state(1)[0]))
         for group in self.optimizer.param_groups:
             group["lr"] = self._learning_rate()
         loss = self.wrapped(batch.to(self.accelerator.device), self._sum)
         # Processes average their gradients; every loss is already divided by the whole batch, so they must add up.
-        self.accelerator.backward(loss.total * self.share.processes)
+        self.accelerator.backward(loss.total * self.processes)
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.average.follow(now.step)
@@ -169,8 +170,17 @@ class Loop:
     def _validate(self) -> dict[str, float]:
         """The validation lists with the whole target masked, whatever the curriculum's step."""
         self.network.eval()
-        figures = judge(ask(self.engine, self.asked, self.how), self.asked, self.how)
-        return {f"valid {name}": mean(figures[name]) for name in ("HR@5", "NDCG@5")}
+        own = self.asked.every(self.processes, self.rank)
+        figures = judge(ask(self.engine, own, self.how), own, self.how)
+        return {f"valid {name}": self._mean(figures[name]) for name in ("HR@5", "NDCG@5")}
+
+    def _mean(self, values: NDArray[np.float64]) -> float:
+        """Over the lists of all processes."""
+        if self.processes == 1:
+            return mean(values)
+        own = torch.tensor([values.sum(), len(values)], dtype=torch.float64, device=self.accelerator.device)
+        total, count = self._sum(own).tolist()
+        return total / count if count else math.nan
 
     def _kept(self) -> checkpoint.Kept:
         return {"best": self.best, "average": self.average.weights}
@@ -181,7 +191,7 @@ class Loop:
         return {name: value for name, value in best.items() if name.startswith("valid")} | {"epoch": best["epoch"]}
 
     def _save_if_due(self) -> None:
-        stops = self.stops if self.share.processes > 1 else self.stopped()
+        stops = self.stops if self.processes > 1 else self.stopped()
         if not stops and time.monotonic() - self.saved_at < self.settings.checkpoint_seconds:
             return
         if self.accelerator.is_main_process:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fansrec.data.corpus import read_corpus
 from fansrec.training import trainer
 from fansrec.training.plan import Plan
 from fansrec.training.reporting import Reporter
@@ -24,7 +25,17 @@ def train(
 
     What was begun goes on as it was begun. `compare` sets the result beside popularity, item-kNN and EASE.
     """
-    given = dict(values or {})
-    if not resume:
-        given = {"recipe": default_recipe(model or "fans", given)} | given
+    given = _given(model, values, resume)
     return trainer.train(corpus, out, model, given, reporter, resume, draw, compare)
+
+
+def begin(
+    corpus: str | Path, out: str | Path, model: str | None, values: Mapping[str, Any] | None, resume: bool
+) -> Plan:
+    """Write the plan down and train nothing yet: what was begun can be resumed, here or elsewhere."""
+    return trainer.begin(read_corpus(Path(corpus)), Path(out), model, _given(model, values, resume), resume)
+
+
+def _given(model: str | None, values: Mapping[str, Any] | None, resume: bool) -> dict[str, Any]:
+    given = dict(values or {})
+    return given if resume else {"recipe": default_recipe(model or "fans", given)} | given

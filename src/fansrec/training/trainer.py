@@ -62,10 +62,7 @@ def train(
     set it beside popularity, item-kNN and EASE, and say which is better.
     """
     corpus, out = read_corpus(Path(corpus_folder)), Path(out)
-    if resume and (out / MANIFEST).is_file():
-        shutil.rmtree(out / checkpoint.FOLDER, ignore_errors=True)  # left by a kill at the very last moment
-        raise BadSetting(f"{out} is a finished model; there is nothing to resume")
-    plan = _begin(corpus, out, model, values or {}, resume)
+    plan = begin(corpus, out, model, values or {}, resume)
     try:
         closed_form = hasattr(entry(plan.model, plan.training.recipe).model, "fit")
         trained = _fit(plan, corpus, reporter) if closed_form else _loop(plan, corpus, out, reporter)
@@ -143,9 +140,12 @@ def _finish(trained: Trained, corpus: Corpus, out: Path, draw: Draw | None) -> N
     shutil.rmtree(out / checkpoint.FOLDER, ignore_errors=True)
 
 
-def _begin(corpus: Corpus, out: Path, model: str | None, values: Mapping[str, Any], resume: bool) -> Plan:
+def begin(corpus: Corpus, out: Path, model: str | None, values: Mapping[str, Any], resume: bool) -> Plan:
     """The plan: a new one written down, or the one of the run to go on with."""
     folder = out / checkpoint.FOLDER
+    if resume and (out / MANIFEST).is_file():
+        shutil.rmtree(folder, ignore_errors=True)  # left by a kill at the very last moment
+        raise BadSetting(f"{out} is a finished model; there is nothing to resume")
     processes = PartialState(cpu=no_accelerator())  # several may begin together: the first one writes
     if resume:
         if not (folder / checkpoint.PLAN).is_file():
