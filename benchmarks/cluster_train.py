@@ -1,4 +1,4 @@
-"""How training scales: `python -m benchmarks.cluster_train CORPUS`: seconds an epoch, one process and 1, 2, … workers."""
+"""How training scales: `python -m benchmarks.cluster_train CORPUS`: seconds an epoch by one process and by workers."""
 
 import argparse
 import csv
