@@ -72,6 +72,8 @@ class Loop:
             self.reporter.say(f"going on in epoch {self.counters.epoch}, batch {self.counters.batch}")
         self.wrapped = self.accelerator.prepare_model(self.network)
         self.events = Events(self.out) if self.accelerator.is_main_process else None
+        if self.processes > 1:
+            self.reporter.say(f"{self.processes} processes train together")
         self.reporter.start(self.settings.epochs, self._batches())
         while not self.counters.progress.finished:
             self._epoch()

@@ -1,0 +1,129 @@
+"""The plan for a billion lists and 100 million items: `python -m benchmarks.scale`.
+
+Arithmetic (costs.py) over rates (rates.py), and beside each figure what the simulation (simulation.py) says.
+"""
+
+import argparse
+import math
+
+import numpy as np
+
+from benchmarks.scale.costs import Network, Preparation, World, adam_bytes, reduced_bytes, weights_in_training
+from benchmarks.scale.rates import CPU_MACHINE, GB, GPU_MACHINE, TB, Measured
+from benchmarks.scale.simulation import Fate, Steps, serving, tasks, training
+
+PIECE = 20e6  # interactions of a task
+LISTS_AT_ONCE = 50_000  # of a task that continues lists
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lists", type=float, default=1e9)
+    parser.add_argument("--items", type=float, default=1e8)
+    parser.add_argument("--length", type=float, default=50)
+    parser.add_argument("--hours", type=float, default=4, help="that preparing and continuing all lists may take")
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--batch", type=int, default=65_536, help="lists a step of training, over all GPUs")
+    parser.add_argument("--requests", type=float, default=5_000, help="a second, one list each")
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    world, network = World(asked.lists, asked.items, asked.length), Network()
+    random, fate = np.random.default_rng(asked.seed), Fate()
+    print(f"{asked.lists:,.0f} lists, {world.interactions:,.0f} interactions, {asked.items:,.0f} items, "
+          f"{world.categories} categories of {world.slice:,.0f}")  # fmt: skip
+    bytes_told(world, network)
+    print(f"\n{'stage':24}{'machines':>10}{'by arithmetic':>16}{'simulated':>14}{'apart':>8}")
+    prepare(world, asked.hours, fate, random)
+    train(world, network, asked, fate, random)
+    continue_all(world, network, asked.hours, fate, random)
+    serve(world, network, asked.requests, fate, random)
+
+
+def bytes_told(world: World, network: Network) -> None:
+    done = Preparation()
+    for name, amount in (
+        ("Parquet read", done.read(world)),
+        ("numbers staged and read again", done.staged(world)),
+        ("shuffled, where a row is an item", done.shuffled(world)),
+        ("the corpus", done.corpus(world)),
+        ("held by the driver", done.driver(world)),
+        ("item table and head", network.table_bytes(world)),
+        ("with gradients and moments", weights_in_training(world, network)),
+    ):
+        print(f"  {name:34}{amount / GB:12,.1f} GB")
+    print(f"  {'training, a list':34}{network.training_flop(world) / 1e9:12,.2f} GFLOP")
+    print(f"  {'an answer of 10 after 25':34}{network.answer_flop(world, 25, 10) / 1e9:12,.2f} GFLOP")
+
+
+def told(stage: str, machines: str, planned: float, simulated: float) -> None:
+    unit, name = (3600, "h") if planned > 3600 else (60, "min")
+    print(f"{stage:24}{machines:>10}{planned / unit:12.2f} {name:3}{simulated / unit:10.2f} {name:3}"
+          f"{simulated / planned - 1:8.0%}")  # fmt: skip
+
+
+def prepare(world: World, hours: float, fate: Fate, random: np.random.Generator) -> None:
+    rate = Measured().prepared * Measured().prepared_efficiency
+    cores = world.interactions / rate / (hours * 3600)
+    machines = math.ceil(cores / CPU_MACHINE.cores)
+    workers = machines * CPU_MACHINE.cores
+    count = math.ceil(world.interactions / PIECE)
+    planned = world.interactions / rate / workers
+    moved = (Preparation().staged(world) + Preparation().shuffled(world)) / (machines * CPU_MACHINE.network)
+    simulated, again = tasks(count, PIECE / rate, workers, fate, random)
+    told("preparation", f"{machines} CPU", planned, simulated)
+    print(f"  {count:,} pieces, {again} done again; over the network {moved / 60:.1f} min of that, beside the work")
+
+
+def train(
+    world: World, network: Network, asked: argparse.Namespace, fate: Fate, random: np.random.Generator
+) -> None:
+    gpus = GPU_MACHINE.gpus
+    if weights_in_training(world, network) > GPU_MACHINE.gpu_memory * 0.85:
+        print("training: weights, gradients and moments do not fit one GPU; the tables would have to be sharded")
+        return
+    a_list = network.training_flop(world) / GPU_MACHINE.gpu_flop
+    a_step = adam_bytes(world, network) / GPU_MACHINE.gpu_bandwidth
+    a_step += reduced_bytes(world, network, gpus) / GPU_MACHINE.gpu_link
+    count = math.ceil(0.8 * world.lists / asked.batch) * asked.epochs
+    planned = count * (asked.batch / gpus * a_list + a_step)
+    simulated = training(Steps(count, asked.batch, a_list, a_step, gpus), fate, random)
+    told(f"training, {asked.epochs} epochs", "1 of 8 GPU", planned, simulated)
+    print(f"  {count:,} steps: {asked.batch / gpus * a_list:.2f} s of products, {a_step:.2f} s of sums and Adam each")
+
+
+def continue_all(world: World, network: Network, hours: float, fate: Fate, random: np.random.Generator) -> None:
+    """All lists, ten items each, on CPU machines that hold the head in memory."""
+    a_list = seconds_on_a_core(world, network)
+    workers = world.lists * a_list / (hours * 3600 * Measured().continued_efficiency)
+    machines = math.ceil(workers / CPU_MACHINE.cores)
+    workers_there = machines * CPU_MACHINE.cores
+    planned = world.lists * a_list / workers_there / Measured().continued_efficiency
+    count = math.ceil(world.lists / LISTS_AT_ONCE)
+    simulated, again = tasks(
+        count, LISTS_AT_ONCE * a_list / Measured().continued_efficiency, workers_there, fate, random
+    )
+    told("all lists continued", f"{machines} CPU", planned, simulated)
+    print(f"  {a_list * 1e3:.1f} ms a list and core; {count:,} pieces, {again} done again")
+
+
+def seconds_on_a_core(world: World, network: Network) -> float:
+    """A list in a full batch: products bind, at what a core was measured to do."""
+    return network.answer_flop(world, 25, 10) / FLOP_OF_A_CORE
+
+
+FLOP_OF_A_CORE = 80e9  # fp32, docs/performance.md
+
+
+def serve(world: World, network: Network, rate: float, fate: Fate, random: np.random.Generator) -> None:
+    a_request = seconds_on_a_core(world, network)
+    replicas = math.ceil(rate * a_request / 0.7)
+    machines = math.ceil(replicas / CPU_MACHINE.cores)
+    shards = math.ceil(network.table_bytes(world) / (0.5 * CPU_MACHINE.memory))
+    queue = serving(rate, a_request, replicas, fate, random)
+    print(f"{'serving':24}{f'{machines} CPU':>10}  {rate:,.0f} requests a second, {replicas} cores at 70%: simulated p50 "
+          f"{queue.waits_p50 * 1e3:.1f} ms, p99 {queue.waits_p99 * 1e3:.1f} ms, busy {queue.busy:.0%}")  # fmt: skip
+    print(f"  tables of {network.table_bytes(world) / GB:.0f} GB in {shards} shard(s) of a machine's memory")
+
+
+if __name__ == "__main__":
+    main()
