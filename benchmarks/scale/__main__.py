@@ -7,13 +7,15 @@ import argparse
 import math
 
 import numpy as np
-
 from benchmarks.scale.costs import Network, Preparation, World, adam_bytes, reduced_bytes, weights_in_training
-from benchmarks.scale.rates import CPU_MACHINE, GB, GPU_MACHINE, TB, Measured
+from benchmarks.scale.rates import CPU_MACHINE, FLOP_OF_A_CORE, GB, GPU_MACHINE, Machine, Measured
 from benchmarks.scale.simulation import Fate, Steps, serving, tasks, training
 
 PIECE = 20e6  # interactions of a task
 LISTS_AT_ONCE = 50_000  # of a task that continues lists
+BATCH = 512  # of them in one call of the engine
+TOGETHER = 8  # requests a replica finds waiting when it is free, under load
+BUSY = 0.7
 
 
 def main() -> None:
@@ -74,9 +76,7 @@ def prepare(world: World, hours: float, fate: Fate, random: np.random.Generator)
     print(f"  {count:,} pieces, {again} done again; over the network {moved / 60:.1f} min of that, beside the work")
 
 
-def train(
-    world: World, network: Network, asked: argparse.Namespace, fate: Fate, random: np.random.Generator
-) -> None:
+def train(world: World, network: Network, asked: argparse.Namespace, fate: Fate, random: np.random.Generator) -> None:
     gpus = GPU_MACHINE.gpus
     if weights_in_training(world, network) > GPU_MACHINE.gpu_memory * 0.85:
         print("training: weights, gradients and moments do not fit one GPU; the tables would have to be sharded")
@@ -93,36 +93,32 @@ def train(
 
 def continue_all(world: World, network: Network, hours: float, fate: Fate, random: np.random.Generator) -> None:
     """All lists, ten items each, on CPU machines that hold the head in memory."""
-    a_list = seconds_on_a_core(world, network)
-    workers = world.lists * a_list / (hours * 3600 * Measured().continued_efficiency)
-    machines = math.ceil(workers / CPU_MACHINE.cores)
-    workers_there = machines * CPU_MACHINE.cores
-    planned = world.lists * a_list / workers_there / Measured().continued_efficiency
+    a_list = CPU_MACHINE.cores / answers_a_second(world, network, CPU_MACHINE, BATCH)  # seconds of one of its cores
+    a_list /= Measured().continued_efficiency
+    machines = math.ceil(world.lists * a_list / (hours * 3600) / CPU_MACHINE.cores)
+    workers = machines * CPU_MACHINE.cores
     count = math.ceil(world.lists / LISTS_AT_ONCE)
-    simulated, again = tasks(
-        count, LISTS_AT_ONCE * a_list / Measured().continued_efficiency, workers_there, fate, random
-    )
-    told("all lists continued", f"{machines} CPU", planned, simulated)
+    simulated, again = tasks(count, LISTS_AT_ONCE * a_list, workers, fate, random)
+    told("all lists continued", f"{machines} CPU", world.lists * a_list / workers, simulated)
     print(f"  {a_list * 1e3:.1f} ms a list and core; {count:,} pieces, {again} done again")
 
 
-def seconds_on_a_core(world: World, network: Network) -> float:
-    """A list in a full batch: products bind, at what a core was measured to do."""
-    return network.answer_flop(world, 25, 10) / FLOP_OF_A_CORE
-
-
-FLOP_OF_A_CORE = 80e9  # fp32, docs/performance.md
+def answers_a_second(world: World, network: Network, machine: Machine, together: int) -> float:
+    """Of one machine: products or memory bind, whichever is slower."""
+    products = machine.cores * FLOP_OF_A_CORE / network.answer_flop(world, 25, 10)
+    return min(products, machine.bandwidth / network.answer_bytes(world, 10, together))
 
 
 def serve(world: World, network: Network, rate: float, fate: Fate, random: np.random.Generator) -> None:
-    a_request = seconds_on_a_core(world, network)
-    replicas = math.ceil(rate * a_request / 0.7)
-    machines = math.ceil(replicas / CPU_MACHINE.cores)
-    shards = math.ceil(network.table_bytes(world) / (0.5 * CPU_MACHINE.memory))
-    queue = serving(rate, a_request, replicas, fate, random)
-    print(f"{'serving':24}{f'{machines} CPU':>10}  {rate:,.0f} requests a second, {replicas} cores at 70%: simulated p50 "
-          f"{queue.waits_p50 * 1e3:.1f} ms, p99 {queue.waits_p99 * 1e3:.1f} ms, busy {queue.busy:.0%}")  # fmt: skip
-    print(f"  tables of {network.table_bytes(world) / GB:.0f} GB in {shards} shard(s) of a machine's memory")
+    """A replica is a machine's worth of shards: every request goes through the memory of all of them."""
+    a_request = 1 / answers_a_second(world, network, CPU_MACHINE, TOGETHER)
+    machines = math.ceil(rate * a_request / BUSY)
+    queue = serving(rate, a_request, machines, fate, random)
+    print(f"{'serving':24}{f'{machines} CPU':>10}  {rate:,.0f} requests a second, {TOGETHER} together, at {BUSY:.0%}: "
+          f"simulated p50 {queue.p50 * 1e3:.1f} ms, p99 {queue.p99 * 1e3:.1f} ms, busy {queue.busy:.0%}")  # fmt: skip
+    tables = network.table_bytes(world)
+    print(f"  tables of {tables / GB:.0f} GB: whole on a machine of {CPU_MACHINE.memory / GB:.0f} GB, "
+          f"or in {math.ceil(tables / (0.5 * 32 * GB))} shards on machines of 32 GB")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -59,13 +59,15 @@ class Network:
         return TRAINING * (self.encoder_flop(world.length + 3) + stages)
 
     def answer_flop(self, world: World, given: float, k: float) -> float:
-        return (
-            self.encoder_flop(given + k + 3) + self.category_flop(world, k) + self.slice_flop(world, k)
-        )
+        return self.encoder_flop(given + k + 3) + self.category_flop(world, k) + self.slice_flop(world, k)
 
-    def answer_bytes(self, world: World, k: float, distinct: float) -> float:
-        """Of the head, read from memory: each category that some position asks for, once; positions share it."""
-        return min(k, distinct) * world.slice * self.width * FP32
+    def answer_bytes(self, world: World, k: float, together: int) -> float:
+        """Of the head, read from memory for one of several lists answered together: each category asked for, once.
+
+        Categories are taken to be asked for alike; where some are favourites, fewer are read.
+        """
+        asked_for = world.categories * (1 - (1 - 1 / world.categories) ** (k * together))
+        return asked_for * world.slice * self.width * FP32 / together
 
 
 @dataclass(frozen=True)

@@ -32,9 +32,8 @@ class Machine:
 
 
 GB, TB = 1e9, 1e12
+FLOP_OF_A_CORE = 80e9  # a second, fp32, as measured in docs/performance.md
 CPU_MACHINE = Machine("32 cores, 256 GB, 25 Gbit/s", 32, 256 * GB, 200 * GB, 3.1 * GB)
 # A GPU that holds weights, gradients and moments of 100 M items: 288 GB at 8 TB/s. A third of its dense bf16 peak
 # and a third of its link are counted on.
-GPU_MACHINE = Machine(
-    "8 GPUs of 288 GB", 128, 2 * TB, 600 * GB, 50 * GB, 8, 288 * GB, 8 * TB, 700e12, 300 * GB
-)
+GPU_MACHINE = Machine("8 GPUs of 288 GB", 128, 2 * TB, 600 * GB, 50 * GB, 8, 288 * GB, 8 * TB, 700e12, 300 * GB)

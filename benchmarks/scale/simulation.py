@@ -77,13 +77,13 @@ def training(steps: Steps, fate: Fate, random: Random, played: int = 2_000) -> f
 
 @dataclass(frozen=True)
 class Queue:
-    waits_p50: float
-    waits_p99: float
+    p50: float  # seconds from coming to being answered
+    p99: float
     busy: float  # share of the replicas' time
 
 
 def serving(rate: float, seconds: float, replicas: int, fate: Fate, random: Random, requests: int = 50_000) -> Queue:
-    """Requests that come at random to replicas that take one at a time; seconds from coming to being answered."""
+    """Requests that come at random to replicas that take one at a time."""
     comes = np.cumsum(random.exponential(1 / rate, requests))
     takes = fate.times(seconds, requests, random)
     free = [0.0] * replicas

@@ -16,6 +16,7 @@ import ray
 from ray.train import FailureConfig, RunConfig, ScalingConfig, TrainingFailedError
 from ray.train.torch import TorchTrainer
 from ray.util.queue import Queue
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from fansrec.cluster.reporting import QueueReporter, pass_on
 from fansrec.cluster.troubles import refusal
@@ -106,7 +107,8 @@ def _folder_for_ray(out: Path) -> Iterator[Path]:
 @contextmanager
 def _heard(reporter: Reporter) -> Iterator[Queue]:
     """A queue whose words reach the reporter until the block ends."""
-    queue = Queue(actor_options={"num_cpus": 0})
+    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)  # lost with us alone
+    queue = Queue(actor_options={"num_cpus": 0, "scheduling_strategy": here})
     ended = threading.Event()
     listening = threading.Thread(target=pass_on, args=(queue, reporter, ended.is_set), daemon=True)
     listening.start()

@@ -1,0 +1,128 @@
+"""A trained model's folder read in parts: each shard its own rows, the coordinator the rest.
+
+Rows are slices of the mapped file, so that on a CPU nothing is copied, and pages nobody asks for are never read.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from fansrec.artifact import CONFIG, MANIFEST, WEIGHTS, Artifact, check
+from fansrec.engine.sharded.asking import InProcess, Shards, vectors_of
+from fansrec.engine.sharded.backend import ShardedEngine
+from fansrec.engine.sharded.model import ELSEWHERE, ITEMS, without_items
+from fansrec.engine.sharded.plan import Plan, deal
+from fansrec.engine.sharded.shard import LocalShard, ShardWeights
+from fansrec.errors import BadArtifact, BadSetting
+from fansrec.models.fans import Fans, FansConfig
+from fansrec.models.registry import entry
+from fansrec.models.two_stage import LocalTransforms
+from fansrec.vocabulary import read_vocabulary
+
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, RuntimeError, IndexError, SafetensorError)
+
+
+@dataclass(frozen=True)
+class Described:
+    """A folder whose every byte was checked, and none of its weights read."""
+
+    folder: Path
+    settings: FansConfig
+    config: dict[str, Any]
+    hash: str
+
+    def plan(self, shards: int) -> Plan:
+        return deal(self.settings.category_starts, shards)
+
+
+def describe(folder: Path) -> Described:
+    """Check the manifest's sums, a few bytes at a time, and that the model can be sharded."""
+    manifest_hash = check(folder)
+    try:
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        name, recipe = config["model"], config.get("training", {}).get("recipe", "paper")
+        values = config["config"] | {"category_starts": tuple(config["config"]["category_starts"])}
+    except UNREADABLE as error:
+        raise _unfit(folder, error) from error
+    found = entry(name, recipe)
+    if found.model is not Fans or values.get("classifier", "two-stage") != "two-stage":
+        what = f"{name} by --recipe {recipe}" if found.model is not Fans else f"{name} with a vanilla classifier"
+        raise BadSetting(
+            f"{folder} is {what}, which cannot be sharded; only fans by --recipe paper with --classifier two-stage can"
+        )
+    return Described(folder, FansConfig(**values), config, manifest_hash)
+
+
+def open_sharded(
+    described: Described, plan: Plan, shards: Shards, device: str = "cpu"
+) -> tuple[Artifact, ShardedEngine]:
+    """The coordinator's part: an artifact whose model has no items, and the engine that asks the shards for them."""
+    folder, settings = described.folder, described.settings
+    try:
+        weights = _coordinators_weights(folder / WEIGHTS, settings.alphabet.items)
+        model = without_items(settings, weights, lambda items: vectors_of(shards, plan, items))
+    except UNREADABLE as error:
+        raise _unfit(folder, error) from error
+    vocabulary = read_vocabulary(folder)
+    if tuple(vocabulary.starts.tolist()) != settings.category_starts:
+        raise BadArtifact(f"{folder} holds the vocabulary of another model; copy the whole folder again, or train anew")
+    model.to(device)
+    return Artifact(folder, model, vocabulary, described.config, described.hash), ShardedEngine(model, plan, shards)
+
+
+def in_process(run: Path, devices: Sequence[str]) -> tuple[Artifact, ShardedEngine]:
+    """One shard a device of this process, the encoder on the first of them."""
+    described = describe(run)
+    plan = described.plan(len(devices))
+    shards = [read_shard(run, described.hash, plan, number, device) for number, device in enumerate(devices)]
+    return open_sharded(described, plan, InProcess(shards), devices[0])
+
+
+def read_shard(folder: Path, manifest_hash: str, plan: Plan, number: int, device: str) -> LocalShard:
+    """A shard's own rows; the folder must be the one that was checked, wherever it is read."""
+    try:
+        found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["sha256"]
+        if found != manifest_hash:
+            raise BadArtifact(f"{folder} was changed while it was loaded, or is another one here; load it again")
+        return LocalShard(_shard_weights(folder / WEIGHTS, plan, number, torch.device(device)))
+    except UNREADABLE as error:
+        raise _unfit(folder, error) from error
+
+
+def _shard_weights(path: Path, plan: Plan, number: int, device: torch.device) -> ShardWeights:
+    categories = slice(plan.cuts[number], plan.cuts[number + 1])
+    items = slice(*plan.items[number : number + 2].tolist())
+    with safe_open(path, framework="pt") as file:
+
+        def rows(name: str, which: slice) -> Tensor:
+            read: Tensor = file.get_slice(name)[which].float().to(device)
+            return read
+
+        with torch.device("meta"):
+            local = LocalTransforms(file.get_slice(ITEMS).get_shape()[1], categories.stop - categories.start)
+        names = {name: f"classifier.local.{name}" for name in local.state_dict()}
+        local.load_state_dict({name: rows(whole, categories) for name, whole in names.items()}, assign=True)
+        return ShardWeights(
+            first=categories.start,
+            starts=plan.starts[categories.start : categories.stop + 1],
+            vectors=rows(ITEMS, items),
+            local=local,
+            weight=rows("classifier.items.weight", items),
+            bias=rows("classifier.items.bias", items),
+        )
+
+
+def _coordinators_weights(path: Path, items: int) -> dict[str, Tensor]:
+    with safe_open(path, framework="pt") as file:
+        here = [name for name in file.keys() if name != ITEMS and not name.startswith(ELSEWHERE)]  # noqa: SIM118
+        return {name: file.get_tensor(name) for name in here} | {ITEMS: file.get_slice(ITEMS)[items:]}
+
+
+def _unfit(folder: Path, error: Exception) -> BadArtifact:
+    return BadArtifact(f"{folder} does not hold a model this fansrec can build ({error}); train it anew")

@@ -1,0 +1,107 @@
+"""A catalogue on several workers gives the answers it gives on one machine, whoever dies."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import ray
+
+from fansrec.artifact import write_artifact
+from fansrec.bench.random_models import random_model
+from fansrec.cluster import sharded
+from fansrec.continuer import Continuer
+from fansrec.engine.answers import Continuation
+from fansrec.engine.rules import Rules
+from fansrec.engine.torch_backend import TorchEngine
+from fansrec.errors import BadArtifact, BadSetting
+from fansrec.vocabulary import Vocabulary
+
+ITEMS, CATEGORIES = 100_000, 50
+SIZES = {"positions": 60, "width": 16, "layers": 1, "heads": 2, "feedforward": 32}
+GROUPS = np.arange(ITEMS) % 7
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run")
+    model = random_model("fans", ITEMS, CATEGORIES, seed=0, **SIZES)
+    starts = np.array(model.config.category_starts)
+    names = [f"c{n}" for n in range(CATEGORIES)]
+    vocabulary = Vocabulary([str(item) for item in range(ITEMS)], starts, category_names=names, integer_ids=True)
+    write_artifact(folder, model, vocabulary, {"model": "fans", "config": vars(model.config)}, "# made up\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole() -> TorchEngine:
+    return TorchEngine(random_model("fans", ITEMS, CATEGORIES, seed=0, **SIZES), ITEMS)
+
+
+@pytest.fixture(scope="module")
+def in_shards(ray_local: None, run: Path) -> Iterator[Continuer]:
+    continuer = sharded.load(run, 2)
+    yield continuer
+    for actor in continuer.engine.shards.actors:
+        ray.kill(actor)
+
+
+def lists(count: int = 5) -> tuple[list[np.ndarray], list[int]]:
+    random = np.random.default_rng(3)
+    inputs = [random.integers(ITEMS, size=random.integers(0, 40)) for _ in range(count)]
+    return inputs, random.integers(1, 30, size=count).tolist()
+
+
+def assert_same(given: list[Continuation], right: list[Continuation]) -> None:
+    for one, other in zip(given, right, strict=True):
+        assert one.items.tolist() == other.items.tolist()
+        np.testing.assert_allclose(one.scores, other.scores, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        Rules(),
+        Rules(keep_seen=True, exclude=range(0, ITEMS, 3)),
+        Rules(groups=GROUPS, max_per_group=3, min_score=-16.0),
+        Rules(allow=range(1990, 2010)),
+    ],
+    ids=["none", "a third excluded", "groups and a floor", "few allowed"],
+)
+def test_two_workers_give_what_the_whole_model_gives(in_shards: Continuer, whole: TorchEngine, rules: Rules) -> None:
+    inputs, wanted = lists()
+    answers = in_shards.engine.continue_lists(inputs, wanted, rules)
+    assert_same(answers, whole.continue_lists(inputs, wanted, rules))
+
+
+def test_items_are_named_as_they_are_on_one_machine(in_shards: Continuer, whole: TorchEngine) -> None:
+    (answer,) = in_shards.continue_lists([[5, 77_777, "nobody"]], k=8)
+    (right,) = whole.continue_lists([np.array([5, 77_777])], 8, Rules())
+    assert answer.items == right.items.tolist() and answer.unknown == ["nobody"]
+
+
+def test_workers_that_die_are_begun_anew_and_no_answer_is_lost(in_shards: Continuer, whole: TorchEngine) -> None:
+    inputs, wanted = lists()
+    right = whole.continue_lists(inputs, wanted, Rules())
+    one, other = in_shards.engine.shards.actors
+    ray.kill(one, no_restart=False)
+    assert_same(in_shards.engine.continue_lists(inputs, wanted, Rules()), right)
+    midway = threading.Timer(0.02, lambda: ray.kill(other, no_restart=False))
+    midway.start()
+    while midway.is_alive():
+        assert_same(in_shards.engine.continue_lists(inputs, wanted, Rules()), right)
+    assert_same(in_shards.engine.continue_lists(inputs, wanted, Rules()), right)
+
+
+def test_more_shards_than_cores_are_refused_at_once(ray_local: None, run: Path) -> None:
+    with pytest.raises(BadSetting, match="3 shards need a CPU each, and the cluster has 2"):
+        sharded.load(run, 3)
+
+
+def test_what_a_worker_cannot_read_it_says_in_one_line(ray_local: None, run: Path, tmp_path: Path) -> None:
+    described = sharded.describe(run)
+    elsewhere = sharded.Described(tmp_path, described.settings, {}, described.hash)
+    held = sharded.RayShards(elsewhere, described.plan(1), cpus=0)
+    with pytest.raises(BadArtifact, match="does not hold a model .*train it anew"):
+        held.ask("ready", {0: ()})

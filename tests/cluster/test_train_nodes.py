@@ -1,0 +1,40 @@
+"""A machine of the cluster is lost in the middle of a training."""
+
+import csv
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fansrec.training.trainer import train
+from worlds import SHORT, write_walks
+
+SETTINGS = SHORT | {"epochs": 24, "dropout": 0.0, "recipe": "paper", "checkpoint_seconds": 0, "batch_size": 8}
+
+
+def losses(run: Path) -> list[float]:
+    if not (run / "metrics.csv").is_file():
+        return []
+    with (run / "metrics.csv").open(newline="") as file:
+        return [float(row["loss"]) for row in csv.DictReader(file)]
+
+
+def test_the_machine_that_is_left_ends_the_training_with_the_losses_of_one_process(
+    two_nodes: Any, fans: Callable[..., Any], tmp_path: Path
+) -> None:
+    corpus, out = write_walks(tmp_path / "corpus"), tmp_path / "run"
+    # Ray waits for a minute for another machine before it goes on with those that are left; here for seconds.
+    settings = [f"{name}={value}" for name, value in SETTINGS.items()]
+    command = fans("train", corpus, "--out", out, "--no-compare", "--engine", "ray", "--address", two_nodes.address,
+                   "--set", *settings, RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S="5")  # fmt: skip
+    train(corpus, tmp_path / "alone", "fans", SETTINGS)
+    while len(losses(out)) < 3:
+        assert command.poll() is None, command.communicate()
+        time.sleep(0.05)
+    two_nodes.kill_one()
+    said, errors = command.communicate(timeout=150)
+    assert command.returncode == 0, errors
+    assert "2 processes train together" in said and "going on in epoch" in said
+    assert losses(out) == pytest.approx(losses(tmp_path / "alone"), rel=1e-3)
