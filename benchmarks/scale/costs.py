@@ -15,7 +15,7 @@ class World:
     lists: float
     items: float
     length: float  # items a list, in the mean
-    categories: int = 256
+    categories: int = 2048
     id_bytes: float = 22
 
     @property
@@ -92,7 +92,7 @@ class Preparation:
         return world.interactions * ITEM_NUMBER + world.lists * (LIST_NUMBER + 1) + world.items * (world.id_bytes + 10)
 
     def driver(self, world: World) -> float:
-        """What is per list (where it begins, its part, its lot) and per item (id, count, category, order) lies together."""
+        """What is per list (where it begins, its part, its lot) and per item (id, count, category, order)."""
         return world.lists * (2 * LIST_NUMBER + 1) + world.items * (world.id_bytes + 5 * LIST_NUMBER)
 
 

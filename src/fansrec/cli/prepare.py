@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Console
 
+from fansrec.cli.cluster_options import Address, Engine
 from fansrec.data.columns import Columns
 from fansrec.data.settings import Preparation
 from fansrec.errors import BadInput, BadSetting
@@ -18,7 +19,11 @@ FILTER, CATEGORIES, SPLIT, COLUMNS = "Filter", "Categories", "Split", "Columns (
 
 def prepare(
     source: Annotated[
-        str, typer.Argument(help="A file (csv, tsv, parquet, jsonl, txt; also .gz, .zip) or a public set")
+        str,
+        typer.Argument(
+            help="A file (csv, tsv, parquet, jsonl, txt; also .gz, .zip) or a public set; "
+            "with --engine ray also a folder, a pattern or a URL of Parquet or JSONL shards"
+        ),
     ],
     out: Annotated[Path, typer.Option(help="The folder to write the corpus to; it must not exist yet")],
     items: Annotated[Path | None, typer.Option(help="A file with item, name, group and category of the items")] = None,
@@ -73,6 +78,8 @@ def prepare(
     items_column: Annotated[
         str | None, typer.Option(help="Whole lists, where a row is a list", rich_help_panel=COLUMNS)
     ] = None,
+    engine: Engine = "local",
+    address: Address = None,
 ) -> None:
     """Make a corpus from lists: filter them, split them, give every item a category.
 
@@ -82,10 +89,10 @@ def prepare(
     Example: `fans prepare playlists.csv --items songs.csv --out corpora/mine`
 
     As the paper: `fans prepare aotm --split file-order --categories 10 --categories-from all --out corpora/aotm`
-    """
-    from fansrec.data.prepare import prepare as prepare_corpus
 
-    path, items, shortest, longest = _located(source, items)
+    On a cluster: `fans prepare s3://bucket/lists/ --engine ray --address head:6379 --out /shared/corpus`
+    """
+    path, items, shortest, longest = _located(source, items, engine)
     preparation = Preparation(
         min_item_count=min_item_count,
         min_length=shortest if min_length is None else min_length,
@@ -104,21 +111,30 @@ def prepare(
             console.print(line, markup=False, soft_wrap=True)
             status.update(AFTER.get(line.split(":")[0], "preparing …"))
 
-        summary = prepare_corpus(path, out, preparation, items, columns, say)
+        if engine == "ray":
+            from fansrec.cluster.preparing.run import prepare_on_cluster
+
+            summary = prepare_on_cluster(path, out, preparation, items, columns, say, address)
+        else:
+            from fansrec.data.prepare import prepare as prepare_here
+
+            summary = prepare_here(path, out, preparation, items, columns, say)
     _print(summary, out)
 
 
-def _located(source: str, items: Path | None) -> tuple[Path, Path | None, int, int]:
+def _located(source: str, items: Path | None, engine: str) -> tuple[str, Path | None, int, int]:
     """The files behind SOURCE, and the lengths it is filtered by unless the user says otherwise."""
     from fansrec.data.public import PUBLIC, items_file, locate
 
     if Path(source).is_file():
-        return Path(source), items, DEFAULT.min_length, DEFAULT.max_length
+        return source, items, DEFAULT.min_length, DEFAULT.max_length
     if source in PUBLIC:
         lengths = PUBLIC[source]
-        return locate(source), items or items_file(source), lengths.min_length, lengths.max_length
+        return str(locate(source)), items or items_file(source), lengths.min_length, lengths.max_length
+    if engine == "ray":
+        return source, items, DEFAULT.min_length, DEFAULT.max_length
     if Path(source).is_dir():
-        raise BadInput(f"{source} is a folder; give one of its files")
+        raise BadInput(f"{source} is a folder; give one of its files, or --engine ray, which takes folders of shards")
     raise BadInput(f"there is no file {source} and no public set of that name; `fans data list` shows the sets")
 
 

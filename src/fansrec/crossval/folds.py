@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fansrec.crossval.split import Split, fold_folder, is_made
+from fansrec.data.assembling import Selected, assemble, summarize
 from fansrec.data.corpus import Corpus, read_corpus, write_corpus
 from fansrec.data.item_details import ItemDetails
 from fansrec.data.lists import Lists, RawLists
-from fansrec.data.prepare import Selected, assemble, categorize, ignore, summarize
+from fansrec.data.prepare import categorize, ignore
 from fansrec.data.settings import Preparation
 from fansrec.data.splitting import TEST, TRAIN, VALID
 from fansrec.errors import BadSetting

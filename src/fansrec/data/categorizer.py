@@ -1,18 +1,23 @@
 """A category for every item: CBOW vectors clustered by k-means, or the categories the user brings."""
 
+from __future__ import annotations
+
 import logging
 import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from gensim.models import Word2Vec
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from fansrec.data.lists import Lists
+
+# gensim and scikit-learn take seconds to import: the functions that need them do it, most processes never.
+if TYPE_CHECKING:
+    from sklearn.cluster import KMeans
 
 WIDTH = 64
 WINDOW = 2
@@ -34,13 +39,18 @@ def passes(interactions: int) -> int:
     return max(5, min(40, TAUGHT // max(1, interactions)))
 
 
-def sample_lists(lists: Lists, seed: int, most: int = MOST_INTERACTIONS) -> Lists:
+def sample_lists(lists: Lists, seed: int, most: int | None = None) -> Lists:
     """All lists, or where they hold more than `most` interactions, as many random ones as hold that many."""
-    if len(lists.items) <= most:
-        return lists
-    order = np.random.default_rng(seed).permutation(len(lists))
-    fitting = order[np.cumsum(lists.lengths[order]) <= most]
-    return lists.keep_lists(np.isin(np.arange(len(lists)), fitting))
+    most = MOST_INTERACTIONS if most is None else most
+    return lists if len(lists.items) <= most else lists.keep_lists(drawn(lists.lengths, seed, most))
+
+
+def drawn(lengths: NDArray[np.int64], seed: int, most: int) -> NDArray[np.bool_]:
+    """Which lists are drawn so that they hold as many interactions as may be, `most` of them."""
+    order = np.random.default_rng(seed).permutation(len(lengths))
+    taken = np.zeros(len(lengths), dtype=np.bool_)
+    taken[order[np.cumsum(lengths[order]) <= most]] = True
+    return taken
 
 
 @dataclass(frozen=True)
@@ -59,10 +69,20 @@ def cbow_vectors(lists: Lists, items: int, min_count: int, seed: int) -> tuple[N
     """A vector for every item seen at least `min_count` times, and which items those are."""
     vectors = np.zeros((items, WIDTH), dtype=np.float32)
     known = np.zeros(items, dtype=np.bool_)
-    if not np.any(np.bincount(lists.items, minlength=items) >= min_count):
-        return vectors, known
+    numbers, learned = learned_vectors(lists, min_count, seed)
+    vectors[numbers], known[numbers] = learned, True
+    return vectors, known
+
+
+def learned_vectors(lists: Lists, min_count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """The numbers of the items seen at least `min_count` times, rising, and their vectors."""
+    from gensim.models import Word2Vec
+
+    counts = np.bincount(lists.items)
+    if not np.any(counts >= min_count):
+        return np.zeros(0, dtype=np.int64), np.zeros((0, WIDTH), dtype=np.float32)
     logging.getLogger("gensim").setLevel(logging.ERROR)
-    sentences = Sentences(lists, [str(item) for item in range(items)])
+    sentences = Sentences(lists, [str(item) for item in range(len(counts))])
     # One worker: with more, the order in which threads finish would change the vectors from run to run.
     # No word is left out for being frequent (sample=0): lists have no "the" and "of", small sets need all of it.
     model = Word2Vec(
@@ -78,9 +98,8 @@ def cbow_vectors(lists: Lists, items: int, min_count: int, seed: int) -> tuple[N
         seed=seed,
     )
     numbers = np.array([int(word) for word in model.wv.index_to_key])
-    vectors[numbers] = model.wv.vectors
-    known[numbers] = True
-    return vectors, known
+    order = np.argsort(numbers)
+    return numbers[order], model.wv.vectors[order]
 
 
 def clusters(vectors: NDArray[np.float32], known: NDArray[np.bool_], categories: int, seed: int) -> NDArray[np.int64]:
@@ -89,6 +108,13 @@ def clusters(vectors: NDArray[np.float32], known: NDArray[np.bool_], categories:
     points = vectors[known]
     if not len(points):
         return labels
+    labels[known] = nearest(fitted_means(points, categories, seed), points)
+    return labels
+
+
+def fitted_means(points: NDArray[np.float32], categories: int, seed: int) -> KMeans:
+    from sklearn.cluster import KMeans
+
     sample = points
     if len(points) > MOST_CLUSTERED:
         sample = points[np.sort(np.random.default_rng(seed).choice(len(points), MOST_CLUSTERED, replace=False))]
@@ -96,25 +122,37 @@ def clusters(vectors: NDArray[np.float32], known: NDArray[np.bool_], categories:
     # One thread: sums over threads come in any order, and the last bit of a centre can move an item.
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fewer distinct vectors than categories: mended by fill_empty_categories
-        labels[known] = means.fit(sample).predict(points)
-    return labels
+        return means.fit(sample)
+
+
+def nearest(means: KMeans, points: NDArray[np.float32]) -> NDArray[np.int32]:
+    """The mean next to each point."""
+    with threadpool_limits(1):
+        found: NDArray[np.int32] = means.predict(points)
+    return found
 
 
 def fill_from_neighbours(labels: NDArray[np.int64], lists: Lists) -> NDArray[np.int64]:
     """Give an item without a category the one most frequent around it in the lists, else the most common of all."""
     if not np.any(labels == UNKNOWN):
         return labels
+    return elected(labels, *votes(labels, lists))
+
+
+def elected(
+    labels: NDArray[np.int64], items: NDArray[np.int64], categories: NDArray[np.int64], counts: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The labels with what the votes give to the items that have none."""
     labelled = labels[labels != UNKNOWN]
     common = int(np.bincount(labelled).argmax()) if len(labelled) else 0
     filled = np.where(labels == UNKNOWN, common, labels)
-    items, categories, counts = _votes(labels, lists)
     # The highest count last, and of equal counts the lowest category, so that it is what stays written.
     order = np.lexsort((-categories, counts))
     filled[items[order]] = categories[order]
     return filled
 
 
-def _votes(labels: NDArray[np.int64], lists: Lists) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def votes(labels: NDArray[np.int64], lists: Lists) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """How often each category stands within the window of each unlabelled item: items, categories, counts."""
     at = np.flatnonzero((labels == UNKNOWN)[lists.items])
     own_list = np.searchsorted(lists.offsets, at, side="right") - 1

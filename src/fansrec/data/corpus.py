@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fansrec.data.shards import ONE_FILE, Items, in_runs, list_starts, read_items
 from fansrec.errors import BadArtifact
 from fansrec.files import new_folder, write_json
 from fansrec.vocabulary import Vocabulary, read_vocabulary
@@ -21,7 +22,7 @@ PARTS = ("train", "valid", "test")
 class Corpus:
     """Lists of item numbers, one after the other: list i is `items[offsets[i]:offsets[i + 1]]`."""
 
-    items: NDArray[np.int32]
+    items: Items
     offsets: NDArray[np.int64]
     parts: NDArray[np.uint8]  # (lists,): 0 train, 1 valid, 2 test
     vocabulary: Vocabulary
@@ -39,7 +40,13 @@ class Corpus:
         return np.flatnonzero(self.parts == PARTS.index(name))
 
     def list(self, index: int) -> NDArray[np.int32]:
-        return self.items[self.offsets[index] : self.offsets[index + 1]]
+        items: NDArray[np.int32] = self.items[self.offsets[index] : self.offsets[index + 1]]
+        return items
+
+    @cached_property
+    def shards(self) -> NDArray[np.int64]:
+        """(shards + 1,): shard s is the file of the lists `shards[s]` to `shards[s + 1]`."""
+        return list_starts(self.items, self.offsets)
 
 
 def fingerprint(corpus: Corpus) -> str:
@@ -47,7 +54,7 @@ def fingerprint(corpus: Corpus) -> str:
     digest = hashlib.sha256()
     for content in corpus.vocabulary.files().values():
         digest.update(content)
-    for array in (corpus.items, corpus.offsets, corpus.parts):
+    for array in (*in_runs(corpus.items), corpus.offsets, corpus.parts):
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
 
@@ -55,12 +62,16 @@ def fingerprint(corpus: Corpus) -> str:
 def write_corpus(out: Path, corpus: Corpus) -> None:
     """Write the whole folder or nothing."""
     with new_folder(out) as folder:
-        np.save(folder / "lists.npy", corpus.items)
-        np.save(folder / "offsets.npy", corpus.offsets)
-        np.save(folder / "parts.npy", corpus.parts)
-        for name, content in corpus.vocabulary.files().items():
-            (folder / name).write_bytes(content)
-        write_json(folder / "summary.json", corpus.summary)
+        np.save(folder / ONE_FILE, corpus.items)
+        write_all_but_items(folder, corpus)
+
+
+def write_all_but_items(folder: Path, corpus: Corpus) -> None:
+    np.save(folder / "offsets.npy", corpus.offsets)
+    np.save(folder / "parts.npy", corpus.parts)
+    for name, content in corpus.vocabulary.files().items():
+        (folder / name).write_bytes(content)
+    write_json(folder / "summary.json", corpus.summary)
 
 
 def read_corpus(folder: Path) -> Corpus:
@@ -68,7 +79,7 @@ def read_corpus(folder: Path) -> Corpus:
         raise BadArtifact(f"{folder} is no prepared corpus (summary.json is missing); make one with `fans prepare`")
     try:
         corpus = Corpus(
-            items=np.load(folder / "lists.npy", mmap_mode="r", allow_pickle=False),
+            items=read_items(folder),
             offsets=np.load(folder / "offsets.npy", allow_pickle=False),
             parts=np.load(folder / "parts.npy", allow_pickle=False),
             vocabulary=read_vocabulary(folder),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fansrec.data.corpus import read_corpus
 from fansrec.data.public import PUBLIC, Statistics, locate
+from fansrec.data.shards import Items, in_runs
 from fansrec.data.sources import read_lists
 from fansrec.errors import BadInput, BadSetting
 from fansrec.files import write_atomically
@@ -60,11 +61,13 @@ def describe_source(source: str) -> Description:
     return describe(f"{source} as published" if file != path else path.name, lists.lengths, lists.items)
 
 
-def describe(title: str, lengths: NDArray[np.int64], items: NDArray[np.int32]) -> Description:
+def describe(title: str, lengths: NDArray[np.int64], items: Items) -> Description:
     """From the lengths of all lists and their items, one after the other."""
     if not len(items):
         raise BadInput(f"{title} holds no lists; nothing to describe")
-    counts = np.bincount(items)
+    counts = np.zeros(int(items.max()) + 1, dtype=np.int64)
+    for run in in_runs(items):
+        counts += np.bincount(run, minlength=len(counts))
     return Description(title, lengths, np.sort(counts[counts > 0])[::-1])
 
 

@@ -18,13 +18,13 @@ class Row(NamedTuple):
 
     place: str
     items: Sequence[object]
-    group: object = None
+    group: str | None = None
 
 
 def encode_rows(rows: Iterable[Row], grouped: bool = False) -> RawLists:
     """Number the items of lists that come one by one, in the order they are first seen."""
     numbers: dict[str, int] = {}
-    groups: dict[object, int] = {}
+    groups: dict[str | None, int] = {}
     items = array("i")
     lengths = array("q")
     group_numbers = array("q")
@@ -38,7 +38,9 @@ def encode_rows(rows: Iterable[Row], grouped: bool = False) -> RawLists:
         lengths.append(len(row.items))
         group_numbers.append(groups.setdefault(row.group, len(groups)))
     lists = Lists(np.asarray(items, dtype=np.int32), offsets_of(np.asarray(lengths, dtype=np.int64)))
-    return RawLists(lists, list(numbers), np.asarray(group_numbers, dtype=np.int64) if grouped else None)
+    if not grouped:
+        return RawLists(lists, list(numbers))
+    return RawLists(lists, list(numbers), np.asarray(group_numbers, dtype=np.int64), list(groups))
 
 
 def id_text(item: object, place: str) -> str:
@@ -62,15 +64,14 @@ def encode_table(table: pl.LazyFrame, where: str) -> RawLists:
     names = table.collect_schema().names()
     ids = table.select("item").unique().collect(engine="streaming")["item"]
     if ids.null_count():
-        raise _missing_value(table, "item", where)
+        raise missing_value(table, "item", where)
     item_numbers = pl.DataFrame({"item": ids, "id": ids.cast(pl.String)}).sort("id").with_row_index("number")
     lists = _lists(table, names, where)
     rows = _numbered_rows(table, item_numbers, lists, "position" in names, where)
-    return RawLists(
-        Lists(rows["number"].to_numpy(), offsets_of(lists["length"].to_numpy().astype(np.int64))),
-        item_numbers["id"].to_list(),
-        _group_numbers(lists) if "group" in names else None,
-    )
+    groups, group_names = number_groups(lists["group"]) if "group" in names else (None, [])
+    offsets = offsets_of(lists["length"].to_numpy().astype(np.int64))
+    texts = item_numbers["id"].to_list()
+    return RawLists(Lists(rows["number"].to_numpy(), offsets), texts, groups, group_names, ids_rise=True)
 
 
 def _lists(table: pl.LazyFrame, names: Sequence[str], where: str) -> pl.DataFrame:
@@ -86,14 +87,21 @@ def _lists(table: pl.LazyFrame, names: Sequence[str], where: str) -> pl.DataFram
         .collect(engine="streaming")
     )
     if lists["list"].null_count():
-        raise _missing_value(table, "list", where)
-    if grouped and (mixed := lists.filter(pl.col("group") != pl.col("other"))).height:
+        raise missing_value(table, "list", where)
+    if grouped:
+        refuse_mixed_groups(lists, where)
+    return lists
+
+
+def refuse_mixed_groups(lists: pl.DataFrame, where: str) -> None:
+    """`lists` has the least and the greatest value of every list: group and other."""
+    mixed = lists.filter(pl.col("group") != pl.col("other"))
+    if mixed.height:
         one = mixed.row(0, named=True)
         raise BadInput(
             f"{where}: list {one['list']} has several values in the split column ({one['group']!r}, {one['other']!r}); "
             "all rows of a list must agree, or choose another column for --split-by"
         )
-    return lists
 
 
 def _numbered_rows(
@@ -109,12 +117,12 @@ def _numbered_rows(
     numbered = rows.join(lists.lazy().select("list", "list_number"), on="list", how="left", maintain_order="left")
     found = numbered.select("number", *order).collect(engine="streaming")
     if positioned and found["position"].null_count():
-        raise _missing_value(table, "position", where)
+        raise missing_value(table, "position", where)
     if positioned and _rises(found):
         return found
     found = found.sort(order, maintain_order=True)
     if positioned:
-        _refuse_repeated_positions(found, lists, where)
+        refuse_repeated_positions(found, lists["list"], where)
     return found
 
 
@@ -126,24 +134,24 @@ def _rises(rows: pl.DataFrame) -> bool:
     return bool(later.all())
 
 
-def _refuse_repeated_positions(rows: pl.DataFrame, lists: pl.DataFrame, where: str) -> None:
+def refuse_repeated_positions(rows: pl.DataFrame, lists: pl.Series, where: str) -> None:
+    """`rows` are sorted by list_number and position; `lists` are the ids of the lists."""
     same = (pl.col("list_number") == pl.col("list_number").shift()) & (pl.col("position") == pl.col("position").shift())
     repeated = rows.filter(same)
     if repeated.height:
-        number, position = repeated.row(0)[1:]
+        number, position = repeated.select("list_number", "position").row(0)
         raise BadInput(
-            f"{where}: list {lists['list'][number]} has position {position} twice; "
-            "give every item of a list its own position"
+            f"{where}: list {lists[number]} has position {position} twice; give every item of a list its own position"
         )
 
 
-def _missing_value(table: pl.LazyFrame, column: str, where: str) -> BadInput:
+def missing_value(table: pl.LazyFrame, column: str, where: str) -> BadInput:
     row = table.filter(pl.col(column).is_null()).select("row").head(1).collect().item()
     what = {"item": "an item is", "list": "a list id is", "position": "a position is no whole number, or"}[column]
     return BadInput(f"{where}: row {row + 1}: {what} missing (null or empty); remove the row or fill it in")
 
 
-def _group_numbers(lists: pl.DataFrame) -> NDArray[np.int64]:
-    """Groups numbered in the order they are first seen; lists without a value are one group together."""
+def number_groups(values: Iterable[str | None]) -> tuple[NDArray[np.int64], list[str | None]]:
+    """Groups numbered in the order they are first seen, and their names; lists without a value are one group."""
     groups: dict[str | None, int] = {}
-    return np.array([groups.setdefault(group, len(groups)) for group in lists["group"]], dtype=np.int64)
+    return np.array([groups.setdefault(group, len(groups)) for group in values], dtype=np.int64), list(groups)

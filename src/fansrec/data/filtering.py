@@ -19,10 +19,14 @@ class Filtered:
     cut_lists: int
 
     def account(self) -> str:
-        return (
-            f"{self.rare_items:,} items were too rare (--min-item-count), {self.cut_lists:,} lists were cut "
-            f"(--max-length), {self.short_lists:,} lists were too short (--min-length)"
-        )
+        return account(self.rare_items, self.cut_lists, self.short_lists)
+
+
+def account(rare_items: int, cut_lists: int, short_lists: int) -> str:
+    return (
+        f"{rare_items:,} items were too rare (--min-item-count), {cut_lists:,} lists were cut "
+        f"(--max-length), {short_lists:,} lists were too short (--min-length)"
+    )
 
 
 def filter_lists(lists: Lists, items: int, min_item_count: int, min_length: int, max_length: int) -> Filtered:
@@ -36,20 +40,25 @@ def filter_lists(lists: Lists, items: int, min_item_count: int, min_length: int,
     cut_lists = 0
     while True:
         before = (len(lists), len(lists.items))
-        lists = drop_rare_items(lists, items, min_item_count)
-        cut_lists += int(np.count_nonzero(lists.lengths > max_length))
-        lists = cut_long_lists(lists, max_length)
-        long_enough = lists.lengths >= min_length
-        lists, kept = lists.keep_lists(long_enough), kept[long_enough]
+        frequent = np.bincount(lists.items, minlength=items) >= min_item_count
+        lists, long_enough, cut = filter_once(lists, frequent, min_length, max_length)
+        cut_lists += cut
+        kept = kept[long_enough]
         if (len(lists), len(lists.items)) == before:
             break
     left = int(np.count_nonzero(np.bincount(lists.items, minlength=items)))
     return Filtered(lists, kept, seen - left, given - len(lists), cut_lists)
 
 
-def drop_rare_items(lists: Lists, items: int, min_item_count: int) -> Lists:
-    frequent = np.bincount(lists.items, minlength=items) >= min_item_count
-    return lists.keep_items(frequent[lists.items])
+def filter_once(
+    lists: Lists, frequent: NDArray[np.bool_], min_length: int, max_length: int
+) -> tuple[Lists, NDArray[np.bool_], int]:
+    """One round: what is left, which of the lists these are, and how many were cut."""
+    lists = lists.keep_items(frequent[lists.items])
+    cut = int(np.count_nonzero(lists.lengths > max_length))
+    lists = cut_long_lists(lists, max_length)
+    long_enough = lists.lengths >= min_length
+    return lists.keep_lists(long_enough), long_enough, cut
 
 
 def cut_long_lists(lists: Lists, max_length: int) -> Lists:

@@ -43,6 +43,8 @@ class RawLists:
     lists: Lists
     ids: Sequence[str]
     groups: NDArray[np.int64] | None = None
+    group_names: Sequence[str | None] = ()
+    ids_rise: bool = False  # items are numbered in the order of their ids, not in that of their first sight
 
 
 def offsets_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,56 +1,30 @@
 """From a source to a corpus: read, filter, split, categorize, number the items, write."""
 
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fansrec import __version__
 from fansrec.data import categorizer
+from fansrec.data.assembling import Categories, Selected, assemble, part_sizes, summarize
 from fansrec.data.columns import Columns
-from fansrec.data.corpus import PARTS, Corpus, fingerprint, write_corpus
-from fansrec.data.filtering import Filtered, filter_lists
+from fansrec.data.corpus import Corpus, write_corpus
+from fansrec.data.filtering import filter_lists
 from fansrec.data.item_details import ItemDetails, read_details
 from fansrec.data.lists import Lists, RawLists
 from fansrec.data.settings import Preparation, check
 from fansrec.data.sources import read_lists, source_name
-from fansrec.data.splitting import TRAIN, split_at_random, split_by_group, split_in_file_order
+from fansrec.data.splitting import split_lists
 from fansrec.errors import BadInput, BadSetting
 from fansrec.files import refuse_existing
-from fansrec.vocabulary import Vocabulary
 
 Say = Callable[[str], None]
-INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
 def ignore(_: str) -> None:
     """Nobody listens."""
-
-
-@dataclass(frozen=True)
-class Selected:
-    """The lists that passed the filter, their items numbered anew without gaps, and their parts."""
-
-    lists: Lists
-    ids: Sequence[str]
-    source_numbers: NDArray[np.int64]  # (items,): the items' numbers in the source
-    parts: NDArray[np.uint8]
-
-    @property
-    def train(self) -> Lists:
-        return self.lists.keep_lists(self.parts == TRAIN)
-
-
-@dataclass(frozen=True)
-class Categories:
-    labels: NDArray[np.int64]
-    names: Sequence[str]
-    learned_from: str  # train, all, or own
-    taught_by: Lists | None  # the lists that CBOW saw
 
 
 def prepare(
@@ -65,11 +39,8 @@ def prepare(
 
     `items` is a file or dataframe with names, groups and categories of the items. `say` hears one line a stage.
     """
-    check(preparation)
-    if preparation.categories == "own" and items is None:
-        raise BadSetting("--categories own needs --items FILE with a column category")
     out = Path(out)
-    refuse_existing(out, "the corpus")
+    check_before(preparation, items, out)
     raw = read_lists(source, columns, preparation.split_by)
     say(f"read: {len(raw.lists):,} lists, {len(raw.ids):,} items, {len(raw.lists.items):,} interactions")
     selected = select(raw, preparation, say)
@@ -82,52 +53,64 @@ def prepare(
     return corpus.summary
 
 
+def check_before(preparation: Preparation, items: Any, out: Path) -> None:
+    """Refuse what can be refused before anything is read."""
+    check(preparation)
+    if preparation.categories == "own" and items is None:
+        raise BadSetting("--categories own needs --items FILE with a column category")
+    refuse_existing(out, "the corpus")
+
+
 def select(raw: RawLists, preparation: Preparation, say: Say) -> Selected:
     """Filter the lists and split what is left."""
     filtered = filter_lists(
         raw.lists, len(raw.ids), preparation.min_item_count, preparation.min_length, preparation.max_length
     )
     if not len(filtered.lists):
-        raise BadInput(f"no list is left of {len(raw.lists):,}: {filtered.account()}; lower the limits")
+        raise nothing_left(len(raw.lists), filtered.account())
     counts = np.bincount(filtered.lists.items, minlength=len(raw.ids))
     source_numbers = np.flatnonzero(counts)
     renumbered = np.cumsum(counts > 0, dtype=np.int32) - np.int32(1)
     lists = Lists(renumbered[filtered.lists.items], filtered.lists.offsets)
     say(f"filtered: {len(lists):,} lists, {len(source_numbers):,} items, {len(lists.items):,} interactions left")
-    parts = _parts(raw, filtered, preparation)
-    say("split: " + ", ".join(f"{name} {count:,}" for name, count in _part_sizes(parts).items()))
+    parts = split_lists(len(lists), None if raw.groups is None else raw.groups[filtered.kept], preparation)
+    say_split(parts, say)
     return Selected(lists, [raw.ids[number] for number in source_numbers.tolist()], source_numbers, parts)
 
 
-def _parts(raw: RawLists, filtered: Filtered, preparation: Preparation) -> NDArray[np.uint8]:
-    if raw.groups is not None:
-        return split_by_group(raw.groups[filtered.kept], preparation.seed)
-    if preparation.split == "file-order":
-        return split_in_file_order(len(filtered.lists))
-    return split_at_random(len(filtered.lists), preparation.seed)
+def nothing_left(lists: int, account: str) -> BadInput:
+    return BadInput(f"no list is left of {lists:,}: {account}; lower the limits")
+
+
+def say_split(parts: NDArray[np.uint8], say: Say) -> None:
+    say("split: " + ", ".join(f"{name} {count:,}" for name, count in part_sizes(parts).items()))
 
 
 def categorize(
     raw: RawLists, selected: Selected, details: ItemDetails, preparation: Preparation, say: Say
 ) -> Categories:
     """The user's own categories where wanted or given, else CBOW and k-means."""
-    if preparation.categories == "own" and not details.categories:
-        raise BadInput("the items file gives no item a category; add a column category, or leave out --categories own")
-    if preparation.categories == "own" or (preparation.categories is None and details.categories):
+    if own_wanted(details, preparation):
         labels, names = categorizer.own_categories(selected.ids, details.categories)
-        without = int(np.sum(labels == categorizer.UNKNOWN))
-        labels = categorizer.fill_from_neighbours(labels, selected.train)
-        say(f"categories: N = {len(names)} of your own, {without:,} items without one took their neighbours'")
-        return Categories(labels, names, "own", None)
+        say_own(labels, names, say)
+        return Categories(categorizer.fill_from_neighbours(labels, selected.train), names, "own", None)
     return _learned_categories(raw, selected, preparation, say)
 
 
+def own_wanted(details: ItemDetails, preparation: Preparation) -> bool:
+    if preparation.categories == "own" and not details.categories:
+        raise BadInput("the items file gives no item a category; add a column category, or leave out --categories own")
+    return preparation.categories == "own" or (preparation.categories is None and bool(details.categories))
+
+
+def say_own(labels: NDArray[np.int64], names: list[str], say: Say) -> None:
+    without = int(np.sum(labels == categorizer.UNKNOWN))
+    say(f"categories: N = {len(names)} of your own, {without:,} items without one took their neighbours'")
+
+
 def _learned_categories(raw: RawLists, selected: Selected, preparation: Preparation, say: Say) -> Categories:
-    wanted, items = preparation.categories, len(selected.ids)
-    number = wanted if isinstance(wanted, int) else categorizer.chosen_categories(items)
-    if number > items:
-        raise BadSetting(f"--categories {number} is more than the {items:,} items left; choose a smaller number")
-    say(f"categories: N = {number} ({'as given' if wanted else f'chosen from {items:,} items'})")
+    items = len(selected.ids)
+    number = how_many(preparation, items, say)
     train, everything = selected.train, preparation.categories_from == "all"
     taught_by = categorizer.sample_lists(raw.lists if everything else train, preparation.seed)
     known_items = len(raw.ids) if everything else items
@@ -137,53 +120,18 @@ def _learned_categories(raw: RawLists, selected: Selected, preparation: Preparat
     labels = categorizer.clusters(vectors, known, number, preparation.seed)
     labels = categorizer.fill_empty_categories(categorizer.fill_from_neighbours(labels, train), number)
     say(f"categorized: {int(known.sum()):,} items by their vectors, {int((~known).sum()):,} by their neighbours")
-    return Categories(labels, [str(category) for category in range(number)], preparation.categories_from, taught_by)
+    taught = {"lists": len(taught_by), "interactions": len(taught_by.items)}
+    return Categories(labels, [str(category) for category in range(number)], preparation.categories_from, taught)
 
 
-def assemble(selected: Selected, details: ItemDetails, categories: Categories) -> Corpus:
-    """Number the items by category, then falling frequency in training, then id: a category is then one slice."""
-    train = selected.train
-    frequency = np.bincount(train.items, minlength=len(selected.ids))
-    by_id = np.argsort(np.array(sorted(range(len(selected.ids)), key=selected.ids.__getitem__)))
-    order = np.lexsort((by_id, -frequency, categories.labels))
-    numbers = np.argsort(order).astype(np.int32)
-    ids = [selected.ids[index] for index in order.tolist()]
-    sizes = np.bincount(categories.labels, minlength=len(categories.names))
-    vocabulary = Vocabulary(
-        ids=ids,
-        starts=np.concatenate([[0], np.cumsum(sizes)]),
-        names=[details.names.get(id_) for id_ in ids] if details.names else None,
-        groups=[details.groups.get(id_) for id_ in ids] if details.groups else None,
-        category_names=categories.names,
-        integer_ids=all(INTEGER.fullmatch(id_) for id_ in ids),
-    )
-    return Corpus(numbers[selected.lists.items], selected.lists.offsets, selected.parts, vocabulary, {})
-
-
-def summarize(corpus: Corpus, categories: Categories, preparation: Preparation, source: str) -> dict[str, Any]:
-    lists, items, interactions = len(corpus), len(corpus.vocabulary), len(corpus.items)
-    seen = categories.taught_by
-    return {
-        "source": source,
-        "lists": lists,
-        "items": items,
-        "interactions": interactions,
-        "categories": len(categories.names),
-        "shortest": int(corpus.lengths.min()),
-        "longest": int(corpus.lengths.max()),
-        "mean_length": round(interactions / lists, 4),
-        "density": round(interactions / lists / items, 8),
-        "splits": _part_sizes(corpus.parts),
-        "categories_from": categories.learned_from,
-        "categories_taught_by": None if seen is None else {"lists": len(seen), "interactions": len(seen.items)},
-        "preparation": asdict(preparation),
-        "fingerprint": fingerprint(corpus),
-        "version": __version__,
-    }
-
-
-def _part_sizes(parts: NDArray[np.uint8]) -> dict[str, int]:
-    return dict(zip(PARTS, np.bincount(parts, minlength=len(PARTS)).tolist(), strict=True))
+def how_many(preparation: Preparation, items: int, say: Say) -> int:
+    """The number of categories to be learned."""
+    wanted = preparation.categories
+    number = wanted if isinstance(wanted, int) else categorizer.chosen_categories(items)
+    if number > items:
+        raise BadSetting(f"--categories {number} is more than the {items:,} items left; choose a smaller number")
+    say(f"categories: N = {number} ({'as given' if wanted else f'chosen from {items:,} items'})")
+    return number
 
 
 def _write(out: Path, corpus: Corpus) -> None:

@@ -20,10 +20,10 @@ def read_lists(source: Any, columns: Columns = Columns(), split_by: str | None =
     """Every list of a path, a polars or pandas dataframe, or a list of lists; `split_by` names a column to keep."""
     if isinstance(source, str | Path):
         with unpacked(Path(source)) as file:
-            raw = _read_file(file, str(source), columns, split_by)
+            raw = read_file(file, str(source), columns, split_by)
     elif is_dataframe(source):
         with readable("the dataframe"):
-            raw = _read_table(from_dataframe(source), "the dataframe", columns, split_by)
+            raw = read_table(from_dataframe(source), "the dataframe", columns, split_by)
     else:
         raw = _read_plain(source, split_by)
     if not len(raw.lists):
@@ -38,12 +38,12 @@ def source_name(source: object) -> str:
     return "dataframe" if is_dataframe(source) else "lists"
 
 
-def _read_file(file: Unpacked, where: str, columns: Columns, split_by: str | None) -> RawLists:
+def read_file(file: Unpacked, where: str, columns: Columns, split_by: str | None) -> RawLists:
     kind = format_of(file, where)
     if kind == "jsonl":
         return encode_rows(_json_lists(file.path, where, columns, split_by), split_by is not None)
     with readable(where):
-        return _read_table(scan(file, kind, where), where, columns, split_by)
+        return read_table(scan(file, kind, where), where, columns, split_by)
 
 
 def _read_plain(source: Iterable[Sequence[object]], split_by: str | None) -> RawLists:
@@ -72,27 +72,32 @@ def _json_lists(path: Path, where: str, columns: Columns, split_by: str | None) 
         raise BadInput(f"{where}: no list has the key {split_by!r} to split by; check --split-by")
 
 
-def _read_table(table: pl.LazyFrame, where: str, columns: Columns, split_by: str | None) -> RawLists:
-    names = table.collect_schema().names()
-    if split_by is not None:
-        naming.required(names, split_by, "--split-by", where)
-    items = naming.items_column(names, columns, where)
-    if items is None:
-        return _read_long(table, naming.long_columns(names, columns, where), where, split_by)
+def read_table(table: pl.LazyFrame, where: str, columns: Columns, split_by: str | None) -> RawLists:
+    rows = long_rows(table, where, columns, split_by)
+    if rows is not None:
+        return encode_table(rows, where)
+    items = naming.items_column(table.collect_schema().names(), columns, where)
+    assert items is not None
     return _read_wide(table, items, where, split_by)
 
 
-def _read_long(table: pl.LazyFrame, columns: Columns, where: str, split_by: str | None) -> RawLists:
-    """One row an item."""
-    assert columns.list is not None and columns.item is not None
+def long_rows(table: pl.LazyFrame, where: str, columns: Columns, split_by: str | None) -> pl.LazyFrame | None:
+    """Of a table with one row an item: row, list, item, perhaps position and group; None where a row is a list."""
     schema = table.collect_schema()
+    names = schema.names()
+    if split_by is not None:
+        naming.required(names, split_by, "--split-by", where)
+    if naming.items_column(names, columns, where) is not None:
+        return None
+    columns = naming.long_columns(names, columns, where)
+    assert columns.list is not None and columns.item is not None
     _refuse_odd_ids(schema[columns.item], columns.item, where)
     wanted = [_id(schema, columns.list).alias("list"), _id(schema, columns.item).alias("item")]
     if columns.position is not None:
         wanted.append(_position(schema, columns.position).alias("position"))
     if split_by is not None:
         wanted.append(pl.col(split_by).alias("group"))
-    return encode_table(table.select(wanted).with_row_index("row"), where)
+    return table.select(wanted).with_row_index("row")
 
 
 def _read_wide(table: pl.LazyFrame, items: str, where: str, split_by: str | None) -> RawLists:

@@ -4,11 +4,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fansrec.data.corpus import PARTS
+from fansrec.data.settings import Preparation
 from fansrec.errors import BadInput
 
 TRAIN_SHARE, VALID_SHARE = 0.8, 0.1
 SHARES = np.array([TRAIN_SHARE, VALID_SHARE, 1 - TRAIN_SHARE - VALID_SHARE])
 TRAIN, VALID, TEST = range(len(PARTS))
+
+
+def split_lists(lists: int, groups: NDArray[np.int64] | None, preparation: Preparation) -> NDArray[np.uint8]:
+    """The part of every list; `groups` are the lists' groups where they are to be split by these."""
+    if groups is not None:
+        return split_by_group(groups, preparation.seed)
+    if preparation.split == "file-order":
+        return split_in_file_order(lists)
+    return split_at_random(lists, preparation.seed)
 
 
 def split_in_file_order(lists: int) -> NDArray[np.uint8]:

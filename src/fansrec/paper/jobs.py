@@ -20,7 +20,7 @@ def training_jobs(choice: Choice, corpora: Corpora, keep: str = "latency") -> li
 def _job(cell: Cell, choice: Choice, keep: str) -> Job:
     system = systems()[cell.system]
     kept = keep == "all" or (keep == "latency" and cell.seed == choice.seeds[0] and not system.deterministic)
-    size = (cell.corpus / "lists.npy").stat().st_size
+    size = sum(file.stat().st_size for file in cell.corpus.glob("lists*.npy"))
     return Job(str(cell), train_cell, (cell, kept), system.cost * size)
 
 

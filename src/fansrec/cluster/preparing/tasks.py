@@ -1,0 +1,33 @@
+"""Plain functions as tasks of Ray."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import ray
+
+
+def task(function: Callable[..., Any], *arguments: Any) -> ray.ObjectRef:
+    """Run a function on the cluster; what it returns is an object there."""
+    return _remote(function).remote(*arguments)
+
+
+def task_of_parts(parts: int, function: Callable[..., tuple[Any, ...]], *arguments: Any) -> list[ray.ObjectRef]:
+    """The same for one that returns so many things, each an object of its own."""
+    if parts == 1:  # Ray would take the tuple for the one thing
+        return [_remote(_first).remote(function, *arguments)]
+    found: list[ray.ObjectRef] = _remote(function).options(num_returns=parts).remote(*arguments)
+    return found
+
+
+def cores() -> int:
+    return max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+
+@cache
+def _remote(function: Callable[..., Any]) -> Any:
+    return ray.remote(function)
+
+
+def _first(function: Callable[..., tuple[Any, ...]], *arguments: Any) -> Any:
+    return function(*arguments)[0]

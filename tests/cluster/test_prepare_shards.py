@@ -1,0 +1,160 @@
+"""What a preparation on a cluster reads, refuses and keeps, on small shards."""
+
+import functools
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from cluster.sharding import as_lines, as_one_file, as_parquet, as_rows
+from fansrec.cli.main import app
+from fansrec.cluster.preparing import categorizing, counting, numbering, pieces
+from fansrec.cluster.preparing.run import prepare_on_cluster
+from fansrec.data import categorizer
+from fansrec.data.prepare import Preparation, prepare
+from fansrec.errors import BadInput
+
+pytestmark = pytest.mark.usefixtures("ray_local")
+
+SMALL = Preparation(min_item_count=3, min_length=3, max_length=8, categories=3)
+
+
+def some_lists(lists: int = 90, items: int = 30) -> list[list[str]]:
+    random = np.random.default_rng(5)
+    return [[f"i{int(item)}" for item in random.integers(0, items, random.integers(4, 10))] for _ in range(lists)]
+
+
+def changed(**settings: Any) -> Preparation:
+    return Preparation(**{**vars(SMALL), **settings})
+
+
+def logged(lists: list[list[str]]) -> pl.DataFrame:
+    """Rows as a log has them: every list spread over the whole, positions telling the order, each list in a city."""
+    rows = [(n, item, place, f"c{n % 11}") for n, items in enumerate(lists) for place, item in enumerate(items)]
+    table = pl.DataFrame(rows, schema=["list_id", "item_id", "position", "city"], orient="row")
+    return table.sample(fraction=1, shuffle=True, seed=3)
+
+
+def test_lists_spread_over_all_shards_are_brought_together_and_split_by_groups(tmp_path: Path) -> None:
+    rows, preparation = logged(some_lists()), changed(split_by="city", categories_from="all")
+    there = prepare_on_cluster(str(as_parquet(rows, tmp_path / "shards", 4)), tmp_path / "there", preparation)
+    assert there["fingerprint"] == prepare(rows, tmp_path / "here", preparation)["fingerprint"]
+
+
+def test_the_vectors_are_learned_from_the_same_sample_and_its_size_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(categorizer, "MOST_INTERACTIONS", 200)
+    cities = [{"items": items, "city": number % 7} for number, items in enumerate(some_lists())]
+    shards, preparation, said = as_lines(cities, tmp_path / "shards"), changed(split_by="city"), list[str]()
+    there = prepare_on_cluster(str(shards), tmp_path / "there", preparation, say=said.append)
+    assert there["fingerprint"] == prepare(as_one_file(shards), tmp_path / "here", preparation)["fingerprint"]
+    assert 150 < there["categories_taught_by"]["interactions"] <= 200
+    sample = there["categories_taught_by"]
+    told = f"sampled for the vectors: {sample['lists']} lists, {sample['interactions']} of "
+    assert any(line.startswith(told) for line in said)
+
+
+def test_work_dealt_out_in_small_parts_gives_the_same_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lists = some_lists(400, 1200)
+    preparation = changed(min_item_count=2, min_length=2)
+    here = prepare(as_rows(lists), tmp_path / "here", preparation)
+    monkeypatch.setattr(counting, "FEWEST", 5)
+    monkeypatch.setattr(numbering, "IDS_AT_ONCE", 70)
+    monkeypatch.setattr(categorizer, "MOST_CLUSTERED", 9)  # so that means are found apart from who is next to them
+    there = prepare_on_cluster(str(as_parquet(as_rows(lists), tmp_path / "shards")), tmp_path / "there", preparation)
+    assert there["items"] > 2 * categorizing.POINTS_TOGETHER
+    assert there["fingerprint"] == here["fingerprint"]
+
+
+def test_large_files_are_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"LARGE": 1000, "ROWS": 200, "BYTES": 900}.items():
+        monkeypatch.setattr(pieces, name, value)
+    lists = some_lists()
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"items": items}) + "\n" for items in lists))
+    pl.DataFrame({"items": lists}).write_parquet(tmp_path / "a.parquet", row_group_size=20)
+    as_rows(lists).write_parquet(tmp_path / "b.parquet", row_group_size=100)
+    for number, name in enumerate(("a.jsonl", "b.parquet")):
+        assert len(pieces.pieces_of(str(tmp_path / name))) > 2
+        there = prepare_on_cluster(str(tmp_path / name), tmp_path / f"there-{number}", SMALL)
+        assert there["fingerprint"] == prepare(tmp_path / name, tmp_path / f"here-{number}", SMALL)["fingerprint"]
+
+
+def test_a_shard_that_cannot_be_read_is_named_and_a_rerun_reads_no_other_again(tmp_path: Path) -> None:
+    rows = as_rows(some_lists())
+    shards = as_parquet(rows, tmp_path / "shards", 4)
+    whole = (shards / "part-1.parquet").read_bytes()
+    (shards / "part-1.parquet").write_bytes(whole[:100])
+    with pytest.raises(BadInput, match=r"part-1\.parquet cannot be read") as refusal:
+        prepare_on_cluster(str(shards), tmp_path / "there", SMALL)
+    assert "\n" not in str(refusal.value) and not (tmp_path / "there").exists()
+    (shards / "part-1.parquet").write_bytes(whole)
+    said: list[str] = []
+    there = prepare_on_cluster(str(shards), tmp_path / "there", SMALL, say=said.append)
+    assert said[0] == "kept: 3 of 4 shards were read before"
+    assert there["fingerprint"] == prepare(rows, tmp_path / "here", SMALL)["fingerprint"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["here", "shards", "there"]
+
+
+def test_a_refusal_of_the_single_machine_is_one_here(tmp_path: Path) -> None:
+    twice = pl.DataFrame({"list_id": [1, 2, 1], "item_id": ["a", "b", "c"], "position": [1, 1, 1]})
+    mixed = pl.DataFrame({"list_id": [1, 2, 1], "item_id": ["a", "b", "c"], "city": ["x", "y", "z"]})
+    empty = pl.DataFrame({"list_id": [1, 2, 1], "item_id": ["a", None, "c"]})
+    for number, (table, settings, word) in enumerate(
+        (
+            (twice, SMALL, "list 1 has position 1 twice"),
+            (mixed, changed(split_by="city"), r"list 1 has several values in the split column \('x', 'z'\)"),
+            (empty, SMALL, r"part-1.parquet: row 1: an item is missing"),
+            (empty, changed(split_by="city"), "there is no column 'city'"),
+        )
+    ):
+        shards = as_parquet(table, tmp_path / f"{number}")
+        with pytest.raises(BadInput, match=word):
+            prepare_on_cluster(str(shards), tmp_path / "there", settings)
+
+
+def test_shards_of_several_forms_are_refused(tmp_path: Path) -> None:
+    shards = as_parquet(as_rows(some_lists(9)), tmp_path / "shards")
+    pl.DataFrame({"items": some_lists(9)}).write_parquet(shards / "part-3.parquet")
+    with pytest.raises(BadInput, match=r"part-0\.parquet and .*part-3\.parquet are laid out differently"):
+        prepare_on_cluster(str(shards), tmp_path / "there", SMALL)
+    with pytest.raises(BadInput, match="there is no file"):
+        prepare_on_cluster(str(tmp_path / "nowhere"), tmp_path / "there", SMALL)
+
+
+@pytest.fixture
+def website(tmp_path: Path) -> Iterator[str]:
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(tmp_path)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_url_is_read_like_a_file(tmp_path: Path, website: str) -> None:
+    pl.DataFrame({"items": some_lists()}).write_parquet(tmp_path / "a.parquet")
+    there = prepare_on_cluster(f"{website}/a.parquet", tmp_path / "there", SMALL)
+    assert there["fingerprint"] == prepare(tmp_path / "a.parquet", tmp_path / "here", SMALL)["fingerprint"]
+
+
+def test_the_command_takes_a_folder_of_shards(tmp_path: Path) -> None:
+    shards = as_lines([{"items": items} for items in some_lists()], tmp_path / "shards")
+    settings = ["--min-item-count", "3", "--min-length", "3", "--max-length", "8", "--categories", "3"]
+    asked = ["prepare", str(shards), "--out", str(tmp_path / "there"), *settings]
+    done = CliRunner().invoke(app, [*asked, "--engine", "ray"])
+    assert done.exit_code == 0 and "lists of" in done.output.splitlines()[-1]
+    here = prepare(as_one_file(shards), tmp_path / "here", SMALL)
+    assert json.loads((tmp_path / "there" / "summary.json").read_text())["fingerprint"] == here["fingerprint"]
+    refused = CliRunner().invoke(app, ["prepare", str(shards), "--out", str(tmp_path / "other")])
+    assert "give one of its files, or --engine ray, which takes folders of shards" in str(refused.exception)
