@@ -87,6 +87,8 @@ def test_an_arranged_answer_has_the_same_items_in_another_order(fans: Fans, best
         (["--allow", "nobody"], "allow names no item"),
         (["--input", "x.jsonl"], "go together"),
         (["--exclude", "@nowhere"], "cannot be read"),
+        (["--engine", "ray"], "--engine ray goes with --input and --output"),
+        (["--workers", "2"], "--workers goes with --engine ray"),
         (["--fill", "arranged"], "fans cannot arrange an answer; only fans of --recipe best can, use by-position"),
     ],
 )
@@ -116,3 +118,10 @@ def test_a_broken_line_is_named_and_nothing_is_written(fans: Fans, songs: Path, 
     code, _, err = fans("continue", songs / "run", "--input", source, "--output", tmp_path / "out.jsonl")
     assert code == 2 and "line 2" in err
     assert [path.name for path in tmp_path.iterdir()] == ["lists.jsonl"]
+
+
+def test_an_id_that_is_no_text_comes_back_as_it_was(fans: Fans, songs: Path, tmp_path: Path) -> None:
+    (tmp_path / "lists.jsonl").write_text('{"id": "\\ud800 ä", "items": ["i1"]}\n')
+    files = ["--input", tmp_path / "lists.jsonl", "--output", tmp_path / "out.jsonl"]
+    assert fans("continue", songs / "run", *files)[0] == 0
+    assert json.loads((tmp_path / "out.jsonl").read_text())["id"] == "\ud800 ä"

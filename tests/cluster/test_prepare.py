@@ -71,3 +71,13 @@ def test_json_lines_in_shards_become_the_single_machines_corpus(
     there = prepare_on_cluster(f"{shards}/*.jsonl", tmp_path / "there", SETTINGS[name], items)
     assert counted(there) == COUNTS[name]
     assert there["fingerprint"] == prepare(as_one_file(shards), tmp_path / "here", SETTINGS[name], items)["fingerprint"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [AOTM, SPOTIFY])
+def test_with_all_lists_teaching_the_categories_the_corpus_is_the_same(
+    name: str, real_data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    rows = as_rows(listed(real_data(name)))
+    there = prepare_on_cluster(str(as_parquet(rows, tmp_path / "shards")), tmp_path / "there", SETTINGS[name])
+    assert there["fingerprint"] == prepare(rows, tmp_path / "here", SETTINGS[name])["fingerprint"]

@@ -16,7 +16,7 @@ Address = Annotated[
     str | None,
     typer.Option(
         envvar="RAY_ADDRESS",
-        help="The cluster: HOST:PORT, ray://HOST:PORT or auto",
+        help="The cluster: HOST:PORT, or auto on one of its machines",
         show_default="a local one, for as long as the command runs",
         rich_help_panel=CLUSTER,
     ),

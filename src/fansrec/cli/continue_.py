@@ -1,6 +1,8 @@
 """`fans continue`: the first part of a list in, the rest out."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -8,6 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Console
 
+from fansrec.cli.cluster_options import CLUSTER, Address, Engine, refuse_without_ray
 from fansrec.cli.devices import Backend, usable_device
 from fansrec.errors import BadInput, BadSetting
 
@@ -48,11 +51,37 @@ def continue_lists(
         ),
     ] = "by-position",
     input: Annotated[
-        Path | None, typer.Option(help='JSON lines: {"id": 1, "items": ["a"]} or ["a"]', rich_help_panel=FILES)
+        str | None,
+        typer.Option(
+            help='JSON lines: {"id": 1, "items": ["a"]} or ["a"]; with Ray also a folder, a pattern or a URL of them',
+            rich_help_panel=FILES,
+        ),
     ] = None,
-    output: Annotated[Path | None, typer.Option(help="Where their continuations go", rich_help_panel=FILES)] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(help="Where their continuations go: a file; with Ray a folder or a URL", rich_help_panel=FILES),
+    ] = None,
     device: Annotated[str, typer.Option(help="cpu or cuda")] = "cpu",
     backend: Annotated[Backend, typer.Option(help="What runs the model; auto: the fastest there is")] = "auto",
+    engine: Engine = "local",
+    address: Address = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Processes that answer",
+            show_default="one for each core, or GPU, of the cluster",
+            rich_help_panel=CLUSTER,
+        ),
+    ] = None,
+    shards: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Lay the items of a model on so many workers, where one cannot hold them",
+            rich_help_panel=CLUSTER,
+        ),
+    ] = None,
 ) -> None:
     """Continue a list, or a file of lists.
 
@@ -61,9 +90,12 @@ def continue_lists(
     Example: `fans continue runs/mine s0001 s0007 -k 5 --max-per-group 2`
 
     Many: `fans continue runs/mine --input lists.jsonl --output continued.jsonl`
-    """
-    from fansrec.continuer import load
 
+    Very many: `fans continue runs/mine --input s3://lists/ --output s3://continued/ --engine ray --address HOST:6379`
+
+    A model too large for one machine: `fans continue runs/mine s0001 --engine ray --address HOST:6379 --shards 4`
+    """
+    refuse_without_ray(engine, workers=workers, shards=shards)
     if (input is None) != (output is None):
         raise BadSetting("--input and --output go together")
     if input is not None and items:
@@ -77,14 +109,40 @@ def continue_lists(
         "keep_seen": keep_seen,
         "fill": fill,
     }
-    continuer = load(run, usable_device(device), backend)
-    if input is not None and output is not None:
-        from fansrec.cli.many import continue_file
+    if engine == "ray" and shards is None:
+        if input is None or output is None:
+            raise BadSetting("--engine ray goes with --input and --output, or with --shards")
+        from fansrec.cli.many_on_cluster import continue_on_cluster
 
-        continue_file(continuer, input, output, rules)
+        continue_on_cluster(run, input, output, rules, device, backend, address, workers)
         return
-    (answer,) = continuer.continue_lists([items or []], **rules)
-    _print(answer, as_json)
+    with _opened(run, device, backend, address, workers, shards) as continuer:
+        if input is not None and output is not None:
+            from fansrec.cli.many import continue_file
+
+            continue_file(continuer, Path(input), Path(output), rules)
+            return
+        (answer,) = continuer.continue_lists([items or []], **rules)
+        _print(answer, as_json)
+
+
+@contextmanager
+def _opened(
+    run: Path, device: str, backend: Backend, address: str | None, workers: int | None, shards: int | None
+) -> Iterator[Any]:
+    """The model in this process, or its items laid on the workers of a cluster."""
+    if shards is None:
+        from fansrec.continuer import load
+
+        yield load(run, usable_device(device), backend)
+        return
+    if workers is not None or backend != "auto":
+        raise BadSetting("--shards goes without --workers and --backend: every shard is a worker, and runs on torch")
+    from fansrec.cluster.connection import cluster
+    from fansrec.cluster.sharded import load as load_sharded
+
+    with cluster(address, shards):
+        yield load_sharded(run, shards, device)
 
 
 def _named(items: list[str] | None) -> list[str] | None:

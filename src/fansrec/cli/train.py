@@ -1,7 +1,6 @@
 """`fans train`: a corpus in, a model out."""
 
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -101,30 +100,26 @@ def train(
     name = values.pop("model", None)
     console = Console()
     with BarReporter(console) as reporter:
-        plan = (_train if engine == "local" else _on_ray(address, workers))(
-            corpus, out, name, values, reporter, resume, compare=not no_compare
-        )
+        asked = {"model": name, "values": values, "reporter": reporter, "resume": resume, "compare": not no_compare}
+        plan = _train(corpus, out, **asked) if engine == "local" else _on_ray(corpus, out, address, workers, **asked)
     typer.echo(f"{out}: {plan.variant}")
     console.print(f"next: fans evaluate {out} --corpus {corpus}", highlight=False, markup=False)
 
 
-def _train(*asked: Any, compare: bool) -> Any:
+def _train(corpus: Path, out: Path, **asked: Any) -> Any:
     from fansrec.evaluation.report import draw_history
     from fansrec.training import start
 
-    return start.train(*asked, draw_history, compare)
+    return start.train(corpus, out, draw=draw_history, **asked)
 
 
-def _on_ray(address: str | None, workers: int | None) -> Callable[..., Any]:
+def _on_ray(corpus: Path, out: Path, address: str | None, workers: int | None, **asked: Any) -> Any:
     from fansrec.cluster.connection import cluster
     from fansrec.cluster.training import train_on_cluster
     from fansrec.evaluation.report import draw_history
 
-    def train(*asked: Any, compare: bool) -> Any:
-        with cluster(address):
-            return train_on_cluster(*asked, draw_history, compare, workers)
-
-    return train
+    with cluster(address, workers):
+        return train_on_cluster(corpus, out, draw=draw_history, workers=workers, **asked)
 
 
 def _pairs(pairs: list[str]) -> dict[str, Any]:

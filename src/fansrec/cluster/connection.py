@@ -6,9 +6,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing of ours calls home
-os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # its log goes to stderr, where our lines are
-
+import grpc
 import ray
 import ray.data
 
@@ -17,15 +15,15 @@ from fansrec.errors import BadSetting
 
 LOCAL = "local"
 KNOCK_SECONDS = 5.0
-QUIET = ("ray", "ray.data", "ray.train", "ray.serve")
+LOGGERS = ("ray", "ray.data", "ray.train", "ray.serve")
 
 
 @contextmanager
 def cluster(address: str | None = None, cpus: int | None = None) -> Iterator[None]:
     """Connected to Ray inside the block; what fails there is told as the FansError it comes to.
 
-    `address` is that of a running cluster (`host:6379`, `ray://host:10001`, `auto`). Without one, a local Ray of `cpus`
-    cores (all, unless told otherwise) begins and ends with the block. Who is connected already stays so.
+    `address` is that of a running cluster (`host:6379`, or `auto` on one of its machines). Without one, a local Ray of
+    `cpus` cores (all, unless told otherwise) begins and ends with the block. Who is connected already stays so.
     """
     if ray.is_initialized():
         with in_plain_words():
@@ -41,36 +39,59 @@ def cluster(address: str | None = None, cpus: int | None = None) -> Iterator[Non
 
 
 def _connect(address: str, cpus: int | None) -> None:
-    _knock(address)
+    knock(address)
     local = {"num_cpus": cpus, "include_dashboard": False} if address == LOCAL else {}
     try:
-        ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False, configure_logging=True, **local)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+        with _silence():
+            ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False, configure_logging=True, **local)
+    except Exception as error:  # of many kinds, plain ones too
         raise _refusal(address, error) from error
-    for name in QUIET:
-        logging.getLogger(name).setLevel(logging.ERROR)
+    for name in LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # what goes wrong is raised, and told in one line
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
+    context.raise_original_map_exception = True  # not wrapped, or a FansError would not be known as one
     context.execution_options.preserve_order = True
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Nothing from Ray's C++ half, which writes past Python to stderr, even that it has been told to be quiet."""
+    kept = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def _refusal(address: str, error: Exception) -> BadSetting:
     told = " ".join(str(error).split())
     if "ersion mismatch" in told:
         return BadSetting(f"the cluster at {address} runs other versions: {told[:300]}; install the same on both sides")
+    if address == LOCAL:
+        return BadSetting(f"a local Ray did not start ({told[:200]}); try again, or give the --address of a cluster")
     return BadSetting(
         f"there is no Ray cluster at {address} ({told[:200]}); start one (`ray start --head`), or leave out --address"
     )
 
 
-def _knock(address: str) -> None:
-    """Ray itself waits for minutes where nobody answers."""
+def knock(address: str) -> None:
+    """Ray itself waits for minutes where nobody answers, or somebody who does not speak as it does."""
     if address in (LOCAL, "auto"):
         return
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if not host or not port.isdigit():
-        raise BadSetting(f"--address {address} is not of the form HOST:PORT, ray://HOST:PORT or auto")
+    host, _, port = address.rpartition(":")
+    if "//" in host or not host or not port.isdigit() or int(port) > 65535:
+        raise BadSetting(f"--address {address} is not of the form HOST:PORT, or auto")
     try:
         socket.create_connection((host.strip("[]"), int(port)), KNOCK_SECONDS).close()
-    except (OSError, OverflowError) as error:
+        if os.environ.get("RAY_USE_TLS", "0") == "0":
+            with grpc.insecure_channel(address) as channel:
+                grpc.channel_ready_future(channel).result(timeout=KNOCK_SECONDS)
+    except OSError as error:
         raise _refusal(address, error) from error
+    except grpc.FutureTimeoutError:
+        raise _refusal(address, TimeoutError("what listens there is no Ray")) from None

@@ -1,0 +1,58 @@
+"""Many lists on a Ray cluster, as the terminal sees it."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+
+def continue_on_cluster(
+    run: Path,
+    source: str,
+    target: str,
+    rules: dict[str, Any],
+    device: str,
+    backend: str,
+    address: str | None,
+    workers: int | None,
+) -> None:
+    from fansrec.cluster.connection import cluster
+    from fansrec.cluster.many import continue_many, work_of
+
+    work = work_of(run, target, rules, device, backend)
+    console = Console(stderr=True, soft_wrap=True)
+    with cluster(address, workers), _stopped_by_termination(), _bar(console) as progress:
+        task = progress.add_task("", total=None, lists="starting")
+
+        def tell(done: int, pieces: int, lists: int) -> None:
+            progress.update(task, completed=done, total=pieces, lists=f"{lists:,} lists")
+
+        summary = continue_many(work, source, workers, tell)
+    console.print(f"{target}: {summary['lists']:,} lists", highlight=False, markup=False)
+
+
+@contextmanager
+def _stopped_by_termination() -> Iterator[None]:
+    """SIGTERM as Ctrl-C: left to itself, Ray writes a trace of its C++ half and aborts."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _bar(console: Console) -> Progress:
+    return Progress(
+        TextColumn("pieces"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[lists]}"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,  # else an empty line is printed
+    )

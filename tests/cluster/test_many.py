@@ -1,0 +1,77 @@
+"""Many lists on a cluster: the lines of one machine, whatever dies on the way."""
+
+import json
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cluster.lists import RULES, of_cluster, of_one_machine, pieces, write_shard
+from cluster.processes import workers_named
+from fansrec.cluster.connection import cluster
+from fansrec.cluster.many import continue_many, work_of
+from fansrec.errors import BadInput, BadSetting
+
+
+def answer(run: Path, source: object, out: Path, **rules: Any) -> dict[str, Any]:
+    with cluster():
+        return continue_many(work_of(run, str(out), RULES | rules, "cpu", "auto"), str(source), 2, lambda *_: None)
+
+
+def kill_a_worker_after_the_first_piece(out: Path, killed: list[int]) -> None:
+    while not pieces(out):
+        time.sleep(0.01)
+    killed += workers_named("ray::MapWorker")[:1]
+    os.kill(killed[0], signal.SIGKILL)
+
+
+def test_a_worker_killed_midway_costs_no_line_and_doubles_none(ray_local: None, shards: Any, tmp_path: Path) -> None:
+    killed: list[int] = []
+    killer = threading.Thread(target=kill_a_worker_after_the_first_piece, args=(tmp_path / "out", killed), daemon=True)
+    killer.start()
+    summary = answer(shards.run, shards.folder, tmp_path / "out")
+    killer.join()
+    assert killed
+    assert of_cluster(tmp_path / "out") == shards.answers
+    assert (summary["lists"], summary["lists_without_answer"]) == (12_504, 2)
+    assert len(pieces(tmp_path / "out")) == summary["pieces"] > 3
+    written = {path.name for path in (tmp_path / "out").iterdir()}
+    assert written == {path.name for path in pieces(tmp_path / "out")} | {"manifest.json", "summary.json"}
+
+
+def test_a_broken_line_is_named_and_once_mended_the_rest_is_done(ray_local: None, songs: Path, tmp_path: Path) -> None:
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    write_shard(folder / "a.jsonl", 200, seed=3)
+    write_shard(folder / "b.jsonl", 7000, seed=4)
+    lines = (folder / "b.jsonl").read_text().splitlines()
+    (folder / "b.jsonl").write_text("\n".join([*lines[:6500], "oh no", *lines[6500:]]))
+    with pytest.raises(BadInput, match=r"in/b.jsonl, line 6501: neither an array") as refused:
+        answer(songs / "run", folder, out)
+    assert "\n" not in str(refused.value)
+    finished = out / "000000-a-000000.jsonl"
+    before = finished.stat().st_mtime_ns
+    (folder / "b.jsonl").write_text("\n".join(lines))
+    summary = answer(songs / "run", folder, out)
+    assert of_cluster(out) == of_one_machine(songs / "run", folder)
+    assert finished.stat().st_mtime_ns == before
+    assert summary["lists"] == 7204
+    assert json.loads((out / "summary.json").read_text()) == summary == answer(songs / "run", folder, out)
+    with pytest.raises(BadSetting, match="holds continuations with other k; give the same"):
+        answer(songs / "run", folder, out, k=6)
+
+
+def test_parquet_is_answered_like_lines(ray_local: None, songs: Path, tmp_path: Path) -> None:
+    rows = {"id": ["x", "y", "z"], "items": [["i1", "i2"], [], ["nobody"]]}
+    pq.write_table(pa.table(rows), tmp_path / "lists.parquet")
+    with (tmp_path / "lists.jsonl").open("w") as file:
+        for name, items in zip(*rows.values(), strict=True):
+            file.write(json.dumps({"id": name, "items": items}) + "\n")
+    answer(songs / "run", tmp_path / "*.parquet", tmp_path / "out")
+    assert of_cluster(tmp_path / "out") == of_one_machine(songs / "run", tmp_path)

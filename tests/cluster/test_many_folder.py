@@ -1,0 +1,75 @@
+"""Whose folder it is, and what of it is finished."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fansrec.cluster.many_folder import finish, finished, open_folder
+from fansrec.cluster.many_pieces import cut, piece_bytes
+from fansrec.cluster.storage import Stored
+from fansrec.errors import BadSetting
+from fansrec.many import BLOCK_BYTES
+
+ABOUT = {"model": "abc", "k": 5}
+FILES = [Stored("file:///in/a.jsonl", 3 * BLOCK_BYTES, "1"), Stored("file:///in/b.jsonl", 10, "1")]
+NAMES = [f"000000-a-00000{n}.jsonl" for n in range(3)] + ["000001-b-000000.jsonl"]
+
+
+def test_pieces_cover_each_byte_once_and_sort_by_their_names() -> None:
+    pieces = cut(FILES, BLOCK_BYTES)
+    assert [piece.name for piece in pieces] == NAMES == sorted(NAMES)
+    assert [(piece.start, piece.end) for piece in pieces[:3]] == [
+        (n * BLOCK_BYTES, (n + 1) * BLOCK_BYTES) for n in range(3)
+    ]
+
+
+@pytest.mark.parametrize("size", [0, 10**6, 10**9, 10**12])
+def test_pieces_are_whole_blocks_and_not_too_many(size: int) -> None:
+    file = Stored("file:///in/a.jsonl", size, "1")
+    piece = piece_bytes([file], workers=2)
+    assert piece > 0 and piece % BLOCK_BYTES == 0
+    assert 1 <= len(cut([file], piece)) <= 20_000
+
+
+def test_only_the_answers_to_a_changed_input_are_done_again(tmp_path: Path) -> None:
+    folder = str(tmp_path / "out")
+    pieces = open_folder(folder, FILES, BLOCK_BYTES, ABOUT)
+    for piece in pieces:
+        (tmp_path / "out" / piece.name).write_text("done")
+    finish(folder, pieces, {"lists": 4})
+    assert finished(folder, FILES, ABOUT) == {"lists": 4}
+    changed = [replace(FILES[0], version="2", size=BLOCK_BYTES), FILES[1]]
+    assert finished(folder, changed, ABOUT) is None
+    again = open_folder(folder, changed, 7 * BLOCK_BYTES, ABOUT)
+    assert [piece.name for piece in again] == [NAMES[0], NAMES[3]]
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"manifest.json", NAMES[3]}
+
+
+def test_another_model_or_other_inputs_are_refused(tmp_path: Path) -> None:
+    folder = str(tmp_path / "out")
+    open_folder(folder, FILES, BLOCK_BYTES, ABOUT)
+    with pytest.raises(BadSetting, match="continuations with other model;"):
+        open_folder(folder, FILES, BLOCK_BYTES, ABOUT | {"model": "other"})
+    with pytest.raises(BadSetting, match="continuations with other input files;"):
+        open_folder(folder, FILES[:1], BLOCK_BYTES, ABOUT)
+
+
+def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "letters.txt").write_text("dear")
+    with pytest.raises(BadSetting, match=r"holds other things \(letters.txt\)"):
+        open_folder(str(tmp_path), FILES, BLOCK_BYTES, ABOUT)
+    (tmp_path / "letters.txt").unlink()
+    open_folder(str(tmp_path), FILES, BLOCK_BYTES, ABOUT)
+    (tmp_path / "letters.txt").write_text("dear")
+    with pytest.raises(BadSetting, match=r"holds other things \(letters.txt\)"):
+        open_folder(str(tmp_path), FILES, BLOCK_BYTES, ABOUT)
+    with pytest.raises(BadSetting, match="is a file; give a folder"):
+        open_folder(str(tmp_path / "letters.txt"), FILES, BLOCK_BYTES, ABOUT)
+
+
+def test_what_a_killed_worker_left_is_swept_up(tmp_path: Path) -> None:
+    pieces = open_folder(str(tmp_path), FILES, BLOCK_BYTES, ABOUT)
+    (tmp_path / f".{NAMES[0]}.half").write_text("ha")
+    finish(str(tmp_path), pieces, {})
+    assert {path.name for path in tmp_path.iterdir()} == {"manifest.json", "summary.json"}
