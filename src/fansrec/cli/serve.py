@@ -1,14 +1,18 @@
 """`fans serve`: the HTTP service and the page."""
 
 import os
+import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 
+from fansrec.cli.cluster_options import CLUSTER, Address, Engine, refuse_without_ray
 from fansrec.cli.devices import Backend
+from fansrec.errors import BadSetting
 
+ELSEWHERE = ("config", "engine", "address", "replicas", "stop")  # no settings of a service
 KEYS, LIMITS, RUNNING, LOGS = "Who may call", "Limits", "Running", "Logs"
 
 
@@ -54,6 +58,19 @@ def serve(
         Literal["debug", "info", "warning", "error"] | None,
         typer.Option(help="The least that is logged [info]", rich_help_panel=LOGS),
     ] = None,
+    engine: Engine = "local",
+    address: Address = None,
+    replicas: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MIN..MAX",
+            help="Processes that hold the models [2.. as many as the cluster has cores]",
+            rich_help_panel=CLUSTER,
+        ),
+    ] = None,
+    stop: Annotated[
+        bool | None, typer.Option("--stop", help="Take the service off the cluster", rich_help_panel=CLUSTER)
+    ] = None,
 ) -> None:
     """Serve trained models over HTTP, with a page to try them at `/`.
 
@@ -63,8 +80,13 @@ def serve(
     Example: `fans serve runs/mine`
 
     Two, to compare them on the page: `fans serve fans=runs/mine ease=runs/ease slow=runs/bert4rec@autoregressive`
+
+    On a Ray cluster, which it is left on: `fans serve runs/mine --engine ray --address HOST:6379 --replicas 2..8`
     """
-    flags = {name: value for name, value in locals().items() if name != "config" and value not in (None, [])}
+    flags = {name: value for name, value in locals().items() if name not in ELSEWHERE and value not in (None, [])}
+    refuse_without_ray(engine, address=address, replicas=replicas, stop=stop)
+    if engine == "ray":
+        return _on_ray(flags, config, address, replicas, bool(stop))
     from fansrec.server.run import serve as run_service
     from fansrec.server.settings import read_settings
 
@@ -72,3 +94,31 @@ def serve(
     settings = read_settings(flags, config, os.environ)
     names = ", ".join(place.name for place in settings.models)
     run_service(settings, lambda address: console.print(f"serving {names} at {address} (Ctrl-C stops)", markup=False))
+    return None
+
+
+def _on_ray(flags: dict[str, Any], config: Path | None, address: str | None, replicas: str | None, stop: bool) -> None:
+    from fansrec.cluster.serving.application import Scale
+    from fansrec.cluster.serving.command import serve_on_ray, stop_on_ray, unheeded
+    from fansrec.server.settings import read_settings
+
+    console = Console(highlight=False, soft_wrap=True)
+    if stop:
+        stop_on_ray(address)
+        return console.print("the service is off the cluster; Ray Serve is still there")
+    settings = read_settings(flags, config, os.environ)
+    for name in unheeded(settings):
+        print(
+            f"{name} means nothing on Ray: its proxies hold the connections, --replicas the processes", file=sys.stderr
+        )
+    names, how = ", ".join(place.name for place in settings.models), "--stop ends it" if address else "Ctrl-C stops"
+    scale = Scale(*_range(replicas)) if replicas else None
+    serve_on_ray(settings, address, scale, lambda at: console.print(f"serving {names} at {at} ({how})", markup=False))
+    return None
+
+
+def _range(text: str) -> tuple[int, int]:
+    least, _, most = text.partition("..")
+    if not (least.isdigit() and (most or least).isdigit() and 1 <= int(least) <= int(most or least) <= 1000):
+        raise BadSetting(f"--replicas {text} is not of the form MIN..MAX, such as 2..8")
+    return int(least), int(most or least)

@@ -66,8 +66,7 @@ class Shards:
         for shard in np.flatnonzero(np.diff(cuts)).tolist():
             here = order[cuts[shard] : cuts[shard + 1]]
             found[here] = self.arrays[shard][flat[here] - self.starts[shard]]
-        found = found.reshape(places.shape)
-        return found if places.ndim else found[()]
+        return found.reshape(places.shape) if places.ndim else found[0]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:

@@ -37,7 +37,7 @@ def build_app(service: Service) -> ASGIApp:
     app = _described(service, continuing)
 
     async def routed(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"] == CONTINUE and scope["method"] == "POST":
+        if scope["type"] == "http" and scope["path"] == CONTINUE and scope["method"] == "POST":
             await continuing(scope, receive, send)
         else:
             await app(scope, receive, send)
@@ -141,7 +141,7 @@ def _add_watching(app: FastAPI, service: Service) -> None:
 
     @app.get("/metrics", summary="Counts for Prometheus", response_class=Response)
     async def metrics() -> Response:
-        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Response(await service.counts(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 def _add_page(app: FastAPI) -> None:

@@ -34,12 +34,12 @@ Announce = Callable[[str], None]  # is given the address when the first answer c
 def serve(settings: Settings, announce: Announce) -> None:
     """Serve until told to stop; a model that cannot be loaded is raised as the FansError it is."""
     setup_logs(settings.log_style, settings.log_level)
-    listening = _bind(settings.host, settings.port)
+    listening = bind(settings.host, settings.port)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(settings, listening, announce))
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int) -> socket.socket:
     try:
         family, kind, proto, _, address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
         listening = socket.socket(family, kind, proto)
@@ -145,16 +145,8 @@ class Server(uvicorn.Server):
 
 def _configuration(service: Service) -> uvicorn.Config:
     settings = service.settings
-    gate = Gate(
-        build_app(service),
-        seen=service.metrics.saw,
-        refuse=_refusal(service),
-        keys=KeyRing(settings.keys) if settings.keys else None,
-        check_host=settings.loopback and settings.keys is None,
-        allow_origins=settings.allow_origins,
-    )
     return uvicorn.Config(
-        _closing_when_draining(gate, service),
+        _closing_when_draining(gate_around(service), service),
         http=protocol_class(settings, service.metrics.saw, CONTINUE, service.dispatcher.overloaded),
         ws="none",
         lifespan="off",
@@ -165,6 +157,19 @@ def _configuration(service: Service) -> uvicorn.Config:
         backlog=BACKLOG,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=int(settings.drain_s) or 1,
+    )
+
+
+def gate_around(service: Service) -> Gate:
+    """The whole application, as any ASGI server can run it."""
+    settings = service.settings
+    return Gate(
+        build_app(service),
+        seen=service.metrics.saw,
+        refuse=_refusal(service),
+        keys=KeyRing(settings.keys) if settings.keys else None,
+        check_host=settings.loopback and settings.keys is None,
+        allow_origins=settings.allow_origins,
     )
 
 

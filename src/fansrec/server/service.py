@@ -3,8 +3,9 @@
 import asyncio
 import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from fansrec.errors import BadArtifact
 from fansrec.server.edge.problems import Problem
@@ -21,12 +22,33 @@ FOLLOW_UP_SECONDS = 0.5
 MOST_SEARCHES = 64  # waiting and running; each takes milliseconds
 
 
+class Described(Protocol):
+    @property
+    def models(self) -> list[dict[str, Any]]: ...
+
+
+class Holders(Protocol):
+    """Who holds the models and changes them: processes of this machine, or replicas of a cluster."""
+
+    @property
+    def current(self) -> Described | None: ...
+    @property
+    def ready(self) -> bool: ...
+    async def start(self) -> None: ...
+    async def reload(self) -> list[str]: ...
+    async def roll_back(self) -> list[str]: ...
+    async def close(self) -> None: ...
+
+
+Made = Callable[[Settings, Metrics, Dispatcher, Callable[[], None]], Holders]
+
+
 class Service:
-    def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop, holders: Made = Generations) -> None:
         self.settings = settings
         self.metrics = Metrics()
         self.dispatcher = Dispatcher(settings, self.metrics, loop)
-        self.generations = Generations(settings, self.metrics, self.dispatcher, self.find_items)
+        self.generations = holders(settings, self.metrics, self.dispatcher, self.find_items)
         self.indexes = Indexes(index_folder(settings))
         self._indexed: set[str] = set()
         self._searching = 0
@@ -39,6 +61,10 @@ class Service:
     async def close(self) -> None:
         self.indexes.close()
         await self.generations.close()
+
+    async def counts(self) -> bytes:
+        """What `GET /metrics` says."""
+        return self.metrics.text()
 
     @property
     def ready(self) -> bool:

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
 
 from fansrec.errors import FansError
 from fansrec.server.workers.answering import Alive, Job, Prepared, Reply, Served
@@ -10,9 +11,11 @@ from fansrec.server.workers.answering import Alive, Job, Prepared, Reply, Served
 log = logging.getLogger("fansrec.server")
 
 
-def answer_jobs(
-    models: dict[str, Served], jobs: Iterable[Job], budget: int, alive: Alive = lambda: None
-) -> Iterator[list[Reply]]:
+class Models(Protocol):
+    def __getitem__(self, name: str, /) -> Served: ...
+
+
+def answer_jobs(models: Models, jobs: Iterable[Job], budget: int, alive: Alive = lambda: None) -> Iterator[list[Reply]]:
     """Replies as soon as they are known; jobs of one model under the same rules run together, up to a token budget."""
     together: dict[tuple[str, int], list[Prepared]] = {}
     refused: list[Reply] = []

@@ -1,0 +1,113 @@
+"""Replicas that take requests: the application as it is on one machine, with replicas of models in place of workers."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from ray import serve
+from ray.serve.handle import DeploymentHandle
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from fansrec.cluster.serving.application import APPLICATION, FRONT, MODELS, Scale, deploy
+from fansrec.cluster.serving.config import Config, Places, agreed
+from fansrec.cluster.serving.counts import replica, together
+from fansrec.cluster.serving.fleet import Fleet
+from fansrec.cluster.serving.slots import open_slots
+from fansrec.server.edge.gate import Refuse
+from fansrec.server.edge.logs import setup_logs
+from fansrec.server.edge.problems import Problem
+from fansrec.server.metrics import Metrics
+from fansrec.server.run import gate_around
+from fansrec.server.service import Service
+from fansrec.server.settings import Settings
+from fansrec.server.workers.dispatch import Dispatcher
+
+log = logging.getLogger("fansrec.server")
+
+COUNT_SECONDS, PREPARE_SECONDS = 5.0, 600.0
+MOST_TRIES = 3
+
+
+class FrontService(Service):
+    """A service whose models are elsewhere, and which is one of several."""
+
+    def __init__(self, settings: Settings, scale: Scale) -> None:
+        self._scale = scale
+        self._fronts = serve.get_deployment_handle(FRONT, APPLICATION)
+        self._models = serve.get_deployment_handle(MODELS, APPLICATION)
+        super().__init__(settings, asyncio.get_running_loop(), self._holders)
+        open_slots(self.dispatcher, lambda *call: self._models.answer.remote(*call), settings.worker_count)
+        self.metrics.workers_wanted.set(settings.worker_count)
+
+    def _holders(
+        self, settings: Settings, metrics: Metrics, dispatcher: Dispatcher, changed: Callable[[], None]
+    ) -> Fleet:
+        self.fleet = Fleet(metrics, changed, self._prepare, self._deploy)
+        return self.fleet
+
+    async def _prepare(self, places: Places) -> list[dict[str, Any]]:
+        prepared = self._models.broadcast("prepare", places)
+        return agreed(await prepared.results_async(timeout_s=PREPARE_SECONDS))
+
+    async def _deploy(self, config: Config) -> None:
+        await asyncio.to_thread(deploy, self.settings, self._scale, config)
+
+    async def counts(self) -> bytes:
+        """Those of all fronts, and what the replicas with the models take."""
+        return together([*await self._told_by(self._fronts), *await self._told_by(self._models)])
+
+    async def _told_by(self, replicas: DeploymentHandle) -> list[tuple[str, bytes]]:
+        for _ in range(MOST_TRIES):
+            try:
+                return sorted(await replicas.broadcast("counts").results_async(timeout_s=COUNT_SECONDS))
+            except Exception as error:  # one of them ends at this moment
+                log.warning("counts could not be had: %s", " ".join(str(error).split())[:300])
+        return []
+
+
+@serve.ingress()
+class Front:
+    """What Ray calls."""
+
+    def __init__(self, settings: dict[str, Any], scale: dict[str, int], models: DeploymentHandle) -> None:
+        """`models` makes the other deployment a part of the application; calls by it would go the way that is usual in
+        the process that deployed, which may be the long one."""
+        own = Settings.model_validate(settings)
+        setup_logs(own.log_style, own.log_level)
+        self._service = FrontService(own, Scale(**scale))
+        self._under_way, self._refusing = 0, False
+
+    def __serve_build_asgi_app__(self) -> ASGIApp:
+        gate = gate_around(self._service)
+        gate.refuse = partial(self._refuse, gate.refuse)
+
+        async def counted(scope: Scope, receive: Receive, send: Send) -> None:
+            request = scope["type"] == "http"
+            self._under_way += request
+            try:
+                await gate(scope, receive, send)
+            finally:
+                self._under_way -= request
+
+        return counted
+
+    async def reconfigure(self, config: Config) -> None:
+        self._service.fleet.adopt(config)
+
+    async def config(self) -> Config | None:
+        return self._service.fleet.config
+
+    async def counts(self) -> tuple[str, bytes]:
+        return replica(), self._service.metrics.text()
+
+    async def drain(self, refuse: bool) -> int:
+        """Be ready no longer, or take nothing any more; gives how many requests are under way."""
+        self._service.draining, self._refusing = True, refuse
+        return self._under_way
+
+    def _refuse(self, refuse: Refuse, scope: Scope) -> Problem | None:
+        if self._refusing and not scope["path"].startswith("/health/"):
+            return Problem(503, "stopping", "The service is stopping; ask again.", retry_after=1)
+        return refuse(scope)
