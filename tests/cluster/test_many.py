@@ -1,7 +1,9 @@
 """Many lists on a cluster: the lines of one machine, whatever dies on the way."""
 
+import gc
 import json
 import os
+import re
 import signal
 import threading
 import time
@@ -22,6 +24,16 @@ from fansrec.errors import BadInput, BadSetting
 def answer(run: Path, source: object, out: Path, **rules: Any) -> dict[str, Any]:
     with cluster():
         return continue_many(work_of(run, str(out), RULES | rules, "cpu", "auto"), str(source), 2, lambda *_: None)
+
+
+def refused(run: Path, source: object, out: Path) -> str:
+    """What is said of it; the error itself would keep Ray's workers, and so the cores, for as long as it is kept."""
+    try:
+        answer(run, source, out)
+    except BadInput as error:
+        said = str(error)
+    gc.collect()
+    return said
 
 
 def kill_a_worker_after_the_first_piece(out: Path, killed: list[int]) -> None:
@@ -52,9 +64,7 @@ def test_a_broken_line_is_named_and_once_mended_the_rest_is_done(ray_local: None
     write_shard(folder / "b.jsonl", 7000, seed=4)
     lines = (folder / "b.jsonl").read_text().splitlines()
     (folder / "b.jsonl").write_text("\n".join([*lines[:6500], "oh no", *lines[6500:]]))
-    with pytest.raises(BadInput, match=r"in/b.jsonl, line 6501: neither an array") as refused:
-        answer(songs / "run", folder, out)
-    assert "\n" not in str(refused.value)
+    assert re.search(r"in/b.jsonl, line 6501: neither an array[^\n]*$", refused(songs / "run", folder, out))
     finished = out / "000000-a-000000.jsonl"
     before = finished.stat().st_mtime_ns
     (folder / "b.jsonl").write_text("\n".join(lines))

@@ -7,7 +7,8 @@ workers share it, so a training may even go on with fewer of them than before.
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -60,17 +61,32 @@ def train_on_cluster(
 
 
 def _fitted(fitting: TorchTrainer) -> Plan:
+    """The plan of what has been trained, or why it was not."""
     try:
-        ended = fitting.fit().return_value
+        ended = _in_a_thread(fitting.fit).return_value
     except TrainingFailedError as error:
         failures = [*getattr(error, "worker_failures", {}).values()] or [error]
         raise refusal(failures[0]) from error
-    except KeyboardInterrupt:
+    except KeyboardInterrupt:  # the workers end when we leave the cluster
         raise Interrupted("stopped; go on with the same command and --resume") from None
     if isinstance(ended, FansError):
         raise ended
     assert isinstance(ended, Plan)
     return ended
+
+
+def _in_a_thread(work: Callable[[], Any]) -> Any:
+    """In the main thread Ray Train would take Ctrl-C for itself, and for all that comes after it."""
+    ended: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            ended.set_result(work())
+        except BaseException as error:
+            ended.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return ended.result()
 
 
 def _work(terms: dict[str, Any]) -> Plan | FansError:
