@@ -16,6 +16,7 @@ LISTS_AT_ONCE = 50_000  # of a task that continues lists
 BATCH = 512  # of them in one call of the engine
 TOGETHER = 8  # requests a replica finds waiting when it is free, under load
 BUSY = 0.7
+MEASURED = Measured()
 
 
 def main() -> None:
@@ -64,16 +65,17 @@ def told(stage: str, machines: str, planned: float, simulated: float) -> None:
 
 
 def prepare(world: World, hours: float, fate: Fate, random: np.random.Generator) -> None:
-    rate = Measured().prepared * Measured().prepared_efficiency
-    cores = world.interactions / rate / (hours * 3600)
-    machines = math.ceil(cores / CPU_MACHINE.cores)
-    workers = machines * CPU_MACHINE.cores
-    count = math.ceil(world.interactions / PIECE)
-    planned = world.interactions / rate / workers
-    moved = (Preparation().staged(world) + Preparation().shuffled(world)) / (machines * CPU_MACHINE.network)
+    """Everything by tasks over pieces, and the vectors, which one task learns from a sample, after them."""
+    rate = MEASURED.prepared * MEASURED.prepared_efficiency
+    machines = math.ceil(world.interactions / rate / (hours * 3600 - MEASURED.vectors) / CPU_MACHINE.cores)
+    workers, count = machines * CPU_MACHINE.cores, math.ceil(world.interactions / PIECE)
     simulated, again = tasks(count, PIECE / rate, workers, fate, random)
-    told("preparation", f"{machines} CPU", planned, simulated)
-    print(f"  {count:,} pieces, {again} done again; over the network {moved / 60:.1f} min of that, beside the work")
+    planned = world.interactions / rate / workers
+    told("preparation", f"{machines} CPU", planned + MEASURED.vectors, simulated + MEASURED.vectors)
+    moved = Preparation().shuffled(world) * (machines - 1) / machines / (machines * CPU_MACHINE.network)
+    staged = Preparation().staged(world) / (machines * CPU_MACHINE.disk)
+    print(f"  {count:,} pieces, {again} done again; the vectors {MEASURED.vectors / 60:.1f} min of it; "
+          f"at the same time {moved / 60:.1f} min of network (rows) and {staged / 60:.1f} min of disk")  # fmt: skip
 
 
 def train(world: World, network: Network, asked: argparse.Namespace, fate: Fate, random: np.random.Generator) -> None:
@@ -86,7 +88,7 @@ def train(world: World, network: Network, asked: argparse.Namespace, fate: Fate,
     a_step += reduced_bytes(world, network, gpus) / GPU_MACHINE.gpu_link
     count = math.ceil(0.8 * world.lists / asked.batch) * asked.epochs
     planned = count * (asked.batch / gpus * a_list + a_step)
-    simulated = training(Steps(count, asked.batch, a_list, a_step, gpus), fate, random)
+    simulated = training(Steps(count, asked.batch, a_list, a_step, gpus, machines=1), fate, random)
     told(f"training, {asked.epochs} epochs", "1 of 8 GPU", planned, simulated)
     print(f"  {count:,} steps: {asked.batch / gpus * a_list:.2f} s of products, {a_step:.2f} s of sums and Adam each")
 
@@ -94,7 +96,7 @@ def train(world: World, network: Network, asked: argparse.Namespace, fate: Fate,
 def continue_all(world: World, network: Network, hours: float, fate: Fate, random: np.random.Generator) -> None:
     """All lists, ten items each, on CPU machines that hold the head in memory."""
     a_list = CPU_MACHINE.cores / answers_a_second(world, network, CPU_MACHINE, BATCH)  # seconds of one of its cores
-    a_list /= Measured().continued_efficiency
+    a_list /= MEASURED.continued_efficiency
     machines = math.ceil(world.lists * a_list / (hours * 3600) / CPU_MACHINE.cores)
     workers = machines * CPU_MACHINE.cores
     count = math.ceil(world.lists / LISTS_AT_ONCE)
@@ -110,15 +112,15 @@ def answers_a_second(world: World, network: Network, machine: Machine, together:
 
 
 def serve(world: World, network: Network, rate: float, fate: Fate, random: np.random.Generator) -> None:
-    """A replica is a machine's worth of shards: every request goes through the memory of all of them."""
-    a_request = 1 / answers_a_second(world, network, CPU_MACHINE, TOGETHER)
-    machines = math.ceil(rate * a_request / BUSY)
-    queue = serving(rate, a_request, machines, fate, random)
-    print(f"{'serving':24}{f'{machines} CPU':>10}  {rate:,.0f} requests a second, {TOGETHER} together, at {BUSY:.0%}: "
-          f"simulated p50 {queue.p50 * 1e3:.1f} ms, p99 {queue.p99 * 1e3:.1f} ms, busy {queue.busy:.0%}")  # fmt: skip
-    tables = network.table_bytes(world)
-    print(f"  tables of {tables / GB:.0f} GB: whole on a machine of {CPU_MACHINE.memory / GB:.0f} GB, "
-          f"or in {math.ceil(tables / (0.5 * 32 * GB))} shards on machines of 32 GB")  # fmt: skip
+    """A replica is a core; replicas of a machine share its memory, in which the whole model lies once, mapped."""
+    a_request = CPU_MACHINE.cores / answers_a_second(world, network, CPU_MACHINE, TOGETHER)  # seconds of one core
+    replicas = math.ceil(rate * a_request / BUSY)
+    fronts = math.ceil(rate * MEASURED.served / BUSY)
+    queue = serving(rate, a_request, replicas, fate, random)
+    machines = math.ceil((replicas + fronts) / CPU_MACHINE.cores)
+    print(f"{'serving':24}{f'{machines} CPU':>10}  {rate:,.0f} requests a second: {replicas} cores for replicas, "
+          f"{fronts} for Ray's proxies and fronts, at {BUSY:.0%}")  # fmt: skip
+    print(f"  replicas, simulated: p50 {queue.p50 * 1e3:.1f} ms, p99 {queue.p99 * 1e3:.1f} ms, busy {queue.busy:.0%}")
 
 
 if __name__ == "__main__":

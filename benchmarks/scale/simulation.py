@@ -16,7 +16,7 @@ class Fate:
     """How machines fare."""
 
     spread: float = 0.3  # of a task's time, as a share of its mean
-    days_between_deaths: float = 30  # of one machine
+    days_between_deaths: float = 30  # of one machine, and so of every worker on it
     minutes_away: float = 5
 
     def times(self, mean: float, count: int, random: Random) -> np.ndarray:
@@ -55,6 +55,7 @@ class Steps:
     seconds_a_list: float  # of one worker
     seconds_a_step: float  # for what does not depend on lists: gradients, optimizer
     workers: int
+    machines: int  # any of which may die
     checkpoint_seconds: float = 600
     restart_seconds: float = 120
     jitter: float = 0.03  # of a worker's time, from step to step
@@ -65,7 +66,7 @@ def training(steps: Steps, fate: Fate, random: Random, played: int = 2_000) -> f
     owned = random.multinomial(steps.lists, np.full(steps.workers, 1 / steps.workers), size=played)
     own = owned * steps.seconds_a_list * random.normal(1, steps.jitter, owned.shape).clip(0.5)
     work = steps.count * float(own.max(1).mean() + steps.seconds_a_step)
-    a_death = fate.days_between_deaths * 86_400 / steps.workers
+    a_death = fate.days_between_deaths * 86_400 / steps.machines
     now, kept = 0.0, 0.0  # time spent, and work that is saved
     while True:
         runs = random.exponential(a_death)

@@ -10,13 +10,13 @@ import pytest
 
 from cluster.processes import workers_named
 from fansrec.artifact import read_artifact
-from fansrec.cluster.training import train_on_cluster
+from fansrec.cluster.training import _out_of_sight, train_on_cluster
 from fansrec.errors import BadSetting
 from fansrec.training.reporting import Silence
 from fansrec.training.trainer import train
 from worlds import SHORT, write_walks
 
-WITHOUT_DROPOUT = SHORT | {"dropout": 0.0, "recipe": "paper"}  # each process would draw its own
+WITHOUT_DROPOUT = SHORT | {"epochs": 24, "dropout": 0.0, "recipe": "paper"}  # each process would draw its own
 
 
 class Heard(Silence):
@@ -67,10 +67,16 @@ def test_two_workers_of_which_one_dies_give_the_loss_curve_of_one_process(
     plan = train_on_cluster(corpus, out, "fans", WITHOUT_DROPOUT | {"checkpoint_seconds": 0}, heard, compare=False)
     assert heard.workers == 2
     assert any(word.startswith("going on in epoch") for word in heard.words)
-    assert plan.training.epochs == len(column(out, "loss")) == 4
+    assert plan.training.epochs == len(column(out, "loss")) == 24
     same_curve(out, alone)
     read_artifact(out)
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_corpus_that_some_machine_does_not_see_is_refused_by_all(corpus: Path, tmp_path: Path) -> None:
+    assert _out_of_sight(corpus, tmp_path) is None
+    refused = _out_of_sight(corpus, tmp_path / "elsewhere")
+    assert isinstance(refused, BadSetting) and "elsewhere is not there for all machines" in str(refused)
 
 
 @pytest.mark.usefixtures("ray_local")

@@ -1,6 +1,7 @@
 """A machine of the cluster is lost in the middle of a training."""
 
 import csv
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -38,3 +39,22 @@ def test_the_machine_that_is_left_ends_the_training_with_the_losses_of_one_proce
     assert command.returncode == 0, errors
     assert "2 processes train together" in said and "going on in epoch" in said
     assert losses(out) == pytest.approx(losses(tmp_path / "alone"), rel=1e-3)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_training_that_was_told_to_stop_goes_on_later(number: int, fans: Callable[..., Any], tmp_path: Path) -> None:
+    corpus, out = write_walks(tmp_path / "corpus"), tmp_path / "run"
+    settings = [f"{name}={value}" for name, value in (SETTINGS | {"epochs": 400, "patience": 1000}).items()]
+    asked = ("train", corpus, "--out", out, "--no-compare", "--engine", "ray", "--workers", 2)
+    command = fans(*asked, "--set", *settings)
+    while len(losses(out)) < 3:
+        assert command.poll() is None, command.communicate()
+        time.sleep(0.05)
+    command.send_signal(number)
+    _, errors = command.communicate(timeout=60)
+    assert (command.returncode, errors) == (130, "fans: stopped; go on with the same command and --resume\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus", "run"]
+    command = fans(*asked, "--resume")
+    said, errors = command.communicate(timeout=300)
+    assert command.returncode == 0 and "going on in epoch" in said and len(losses(out)) == 400, errors

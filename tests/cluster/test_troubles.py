@@ -17,7 +17,7 @@ from ray import exceptions
 
 from fansrec.cluster import connection
 from fansrec.cluster.connection import cluster
-from fansrec.cluster.troubles import cause_of, refusal, said_by_worker
+from fansrec.cluster.troubles import cause_of, in_plain_words, refusal, said_by_worker
 from fansrec.errors import BadInput, BadSetting, Unfinished
 
 Fans = Callable[..., subprocess.Popen[str]]
@@ -103,6 +103,13 @@ def test_what_happens_in_a_worker_comes_out_as_one_line(
     assert type(raised.value) is kind
     assert str(raised.value).startswith(told) and "\n" not in str(raised.value)
     assert capfd.readouterr() == ("", "")
+
+
+def test_what_the_driver_refuses_keeps_its_words() -> None:
+    refused = BadSetting("choose another place")
+    refused.__cause__ = NotADirectoryError()
+    with pytest.raises(BadSetting, match=r"^choose another place$"), in_plain_words():
+        raise refused
 
 
 def test_a_bug_stays_what_it_is(ray_local: None) -> None:

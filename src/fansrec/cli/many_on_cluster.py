@@ -1,8 +1,5 @@
 """Many lists on a Ray cluster, as the terminal sees it."""
 
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +22,7 @@ def continue_on_cluster(
 
     work = work_of(run, target, rules, device, backend)
     console = Console(stderr=True, soft_wrap=True)
-    with cluster(address, workers), _stopped_by_termination(), _bar(console) as progress:
+    with cluster(address, workers), _bar(console) as progress:
         task = progress.add_task("", total=None, lists="starting")
 
         def tell(done: int, pieces: int, lists: int) -> None:
@@ -33,16 +30,6 @@ def continue_on_cluster(
 
         summary = continue_many(work, source, workers, tell)
     console.print(f"{target}: {summary['lists']:,} lists", highlight=False, markup=False)
-
-
-@contextmanager
-def _stopped_by_termination() -> Iterator[None]:
-    """SIGTERM as Ctrl-C: left to itself, Ray writes a trace of its C++ half and aborts."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _bar(console: Console) -> Progress:

@@ -76,7 +76,7 @@ def train(
     Example: `fans train corpora/mine --out runs/mine`, and if it was stopped, the same with `--resume`.
 
     On a Ray cluster: the same with `--engine ray`, and CORPUS and --out on storage that all machines see. A worker that
-    dies is replaced and all go on from the last saved state; the losses are those of one process.
+    dies is replaced and all go on from the last saved state. Dropout aside, the losses are those of one process.
 
     Settings for `--set a=1 b=2` and `--config`: epochs, patience, watch, batch_size, learning_rate, warmup,
     weight_decay, average, precision, checkpoint_seconds, validation_lists, seed; width, layers, heads, feedforward,

@@ -2,7 +2,9 @@
 
 import logging
 import os
+import signal
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -31,11 +33,24 @@ def cluster(address: str | None = None, cpus: int | None = None) -> Iterator[Non
         return
     _connect(address or LOCAL, cpus)
     try:
-        with in_plain_words():
+        with _stopped_by_termination(), in_plain_words():
             yield
     finally:
         with suppress(Exception):  # a cluster that is gone needs no goodbye
             ray.shutdown()
+
+
+@contextmanager
+def _stopped_by_termination() -> Iterator[None]:
+    """SIGTERM as Ctrl-C: left to itself, Ray writes a trace of its C++ half and aborts."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _connect(address: str, cpus: int | None) -> None:
@@ -89,7 +104,7 @@ def knock(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), KNOCK_SECONDS).close()
         if os.environ.get("RAY_USE_TLS", "0") == "0":
-            with grpc.insecure_channel(address) as channel:
+            with grpc.insecure_channel(address, [("grpc.enable_http_proxy", 0)]) as channel:
                 grpc.channel_ready_future(channel).result(timeout=KNOCK_SECONDS)
     except OSError as error:
         raise _refusal(address, error) from error

@@ -11,6 +11,7 @@ from fansrec.training.reporting import Reporter
 
 EVERY_SECONDS = 0.2  # a bar need not move more often
 POLL_SECONDS = 0.2
+LAST = "last"
 
 
 class QueueReporter:
@@ -38,16 +39,15 @@ class QueueReporter:
         self._queue.actor.put_nowait.remote(word)
 
 
-def pass_on(queue: Queue, reporter: Reporter, ended: Callable[[], bool]) -> None:
-    """In the starter: hand all words on; once it has ended, those that are left."""
-    while True:
-        over = ended()
+def pass_on(queue: Queue, reporter: Reporter, dropped: Callable[[], bool]) -> None:
+    """In the starter: hand all words on, up to the last one, or until nobody wants to hear them."""
+    while not dropped():
         try:
             name, *said = queue.get(timeout=POLL_SECONDS)
         except Empty:
-            if over:
-                return
             continue
         except RayError:  # the cluster is gone, and with it the queue
+            return
+        if name == LAST:
             return
         getattr(reporter, name)(*said)

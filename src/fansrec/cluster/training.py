@@ -14,16 +14,22 @@ from pathlib import Path
 from typing import Any
 
 import ray
+import torch
+from accelerate import PartialState
+from accelerate.utils import gather
 from ray.train import FailureConfig, RunConfig, ScalingConfig, TrainingFailedError
 from ray.train.torch import TorchTrainer
 from ray.util.queue import Queue
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from fansrec.cluster.reporting import QueueReporter, pass_on
+from fansrec.artifact import MANIFEST
+from fansrec.cluster.reporting import LAST, QueueReporter, pass_on
 from fansrec.cluster.troubles import refusal
+from fansrec.data.corpus import SUMMARY
 from fansrec.errors import BadSetting, FansError, Interrupted, Unfinished
 from fansrec.models.registry import entry
 from fansrec.training import start
+from fansrec.training.loop import no_accelerator
 from fansrec.training.plan import Plan
 from fansrec.training.reporting import Reporter
 from fansrec.training.trainer import SILENCE, Draw, train
@@ -57,11 +63,11 @@ def train_on_cluster(
                 name="training", storage_path=str(folder), failure_config=FailureConfig(max_failures=RESTARTS)
             ),
         )
-        return _fitted(fitting)
+        return _fitted(fitting) or plan
 
 
-def _fitted(fitting: TorchTrainer) -> Plan:
-    """The plan of what has been trained, or why it was not."""
+def _fitted(fitting: TorchTrainer) -> Plan | None:
+    """The plan of what has been trained, which a search may have changed."""
     try:
         ended = _in_a_thread(fitting.fit).return_value
     except TrainingFailedError as error:
@@ -71,7 +77,7 @@ def _fitted(fitting: TorchTrainer) -> Plan:
         raise Interrupted("stopped; go on with the same command and --resume") from None
     if isinstance(ended, FansError):
         raise ended
-    assert isinstance(ended, Plan)
+    assert ended is None or isinstance(ended, Plan)
     return ended
 
 
@@ -89,18 +95,30 @@ def _in_a_thread(work: Callable[[], Any]) -> Any:
     return ended.result()
 
 
-def _work(terms: dict[str, Any]) -> Plan | FansError:
+def _work(terms: dict[str, Any]) -> Plan | FansError | None:
     """What every worker does; a refusal is handed back, since trying again would not change it."""
-    import torch
-
     torch.set_num_threads(max(1, int(ray.get_runtime_context().get_assigned_resources().get("CPU", 1))))
-    reporter = QueueReporter(terms["queue"])
+    corpus, out, reporter = terms["corpus"], terms["out"], QueueReporter(terms["queue"])
+    if refused := _out_of_sight(corpus / SUMMARY, out):
+        return refused
+    if (out / MANIFEST).is_file():  # a worker was lost when all was done
+        return None
     try:
-        return train(terms["corpus"], terms["out"], None, {}, reporter, True, terms["draw"], compare=terms["compare"])
+        return train(corpus, out, None, {}, reporter, True, terms["draw"], compare=terms["compare"])
     except Unfinished:
         raise
     except FansError as refused:
         return refused
+
+
+def _out_of_sight(*paths: Path) -> FansError | None:
+    """Asked by all workers together: one alone that gave up would leave the others waiting for it."""
+    missing = next((number for number, path in enumerate(paths, 1) if not path.exists()), 0)
+    asked = torch.tensor(missing, device=PartialState(cpu=no_accelerator()).device)
+    worst = int(max(gather(asked[None]).tolist()))
+    if not worst:
+        return None
+    return BadSetting(f"{paths[worst - 1]} is not there for all machines of the cluster; put it where they all see it")
 
 
 def _in_closed_form(plan: Plan) -> bool:
@@ -125,12 +143,15 @@ def _heard(reporter: Reporter) -> Iterator[Queue]:
     """A queue whose words reach the reporter until the block ends."""
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)  # lost with us alone
     queue = Queue(actor_options={"num_cpus": 0, "scheduling_strategy": here})
-    ended = threading.Event()
-    listening = threading.Thread(target=pass_on, args=(queue, reporter, ended.is_set), daemon=True)
+    dropped = threading.Event()
+    listening = threading.Thread(target=pass_on, args=(queue, reporter, dropped.is_set), daemon=True)
     listening.start()
     try:
         yield queue
+        queue.put((LAST,))
+    except BaseException:
+        dropped.set()
+        raise
     finally:
-        ended.set()
         listening.join()
         queue.shutdown(force=True)

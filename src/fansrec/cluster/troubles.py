@@ -62,7 +62,8 @@ def cause_of(error: BaseException) -> BaseException:
     seen: set[int] = set()
     while id(error) not in seen:
         seen.add(id(error))
-        inner = getattr(error, "cause", None) or error.__cause__
+        # A FansError says all itself, whatever it was raised from; only Ray's own wrapping of it is taken off.
+        inner = getattr(error, "cause", None) or (None if isinstance(error, FansError) else error.__cause__)
         if isinstance(inner, BaseException) and not isinstance(inner, SystemException):  # that one holds nothing
             error = inner
     if isinstance(error, FansError):

@@ -16,6 +16,7 @@ from fansrec.files import new_folder, write_json
 from fansrec.vocabulary import Vocabulary, read_vocabulary
 
 PARTS = ("train", "valid", "test")
+SUMMARY = "summary.json"
 
 
 @dataclass(frozen=True)
@@ -71,11 +72,11 @@ def write_all_but_items(folder: Path, corpus: Corpus) -> None:
     np.save(folder / "parts.npy", corpus.parts)
     for name, content in corpus.vocabulary.files().items():
         (folder / name).write_bytes(content)
-    write_json(folder / "summary.json", corpus.summary)
+    write_json(folder / SUMMARY, corpus.summary)
 
 
 def read_corpus(folder: Path) -> Corpus:
-    if not (folder / "summary.json").is_file():
+    if not (folder / SUMMARY).is_file():
         raise BadArtifact(f"{folder} is no prepared corpus (summary.json is missing); make one with `fans prepare`")
     try:
         corpus = Corpus(
@@ -83,7 +84,7 @@ def read_corpus(folder: Path) -> Corpus:
             offsets=np.load(folder / "offsets.npy", allow_pickle=False),
             parts=np.load(folder / "parts.npy", allow_pickle=False),
             vocabulary=read_vocabulary(folder),
-            summary=json.loads((folder / "summary.json").read_text(encoding="utf-8")),
+            summary=json.loads((folder / SUMMARY).read_text(encoding="utf-8")),
         )
     except (OSError, ValueError) as error:
         raise BadArtifact(f"{folder} is damaged ({error}); make it anew with `fans prepare`") from error

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from accelerate import Accelerator
+from accelerate import Accelerator, DistributedDataParallelKwargs
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -228,4 +228,5 @@ def no_accelerator() -> bool:
 def _accelerator(precision: str) -> Accelerator:
     check_precision(precision)
     wants_bf16 = precision == "bf16" or (precision == "auto" and torch.cuda.is_available())
-    return Accelerator(cpu=no_accelerator(), mixed_precision="bf16" if wants_bf16 else "no")
+    shared = DistributedDataParallelKwargs(gradient_as_bucket_view=True)  # else gradients would lie in memory twice
+    return Accelerator(cpu=no_accelerator(), mixed_precision="bf16" if wants_bf16 else "no", kwargs_handlers=[shared])
