@@ -36,20 +36,20 @@ def refused(run: Path, source: object, out: Path) -> str:
     return said
 
 
-def kill_a_worker_after_the_first_piece(out: Path, killed: list[int]) -> None:
+def kill_a_worker_after_the_first_piece(out: Path, done: list[int]) -> None:
     while not pieces(out):
         time.sleep(0.01)
-    killed += workers_named("ray::MapWorker")[:1]
-    os.kill(killed[0], signal.SIGKILL)
+    os.kill(workers_named("ray::MapWorker")[0], signal.SIGKILL)
+    done.append(len(pieces(out)))
 
 
 def test_a_worker_killed_midway_costs_no_line_and_doubles_none(ray_local: None, shards: Any, tmp_path: Path) -> None:
-    killed: list[int] = []
-    killer = threading.Thread(target=kill_a_worker_after_the_first_piece, args=(tmp_path / "out", killed), daemon=True)
+    done: list[int] = []
+    killer = threading.Thread(target=kill_a_worker_after_the_first_piece, args=(tmp_path / "out", done), daemon=True)
     killer.start()
     summary = answer(shards.run, shards.folder, tmp_path / "out")
-    killer.join()
-    assert killed
+    killer.join(timeout=10)
+    assert len(done) == 1 and done[0] < summary["pieces"]
     assert of_cluster(tmp_path / "out") == shards.answers
     assert (summary["lists"], summary["lists_without_answer"]) == (12_504, 2)
     assert len(pieces(tmp_path / "out")) == summary["pieces"] > 3

@@ -32,13 +32,16 @@ def test_pieces_are_whole_blocks_and_not_too_many(size: int) -> None:
     assert 1 <= len(cut([file], piece)) <= 20_000
 
 
-def test_only_the_answers_to_a_changed_input_are_done_again(tmp_path: Path) -> None:
+def test_only_the_answers_that_are_lost_or_to_a_changed_input_are_done_again(tmp_path: Path) -> None:
     folder = str(tmp_path / "out")
     pieces = open_folder(folder, FILES, BLOCK_BYTES, ABOUT)
     for piece in pieces:
         (tmp_path / "out" / piece.name).write_text("done")
     finish(folder, pieces, {"lists": 4})
     assert finished(folder, FILES, ABOUT) == {"lists": 4}
+    (tmp_path / "out" / NAMES[1]).rename(tmp_path / "lost")
+    assert finished(folder, FILES, ABOUT) is None
+    (tmp_path / "lost").rename(tmp_path / "out" / NAMES[1])
     changed = [replace(FILES[0], version="2", size=BLOCK_BYTES), FILES[1]]
     assert finished(folder, changed, ABOUT) is None
     again = open_folder(folder, changed, 7 * BLOCK_BYTES, ABOUT)

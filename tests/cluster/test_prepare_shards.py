@@ -1,13 +1,16 @@
 """What a preparation on a cluster reads, refuses and keeps, on small shards."""
 
 import functools
+import gzip
 import http.server
+import io
 import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import numpy as np
 import polars as pl
 import pytest
@@ -17,6 +20,7 @@ from cluster.sharding import as_lines, as_one_file, as_parquet, as_rows
 from fansrec.cli.main import app
 from fansrec.cluster.preparing import categorizing, counting, numbering, pieces
 from fansrec.cluster.preparing.run import prepare_on_cluster
+from fansrec.cluster.storage import Stored
 from fansrec.data import categorizer
 from fansrec.data.prepare import Preparation, prepare
 from fansrec.errors import BadInput
@@ -85,6 +89,47 @@ def test_large_files_are_read_in_pieces(tmp_path: Path, monkeypatch: pytest.Monk
         assert len(pieces.pieces_of(str(tmp_path / name))) > 2
         there = prepare_on_cluster(str(tmp_path / name), tmp_path / f"there-{number}", SMALL)
         assert there["fingerprint"] == prepare(tmp_path / name, tmp_path / f"here-{number}", SMALL)["fingerprint"]
+
+
+def test_pieces_and_shards_without_a_list_are_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [json.dumps({"items": items}) for items in some_lists()]
+    lines.insert(20, json.dumps({"items": ["i1", "i2", "i3"], "note": "x" * 3000}))
+    shards, whole = tmp_path / "shards", "\n".join(lines) + "\n"
+    shards.mkdir()
+    (shards / "a.jsonl").write_text(whole)
+    (shards / "b.jsonl").write_text("\n \n")
+    (shards / "c.jsonl.gz").write_bytes(gzip.compress(b""))
+    (shards / "d.jsonl").write_text("")
+    monkeypatch.setattr(pieces, "LARGE", 1000)
+    monkeypatch.setattr(pieces, "BYTES", (len(whole) - 10) // 5)  # so that the last one begins inside the last line
+    there = prepare_on_cluster(str(shards), tmp_path / "there", SMALL)
+    assert there["fingerprint"] == prepare(shards / "a.jsonl", tmp_path / "here", SMALL)["fingerprint"]
+    (shards / "a.jsonl").unlink()
+    with pytest.raises(BadInput, match="shards holds no lists"):
+        prepare_on_cluster(str(shards), tmp_path / "nowhere", SMALL)
+
+
+def test_a_key_to_split_by_may_be_missing_from_some_shards_but_not_from_all(tmp_path: Path) -> None:
+    rows = [{"items": items} | ({"city": n % 5} if n < 30 else {}) for n, items in enumerate(some_lists())]
+    shards, preparation = as_lines(rows, tmp_path / "shards"), changed(split_by="city")
+    there = prepare_on_cluster(str(shards), tmp_path / "there", preparation)
+    assert there["fingerprint"] == prepare(as_one_file(shards), tmp_path / "here", preparation)["fingerprint"]
+    with pytest.raises(BadInput, match="shards: no list has the key 'town' to split by"):
+        prepare_on_cluster(str(shards), tmp_path / "nowhere", changed(split_by="town"))
+
+
+class CutOff(io.BytesIO):
+    """A file whose library fails in its own words, which are no OSError."""
+
+    def read(self, *_: object) -> bytes:
+        raise aiohttp.ClientPayloadError("cut off")
+
+
+def test_a_shard_whose_storage_fails_while_it_is_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "opened", lambda *_: CutOff())
+    piece = pieces.Piece(Stored("s3://lists/a.parquet", 10, "1"))
+    with pytest.raises(BadInput, match=r"^s3://lists/a\.parquet cannot be read \(cut off\)$"), pieces.fetched(piece):
+        pass
 
 
 def test_a_shard_that_cannot_be_read_is_named_and_a_rerun_reads_no_other_again(tmp_path: Path) -> None:

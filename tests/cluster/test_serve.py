@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 import fansrec
 from fansrec.cli.main import app
 from fansrec.cluster.serving.application import Scale
-from fansrec.cluster.serving.command import put
-from fansrec.errors import BadArtifact
+from fansrec.cluster.serving.command import put, stop_on_ray
+from fansrec.errors import BadArtifact, BadSetting
 from fansrec.server.edge.keys import new_key
 from fansrec.server.settings import read_settings
 from server.serving import descendants, until
@@ -204,6 +204,11 @@ def test_a_reload_takes_other_models_and_drops_no_request(served: Served) -> Non
     assert {served.hash() for _ in range(8)} == {new}
 
 
+def test_models_are_changed_by_operators_only(served: Served) -> None:
+    for change in ("reload", "rollback"):
+        assert served.http.post(f"/v1/models/{change}").status_code == 403
+
+
 def test_a_bad_model_is_refused_and_the_old_one_serves_on(served: Served) -> None:
     old = served.hash()
     served.point_to("corpus")
@@ -230,6 +235,13 @@ def test_a_rollback_returns_to_the_models_before(served: Served) -> None:
     with fansrec.Client(served.url, served.admin) as client:
         assert client.rollback()["models"][0]["name"] == "fans"
         assert client.continue_lists(LISTS).model == "fans"
+
+
+def test_the_service_is_taken_off_the_cluster_once(served: Served) -> None:
+    stop_on_ray("where this process is connected")
+    assert "fansrec" not in serve.status().applications
+    with pytest.raises(BadSetting, match="there is no service of fansrec"):
+        stop_on_ray("where this process is connected")
 
 
 def test_mistakes_are_told_in_a_line(songs: Path) -> None:

@@ -79,8 +79,10 @@ def test_a_body_too_large_to_keep_is_sent_once() -> None:
 
 
 def test_a_proxy_that_is_full_refuses_as_the_service_does() -> None:
-    status, body, _ = ask(Proxied(deaths=1, status=429), "/v1/models/reload")
+    app = Proxied(deaths=1, status=429)
+    status, body, _ = ask(app)
     assert (status, json.loads(body)["type"]) == (429, "urn:fansrec:overload")
+    assert len(app.read) == 1  # asked again, it would be fuller still
 
 
 def test_an_answer_has_one_request_id() -> None:

@@ -15,7 +15,7 @@ from fansrec.continuer import Continuer
 from fansrec.engine.answers import Continuation
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch_backend import TorchEngine
-from fansrec.errors import BadArtifact, BadSetting
+from fansrec.errors import BadArtifact, BadSetting, Unfinished
 from fansrec.vocabulary import Vocabulary
 
 ITEMS, CATEGORIES = 100_000, 50
@@ -104,4 +104,14 @@ def test_what_a_worker_cannot_read_it_says_in_one_line(ray_local: None, run: Pat
     elsewhere = sharded.Described(tmp_path, described.settings, {}, described.hash)
     held = sharded.RayShards(elsewhere, described.plan(1), cpus=0)
     with pytest.raises(BadArtifact, match="does not hold a model .*train it anew"):
+        held.ask("ready", {0: ()})
+
+
+def test_a_shard_for_which_there_is_no_room_is_not_waited_for_forever(
+    ray_local: None, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sharded, "ASK_SECONDS", 0.2)
+    described = sharded.describe(run)
+    held = sharded.RayShards(described, described.plan(1), cpus=99)
+    with pytest.raises(Unfinished, match="did not answer within 0 s; see that the cluster has room"):
         held.ask("ready", {0: ()})

@@ -1,5 +1,6 @@
 """Files in a folder, behind a URL, and nowhere."""
 
+import os
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -60,10 +61,25 @@ def test_a_file_is_read_from_any_byte(folder: Path, web: str) -> None:
             assert (file.tell(), file.readline(), file.read()) == (12, b'["second"]\n', b"")
 
 
-def test_a_changed_file_has_another_version(folder: Path) -> None:
-    before = listed(str(folder / "a.jsonl"))
-    (folder / "a.jsonl").write_text('["other"]\n["second"]\n')
-    assert listed(str(folder / "a.jsonl")) != before
+def test_a_changed_file_has_another_version(folder: Path, web: str) -> None:
+    for place in (f"{folder}/a.jsonl", f"{web}a.jsonl"):
+        os.utime(folder / "a.jsonl", (10**9, 10**9))
+        before = listed(place)
+        os.utime(folder / "a.jsonl", (10**9 + 5, 10**9 + 5))
+        assert listed(place) != before
+
+
+def test_a_file_whose_name_looks_like_a_pattern_is_found(tmp_path: Path) -> None:
+    (tmp_path / "a[1].jsonl").write_text("[]")
+    assert [file.name for file in listed(f"{tmp_path}/a[1].jsonl")] == ["a[1].jsonl"]
+
+
+def test_a_folder_without_shards_is_refused_with_what_it_has(folder: Path) -> None:
+    with pytest.raises(BadInput, match=r"no file \.pq at \S+, only \.jsonl, \.txt$"):
+        listed(str(folder), (".pq",))
+    (folder / "more").mkdir()
+    with pytest.raises(BadInput, match=r", only \.jsonl, \.txt, folders; for what is in folders give a pattern, as "):
+        listed(str(folder), (".pq",))
 
 
 def test_a_file_appears_when_it_is_whole(tmp_path: Path, web: str) -> None:

@@ -40,7 +40,8 @@ def finished(folder: str, files: Sequence[Stored], about: dict[str, Any]) -> dic
     before = _manifest(folder, names) if SUMMARY in names else None
     if before is None or before["about"] != about or before["inputs"] != [asdict(file) for file in files]:
         return None
-    return _read(folder, SUMMARY)
+    whole = all(piece.name in names for piece in cut(files, before["piece_bytes"]))
+    return _read(folder, SUMMARY) if whole else None
 
 
 def finish(folder: str, pieces: Sequence[Piece], summary: dict[str, Any]) -> None:

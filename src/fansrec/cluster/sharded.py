@@ -21,6 +21,7 @@ from fansrec.errors import BadSetting, Unfinished
 INLINE = 100_000  # bytes of an argument that go with the question, as Ray itself has it
 TRIES = 3  # a question over which a shard dies so many times is given up
 START_SECONDS = 600.0
+ASK_SECONDS = 300.0  # a shard that was lost is read anew in this time, if there is room for it
 
 
 class HeldShard:
@@ -62,10 +63,8 @@ class RayShards:
         self.actors = [kind.remote(folder, described.hash, plan, number, device) for number in range(plan.shards)]
 
     def ask(self, method: str, questions: Mapping[int, tuple[Any, ...]]) -> list[Any]:
-        with in_plain_words():
-            begun = [getattr(self.actors[shard], method).remote(*asked) for shard, asked in questions.items()]
-            answers: list[Any] = ray.get(begun)
-        return answers
+        begun = [getattr(self.actors[shard], method).remote(*asked) for shard, asked in questions.items()]
+        return _answers(begun, ASK_SECONDS, "the shards did not answer")
 
     def share(self, numbers: Numbers) -> Any:
         return numbers if numbers.nbytes < INLINE else ray.put(numbers)
@@ -89,7 +88,7 @@ def load(run: str | Path, shards: int, device: str = "cpu") -> Continuer:
     held = RayShards(described, plan, device)
     begun = [actor.ready.remote() for actor in held.actors]
     continuer = ShardedContinuer(*open_sharded(described, plan, held))
-    _await(begun)
+    _answers(begun, START_SECONDS, "the shards were not ready")
     return continuer
 
 
@@ -101,11 +100,11 @@ def _refuse_too_many(shards: int, device: str) -> None:
         raise BadSetting(f"{shards} shards need a {kind} each, and the cluster has {there}; ask for fewer, or add some")
 
 
-def _await(begun: Sequence[Any]) -> None:
+def _answers(begun: Sequence[Any], seconds: float, what: str) -> list[Any]:
     with in_plain_words():
         try:
-            ray.get(list(begun), timeout=START_SECONDS)
-        except GetTimeoutError as error:
-            raise Unfinished(
-                f"the shards were not ready within {START_SECONDS:.0f} s; see that the cluster has cores free"
-            ) from error
+            answers: list[Any] = ray.get(list(begun), timeout=seconds)
+        except GetTimeoutError:
+            advice = "see that the cluster has room for all of them"
+            raise Unfinished(f"{what} within {seconds:.0f} s; {advice}") from None  # or the cause would be told
+    return answers

@@ -17,7 +17,7 @@ from fansrec.errors import BadInput, BadSetting, MissingExtra
 from fansrec.files import write_atomically
 
 PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "az": "adlfs"}
-VERSIONS = ("ETag", "etag", "generation", "mtime", "LastModified", "last_modified", "updated")
+VERSIONS = ("ETag", "etag", "generation", "mtime", "LastModified", "Last-Modified", "last_modified", "updated")
 LIBRARIES = {"aiohttp", "aiobotocore", "azure", "botocore", "gcsfs", "google"}  # their errors are a place's, not ours
 BLOCK = 2**20  # bytes read ahead: lines are short, and a piece of a file ends soon
 HIDDEN = (".", "_")  # what other writers leave beside their shards, such as _SUCCESS
@@ -40,19 +40,32 @@ class Stored:
 def listed(place: str, endings: Sequence[str] = ()) -> list[Stored]:
     """The file, the files of the folder, or those of the pattern, in the order of their names."""
     system, path = _system(place)
-    with _readable(place):
-        if any(sign in path for sign in "*?["):
+    others: list[dict[str, Any]] = []
+    with readable_place(place):
+        if any(sign in path for sign in "*?[") and not system.exists(path):  # a file may be called a[1].jsonl
             found = [details for details in system.glob(path, detail=True).values() if details["type"] == "file"]
         elif system.isdir(path):
-            found = [d for d in system.ls(path, detail=True) if d["type"] == "file" and _is_shard(d["name"], endings)]
+            others = [details for details in system.ls(path, detail=True) if not _is_hidden(details["name"])]
+            found = [details for details in others if _is_shard(details, endings)]
         elif system.exists(path):
             found = [system.info(path)]
         else:
             found = []
         files = [_stored(system, details) for details in found]
     if not files:
-        raise BadInput(f"there is no file {' or '.join(endings)} at {place}".replace("  ", " "))
+        raise BadInput(f"there is no file {' or '.join(endings)} at {place}{_only(others, place)}".replace("  ", " "))
     return sorted(files, key=lambda file: file.url)
+
+
+def _only(others: Sequence[dict[str, Any]], place: str) -> str:
+    """What a folder without a shard has instead."""
+    if not others:
+        return ""
+    files = [posixpath.basename(details["name"]) for details in others if details["type"] == "file"]
+    kinds = sorted({posixpath.splitext(name)[1] or name for name in files})[:5]
+    if len(files) == len(others):
+        return f", only {', '.join(kinds)}"
+    return f", only {', '.join([*kinds, 'folders'])}; for what is in folders give a pattern, as {inside(place, '*/*')}"
 
 
 @contextmanager
@@ -60,7 +73,7 @@ def opened(url: str, start: int = 0) -> Iterator[IO[bytes]]:
     """A file for reading from the byte `start` on."""
     system, path = _system(url)
     with tempfile.TemporaryDirectory() as folder:
-        with _readable(url):
+        with readable_place(url):
             if isinstance(system, HTTPFileSystem):
                 system.get_file(path, f"{folder}/whole")
                 system, path = LocalFileSystem(), f"{folder}/whole"
@@ -86,7 +99,7 @@ def names_in(folder: str) -> list[str]:
     """The names of what lies in a folder or under a prefix; none where there is no such folder."""
     system, path = _system(folder)
     system.invalidate_cache()
-    with _readable(folder):
+    with readable_place(folder):
         if not system.exists(path):
             return []
         if not system.isdir(path):
@@ -146,9 +159,12 @@ def _stored(system: Any, details: dict[str, Any]) -> Stored:
     return Stored(str(system.unstrip_protocol(details["name"])), details.get("size") or 0, version, cut)
 
 
-def _is_shard(path: str, endings: Sequence[str]) -> bool:
-    name = posixpath.basename(path)
-    return not name.startswith(HIDDEN) and (not endings or name.endswith(tuple(endings)))
+def _is_shard(details: dict[str, Any], endings: Sequence[str]) -> bool:
+    return details["type"] == "file" and (not endings or details["name"].endswith(tuple(endings)))
+
+
+def _is_hidden(path: str) -> bool:
+    return posixpath.basename(path.rstrip("/")).startswith(HIDDEN)
 
 
 def is_storage_error(error: BaseException) -> bool:
@@ -157,7 +173,8 @@ def is_storage_error(error: BaseException) -> bool:
 
 
 @contextmanager
-def _readable(place: str) -> Iterator[None]:
+def readable_place(place: str) -> Iterator[None]:
+    """Around reading: whatever the place is to blame for comes as one line that names it."""
     try:
         yield
     except FileNotFoundError as error:

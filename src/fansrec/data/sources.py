@@ -41,7 +41,10 @@ def source_name(source: object) -> str:
 def read_file(file: Unpacked, where: str, columns: Columns, split_by: str | None) -> RawLists:
     kind = format_of(file, where)
     if kind == "jsonl":
-        return encode_rows(_json_lists(file.path, where, columns, split_by), split_by is not None)
+        raw, split_seen = read_json_lists(file.path, where, columns, split_by)
+        if split_by is not None and not split_seen:
+            raise no_split_key(where, split_by)
+        return raw
     with readable(where):
         return read_table(scan(file, kind, where), where, columns, split_by)
 
@@ -59,17 +62,27 @@ def _plain_lists(source: Iterable[Sequence[object]]) -> Iterator[Row]:
         yield Row(f"list {number}", items)
 
 
-def _json_lists(path: Path, where: str, columns: Columns, split_by: str | None) -> Iterator[Row]:
-    name: str | None = None
-    split_seen = split_by is None
-    for place, row in json_rows(path, where):
-        name = name or columns.items or naming.find(row, naming.ITEMS_NAMES) or "items"
-        if not isinstance(row.get(name), list):
-            raise BadInput(f"{place} has no list under {name!r}; write the items as a JSON array, or --items-column")
-        split_seen = split_seen or split_by in row
-        yield Row(place, row[name], json.dumps(row.get(split_by), sort_keys=True) if split_by else None)
-    if not split_seen:
-        raise BadInput(f"{where}: no list has the key {split_by!r} to split by; check --split-by")
+def read_json_lists(path: Path, where: str, columns: Columns, split_by: str | None) -> tuple[RawLists, bool]:
+    """The lists of JSON lines, and whether one of them has the key to split by."""
+    split_seen = False
+
+    def rows() -> Iterator[Row]:
+        nonlocal split_seen
+        name: str | None = None
+        for place, row in json_rows(path, where):
+            name = name or columns.items or naming.find(row, naming.ITEMS_NAMES) or "items"
+            if not isinstance(row.get(name), list):
+                raise BadInput(
+                    f"{place} has no list under {name!r}; write the items as a JSON array, or --items-column"
+                )
+            split_seen = split_seen or split_by in row
+            yield Row(place, row[name], json.dumps(row.get(split_by), sort_keys=True) if split_by else None)
+
+    return encode_rows(rows(), split_by is not None), split_seen
+
+
+def no_split_key(where: str, split_by: str) -> BadInput:
+    return BadInput(f"{where}: no list has the key {split_by!r} to split by; check --split-by")
 
 
 def read_table(table: pl.LazyFrame, where: str, columns: Columns, split_by: str | None) -> RawLists:

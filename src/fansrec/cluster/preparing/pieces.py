@@ -1,5 +1,6 @@
 """A source cut into pieces that are read apart, in the order of the whole."""
 
+import gzip
 import hashlib
 import json
 import shutil
@@ -13,15 +14,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fansrec import __version__
-from fansrec.cluster.storage import Stored, listed, opened, plain
+from fansrec.cluster.storage import Stored, listed, opened, plain, readable_place
 from fansrec.data.columns import Columns
-from fansrec.data.unpacking import Unpacked, unpacked
+from fansrec.data.unpacking import DAMAGE, Unpacked, unpacked
 from fansrec.errors import BadInput
 
 PARQUET, JSONL = (".parquet", ".pq"), (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 LARGE = 1 << 28  # bytes of a file that is cut, where it can be cut
 ROWS = 10_000_000  # of a Parquet file, and BYTES of JSON lines, in one piece
 BYTES = 1 << 27
+BLOCK = 1 << 20  # read at once: a line may be without end
 
 
 @dataclass(frozen=True)
@@ -85,20 +87,40 @@ def is_local(file: Stored) -> bool:
 
 
 @contextmanager
-def fetched(piece: Piece) -> Iterator[Unpacked]:
-    """The piece's file on this machine, out of its gzip or zip; of JSON lines only the piece itself."""
+def fetched(piece: Piece) -> Iterator[Unpacked | None]:
+    """The piece's file on this machine, out of its gzip or zip; of JSON lines only the piece itself, None if blank."""
     with TemporaryDirectory(prefix="fans-") as folder:
         path = Path(plain(piece.file.url))
         cut_lines = piece.end is not None and not piece.file.name.endswith(PARQUET)
         if cut_lines or not is_local(piece.file):
             path = Path(folder) / piece.file.name
-            with path.open("wb") as copy, opened(piece.file.url, max(0, piece.first - 1)) as file:
-                if not cut_lines:
-                    shutil.copyfileobj(file, copy, 1 << 20)
-                else:
-                    copy.writelines(_lines(file, piece))
+            with readable_place(plain(piece.file.url)):
+                _copy(piece, path, cut_lines)
+        if _is_blank(path):
+            yield None
+            return
         with unpacked(path) as plain_file:
             yield plain_file
+
+
+def _copy(piece: Piece, path: Path, cut_lines: bool) -> None:
+    with path.open("wb") as copy, opened(piece.file.url, max(0, piece.first - 1)) as file:
+        if cut_lines:
+            copy.writelines(_lines(file, piece))
+        else:
+            shutil.copyfileobj(file, copy, BLOCK)
+
+
+def _is_blank(path: Path) -> bool:
+    """JSON lines without a list: an empty shard, or a piece in which no line begins."""
+    if not path.name.lower().endswith(JSONL):
+        return False
+    opener = gzip.open if path.suffix.lower() == ".gz" else open
+    try:
+        with opener(path, "rt", encoding="utf-8-sig", errors="replace") as file:
+            return not any(text.strip() for text in iter(lambda: file.read(BLOCK), ""))
+    except DAMAGE:  # refused, in better words, where it is read
+        return False
 
 
 def _lines(file: Iterator[bytes], piece: Piece) -> Iterator[bytes]:

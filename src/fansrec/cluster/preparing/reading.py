@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,14 @@ import ray.data
 from fansrec.cluster.preparing.pieces import Piece, fetched
 from fansrec.data.columns import Columns
 from fansrec.data.encoding import missing_value
-from fansrec.data.lists import RawLists
-from fansrec.data.sources import long_rows, read_file, read_table
+from fansrec.data.lists import Lists, RawLists, offsets_of
+from fansrec.data.sources import long_rows, read_json_lists, read_table
 from fansrec.data.tables import format_of, readable, scan
 from fansrec.data.unpacking import Unpacked
 from fansrec.errors import BadInput
 from fansrec.files import write_atomically, write_json
+
+NO_LISTS = RawLists(Lists(np.zeros(0, dtype=np.int32), offsets_of(np.zeros(0, dtype=np.int64))), [])
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Facts:
     ids_rise: bool
     columns: tuple[str, ...] = ()  # of rows
     group_names: tuple[str | None, ...] = ()  # of whole lists
+    split_seen: bool = True  # whether a list has the key to split by, where one is asked for
     kept: bool = False  # from an earlier run
 
 
@@ -63,22 +66,26 @@ def _kept_or_read(piece: Piece, work: Path, columns: Columns, split_by: str | No
     if path.with_suffix(".json").exists():
         return _facts(path.with_suffix(".json").read_text(), kept=True)
     with fetched(piece) as file:
-        found = _read(file, piece, columns, split_by)
+        found, split_seen = (NO_LISTS, False) if file is None else _read(file, piece, columns, split_by)
     facts = _keep_lists(found, path) if isinstance(found, RawLists) else _keep_rows(found, path, piece.where)
+    facts = replace(facts, split_seen=split_seen)
     write_json(path.with_suffix(".json"), asdict(facts))  # last: what has it is whole
     return facts
 
 
-def _read(file: Unpacked, piece: Piece, columns: Columns, split_by: str | None) -> RawLists | pl.LazyFrame:
+def _read(file: Unpacked, piece: Piece, columns: Columns, split_by: str | None) -> tuple[RawLists | pl.LazyFrame, bool]:
+    """Lists or rows, and whether the key to split by was seen: a table without that column is refused at once."""
     kind, where = format_of(file, piece.where), piece.where
     if kind == "jsonl":
-        return read_file(file, where, columns, split_by)
+        return read_json_lists(file.path, where, columns, split_by)
     with readable(where):
         table = scan(file, kind, where)
         if kind == "parquet" and piece.end is not None:
             table = table.slice(piece.first, piece.end - piece.first)
         rows = long_rows(table, where, columns, split_by)
-        return read_table(table, where, columns, split_by) if rows is None else rows.collect(engine="streaming").lazy()
+        if rows is None:
+            return read_table(table, where, columns, split_by), True
+        return rows.collect(engine="streaming").lazy(), True
 
 
 def _keep_lists(raw: RawLists, path: Path) -> Facts:

@@ -23,6 +23,7 @@ from fansrec.data.item_details import ItemDetails, read_details
 from fansrec.data.lists import offsets_of
 from fansrec.data.prepare import Say, check_before, ignore
 from fansrec.data.settings import Preparation
+from fansrec.data.sources import no_split_key
 from fansrec.errors import BadInput, BadSetting
 
 
@@ -71,6 +72,8 @@ def _read(
     facts = [piece for piece in facts if piece.interactions or piece.lists]
     if not facts:
         raise BadInput(f"{source} holds no lists; give files with lists in them")
+    if preparation.split_by is not None and not any(piece.split_seen for piece in facts):
+        raise no_split_key(source, preparation.split_by)
     ids, tables = number_ids(facts)
     gathered = brought_together(facts, tables, work, source) if facts[0].columns else as_read(facts, tables)
     lists, interactions = np.sum(gathered.sizes, axis=0).tolist()
@@ -103,6 +106,6 @@ def _write(
     corpus.summary.update(summarize(corpus, categories, preparation, name))
     write_all_but_items(folder, corpus)
     for unfinished in folder.glob(".*"):  # of a worker that died, and whose work another did
-        unfinished.unlink()
+        unfinished.unlink(missing_ok=True)
     folder.rename(out)
     return corpus.summary

@@ -21,6 +21,7 @@ PAUSE_SECONDS = 0.1  # before the second try, twice as long before each further 
 MOST_BYTES = 4 << 20  # of a body that is kept to be sent again
 OURS = b"application/problem+json"
 DIED = (500, 503)  # what a proxy says where no replica answered
+NO_REPLICA = Problem(503, "no-replica", "No part of the service could answer; ask again.", retry_after=1)
 REQUEST_ID = b"x-request-id"
 # By these a client could tell Serve how to treat its request, which is nobody's business but the service's.
 ORDERS = {
@@ -50,10 +51,10 @@ class Again:
             await asyncio.sleep(PAUSE_SECONDS * 2 ** (tries - 1) if tries else 0)
             answer = Answer(send)
             await self._app({**scope, "headers": _without_orders(scope["headers"])}, tape.from_the_start(), answer.send)
-            if answer.passed or tape.ended:
+            if answer.passed or answer.full or tape.ended:
                 break
         if not (answer.passed or tape.left):
-            await send_problem(answer.send_on, answer.problem, os.urandom(8).hex())
+            await send_problem(answer.send_on, OVERLOAD if answer.full else NO_REPLICA, os.urandom(8).hex())
         return None
 
 
@@ -102,16 +103,15 @@ class Answer:
     def __init__(self, send: Send) -> None:
         self.send_on = send
         self.passed = False
-        self.problem = Problem(503, "no-replica", "No part of the service could answer; ask again.", retry_after=1)
+        self.full = False  # asking a full service again would only make it fuller
         self._lost = False
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = message.get("headers", ())
             own = any(name.lower() == b"content-type" and value == OURS for name, value in headers)
-            if message["status"] == 429 and not own:
-                self.problem = OVERLOAD
-            self._lost = not own and message["status"] in (*DIED, 429)
+            self.full = message["status"] == 429 and not own
+            self._lost = self.full or (message["status"] in DIED and not own)
             message = {**message, "headers": _named_once(headers)}
         if not self._lost:
             self.passed = True

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import ray
@@ -12,6 +13,7 @@ from ray.serve.schema import LoggingConfig
 from fansrec import __version__
 from fansrec.cluster.serving.config import Config
 from fansrec.cluster.serving.models import Models
+from fansrec.errors import BadSetting
 from fansrec.server.settings import Settings
 
 APPLICATION, FRONT, MODELS = "fansrec", "Front", "Models"
@@ -30,13 +32,32 @@ class Scale:
     most: int
 
 
-def deploy(settings: Settings, scale: Scale, config: Config) -> None:
+def scale_for(asked: Scale | None, device: str, there: Mapping[str, float]) -> Scale:
+    """Unless asked otherwise as many as the cluster has room for, two at least where it has: one may die."""
+    room = max(1, int(there.get("CPU" if device == "cpu" else "GPU", 0)))
+    scale = asked or Scale(min(2, room), room)
+    _refuse_too_many(scale, device, there)
+    return scale
+
+
+def _refuse_too_many(scale: Scale, device: str, there: Mapping[str, float]) -> None:
+    """Ray would wait for machines that may never come."""
+    for kind in ("CPU",) if device == "cpu" else ("CPU", "GPU"):
+        if (has := int(there.get(kind, 0))) < scale.least:
+            raise BadSetting(
+                f"{scale.least} replicas need a {kind} each, and the cluster has {has}; "
+                f"ask for fewer (--replicas), or add some"
+            )
+
+
+def deploy(settings: Settings, config: Config) -> None:
     """Put the application on the cluster, or in place of what is there: replica after replica, as Serve does it.
 
     If only models are others, no process ends: Ray has each replica take the models it prepared.
     """
     logs = LoggingConfig(log_level="WARNING", enable_access_log=False)  # the application writes its own
-    serve.run(_application(settings, scale, config), name=APPLICATION, route_prefix="/", logging_config=logs)
+    application = _application(settings, Scale(**config["scale"]), config)
+    serve.run(application, name=APPLICATION, route_prefix="/", logging_config=logs)
 
 
 def _application(settings: Settings, scale: Scale, config: Config) -> serve.Application:
@@ -72,7 +93,7 @@ def _application(settings: Settings, scale: Scale, config: Config) -> serve.Appl
         user_config=config,
         max_surge_percent=100,
     )
-    return fronts.bind(told, asdict(scale), models)
+    return fronts.bind(told, models)
 
 
 def _room(device: str) -> bool:

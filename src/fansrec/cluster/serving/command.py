@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,15 @@ from ray import serve
 from ray.serve.config import HTTPOptions
 from ray.serve.context import _get_global_client
 from ray.serve.exceptions import RayServeException
-from ray.serve.schema import ApplicationStatus, LoggingConfig
+from ray.serve.schema import LoggingConfig, ReplicaState
 
 from fansrec.cluster.connection import cluster
 from fansrec.cluster.serving import again
-from fansrec.cluster.serving.application import APPLICATION, FRONT, MODELS, Scale, deploy
-from fansrec.cluster.serving.config import Places, agreed, following
+from fansrec.cluster.serving.application import APPLICATION, FRONT, MODELS, Scale, deploy, scale_for
+from fansrec.cluster.serving.config import PREPARE_SECONDS, Places, agreed, following
 from fansrec.errors import BadSetting, Unfinished
 from fansrec.server.run import KEEP_ALIVE_SECONDS, Announce, bind
-from fansrec.server.settings import Settings
+from fansrec.server.settings import Settings, read_settings
 
 NOTHING_THERE = ("workers", "max_connections", "max_header_bytes", "header_timeout_s")
 # For all processes of Serve: what asks a dead front's requests again; and that calls go the short way, which takes a
@@ -32,7 +33,6 @@ SERVE_ENVIRONMENT = {
     "RAY_SERVE_RUN_USER_CODE_IN_SEPARATE_THREAD": "0",
     "RAY_SERVE_RUN_ROUTER_IN_SEPARATE_LOOP": "0",
 }
-PREPARE_SECONDS = 600.0
 POLL_SECONDS = 0.1
 DRAIN_SECONDS = 1.0, 30.0  # notice, and for what was accepted, where the service is taken off a cluster
 
@@ -49,8 +49,9 @@ def serve_on_ray(settings: Settings, address: str | None, scale: Scale | None, a
     with bind(settings.host, settings.port) as free:  # Ray takes a minute to say that a port is taken
         settings = settings.model_copy(update={"port": free.getsockname()[1]})
     with cluster():
-        stop = _told_to_stop()
-        announce(put(settings, scale))
+        at = put(settings, scale)
+        stop = _told_to_stop()  # from here on; before, a signal ends the command, which may wait for Ray
+        announce(at)
         stop.wait()
         ending = threading.Thread(target=_end, args=(settings,), daemon=True)
         ending.start()
@@ -63,9 +64,11 @@ def stop_on_ray(address: str | None) -> None:
     if address is None:
         raise BadSetting("--stop wants the --address of the cluster the service is on")
     with cluster(address):
-        if not _is_running():
+        if APPLICATION not in serve.status().applications:
             raise BadSetting(f"there is no service of fansrec on the cluster at {address}")
-        _drain(*DRAIN_SECONDS)
+        if _has_replicas(FRONT):
+            with suppress(Exception):  # fronts that do not answer have nothing to wait for
+                _drain(*DRAIN_SECONDS)
         serve.delete(APPLICATION)
 
 
@@ -77,21 +80,27 @@ def unheeded(settings: Settings) -> list[str]:
 def put(settings: Settings, scale: Scale | None) -> str:
     """The service on the cluster this process is connected to, in place of the one that may be there; its address."""
     asked: Places = [place.model_dump(mode="json") for place in settings.models]
-    running = _is_running()
-    checked = None if running else ray.remote(num_cpus=0)(_check).remote(settings.model_dump(mode="json"), asked)
+    scale = scale_for(scale, settings.device, ray.cluster_resources())
+    checked = None if _has_replicas(MODELS) else _begin_check(settings, asked)
     settings = _started(settings)
-    if running:
-        old = _front().config.remote().result(timeout_s=PREPARE_SECONDS)
+    old = _front().config.remote().result(timeout_s=PREPARE_SECONDS) if _has_replicas(FRONT) else None
+    if checked is None:
         prepared = _models().broadcast("prepare", asked).results(timeout_s=PREPARE_SECONDS)
     else:
-        old, prepared = None, [ray.get(checked)]
+        prepared = [ray.get(checked, timeout=PREPARE_SECONDS)]
     try:
-        deploy(settings, scale or _default_scale(settings), following(asked, agreed(prepared), old))
+        deploy(settings, following(asked, agreed(prepared), old) | {"scale": asdict(scale)})
     except RuntimeError as error:
         told = " ".join(str(error).split())[:500]
         raise Unfinished(f"the service could not be put on the cluster: {told}") from error
     host = settings.host.strip("[]")
     return f"http://[{host}]:{settings.port}/" if ":" in host else f"http://{host}:{settings.port}/"
+
+
+def _begin_check(settings: Settings, asked: Places) -> Any:
+    """Where replicas will be; a process that has had a GPU gives it back only by ending."""
+    where = {"num_cpus": 0} if settings.device == "cpu" else {"num_cpus": 0, "num_gpus": 1, "max_calls": 1}
+    return ray.remote(**where)(_check).remote(settings.model_dump(mode="json"), asked)
 
 
 def _check(settings: dict[str, Any], places: Places) -> dict[str, Any]:
@@ -115,7 +124,12 @@ def _started(settings: Settings) -> Settings:
     asked = {name: value for name in ("host", "port") if (value := getattr(settings, name)) != getattr(there, name)}
     if asked.keys() & settings.model_fields_set:
         raise BadSetting(f"Ray Serve listens on {there.host}:{there.port} there; leave out --host and --port")
-    return settings.model_copy(update={"host": there.host, "port": there.port})
+    return listening(settings, there.host, there.port)
+
+
+def listening(settings: Settings, host: str, port: int) -> Settings:
+    """The settings for a service that is there already, refused if they make no sense there: it may want keys."""
+    return read_settings(settings.model_dump(exclude_unset=True) | {"host": host, "port": port}, None, {})
 
 
 def _proxies() -> Any:
@@ -126,9 +140,11 @@ def _proxies() -> Any:
         return None
 
 
-def _is_running() -> bool:
+def _has_replicas(deployment: str) -> bool:
+    """Whether anybody can be asked, whatever Serve thinks of the application."""
     app = serve.status().applications.get(APPLICATION)
-    return app is not None and app.status in (ApplicationStatus.RUNNING, ApplicationStatus.DEPLOYING)
+    there = app.deployments.get(deployment) if app else None
+    return there is not None and there.replica_states.get(ReplicaState.RUNNING, 0) > 0
 
 
 def _front() -> Any:
@@ -137,12 +153,6 @@ def _front() -> Any:
 
 def _models() -> Any:
     return serve.get_deployment_handle(MODELS, APPLICATION)
-
-
-def _default_scale(settings: Settings) -> Scale:
-    """As many as the cluster has room for, two at least where it has: one may die."""
-    room = int(ray.cluster_resources().get("CPU" if settings.device == "cpu" else "GPU", 1)) or 1
-    return Scale(min(2, room), room)
 
 
 def _absolute(settings: Settings) -> Settings:

@@ -6,7 +6,10 @@ from fansrec import errors
 from fansrec.server.workers.generations import Busy
 
 Places = list[dict[str, Any]]  # name, run, generation and, once it is known, hash of each model
-Config = dict[str, Any]  # asked: Places; now, before: {"places": Places, "models": what `GET /v1/models` says} or None
+# asked: Places; now, before: {"places": Places, "models": what `GET /v1/models` says} or None; scale: least and most
+Config = dict[str, Any]
+
+PREPARE_SECONDS = 600.0  # in which replicas must have read models
 
 
 def following(asked: Places, told: list[dict[str, Any]], old: Config | None) -> Config:

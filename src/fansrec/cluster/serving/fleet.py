@@ -51,19 +51,23 @@ class Fleet:
 
     async def reload(self) -> list[str]:
         async with self._alone() as config:
-            try:
-                new = following(config["asked"], await self._prepare(config["asked"]), config)
-            except FansError:
-                self._metrics.reloads.labels("refused").inc()
-                raise
-            return await self._change(config, new, "changed")
+            found = await self._read(config["asked"])
+            return await self._change(config, config | following(config["asked"], found, config), "changed")
 
     async def roll_back(self) -> list[str]:
         async with self._alone() as config:
             if config["before"] is None:
                 raise Busy("no earlier models are known to return to; reload brings those of the folders")
+            await self._read(config["before"]["places"])  # or refuse: a replica that is new may find others there
             new = config | {"now": config["before"], "before": config["now"]}
             return await self._change(config, new, "rolled-back")
+
+    async def _read(self, places: Places) -> list[dict[str, Any]]:
+        try:
+            return await self._prepare(places)
+        except FansError:
+            self._metrics.reloads.labels("refused").inc()
+            raise
 
     async def _change(self, old: Config, new: Config, outcome: str) -> list[str]:
         hashes = {model["name"]: model["hash"] for model in old["now"]["models"]}

@@ -10,8 +10,8 @@ from ray import serve
 from ray.serve.handle import DeploymentHandle
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from fansrec.cluster.serving.application import APPLICATION, FRONT, MODELS, Scale, deploy
-from fansrec.cluster.serving.config import Config, Places, agreed
+from fansrec.cluster.serving.application import APPLICATION, FRONT, MODELS, deploy
+from fansrec.cluster.serving.config import PREPARE_SECONDS, Config, Places, agreed
 from fansrec.cluster.serving.counts import replica, together
 from fansrec.cluster.serving.fleet import Fleet
 from fansrec.cluster.serving.slots import open_slots
@@ -26,15 +26,14 @@ from fansrec.server.workers.dispatch import Dispatcher
 
 log = logging.getLogger("fansrec.server")
 
-COUNT_SECONDS, PREPARE_SECONDS = 5.0, 600.0
+COUNT_SECONDS = 5.0
 MOST_TRIES = 3
 
 
 class FrontService(Service):
     """A service whose models are elsewhere, and which is one of several."""
 
-    def __init__(self, settings: Settings, scale: Scale) -> None:
-        self._scale = scale
+    def __init__(self, settings: Settings) -> None:
         self._fronts = serve.get_deployment_handle(FRONT, APPLICATION)
         self._models = serve.get_deployment_handle(MODELS, APPLICATION)
         super().__init__(settings, asyncio.get_running_loop(), self._holders)
@@ -52,31 +51,38 @@ class FrontService(Service):
         return agreed(await prepared.results_async(timeout_s=PREPARE_SECONDS))
 
     async def _deploy(self, config: Config) -> None:
-        await asyncio.to_thread(deploy, self.settings, self._scale, config)
+        await asyncio.to_thread(deploy, self.settings, config)
 
     async def counts(self) -> bytes:
         """Those of all fronts, and what the replicas with the models take."""
-        return together([*await self._told_by(self._fronts), *await self._told_by(self._models)])
+        return together([*await told_by(self._fronts), *await told_by(self._models)])
 
-    async def _told_by(self, replicas: DeploymentHandle) -> list[tuple[str, bytes]]:
-        for _ in range(MOST_TRIES):
-            try:
-                return sorted(await replicas.broadcast("counts").results_async(timeout_s=COUNT_SECONDS))
-            except Exception as error:  # one of them ends at this moment
-                log.warning("counts could not be had: %s", " ".join(str(error).split())[:300])
-        return []
+
+async def told_by(replicas: DeploymentHandle) -> list[tuple[str, bytes]]:
+    """What those that answer have counted."""
+    for _ in range(MOST_TRIES):
+        try:
+            asked = replicas.broadcast("counts")
+            told = await asked.results_async(timeout_s=COUNT_SECONDS, return_exceptions=True)
+        except Exception as error:  # none can be asked, or one is silent
+            told = [error]
+        for lost in (one for one in told if isinstance(one, BaseException)):  # it ends at this moment
+            log.warning("counts could not be had: %s", " ".join(str(lost).split())[:300])
+        if had := [one for one in told if not isinstance(one, BaseException)]:
+            return sorted(had)
+    return []
 
 
 @serve.ingress()
 class Front:
     """What Ray calls."""
 
-    def __init__(self, settings: dict[str, Any], scale: dict[str, int], models: DeploymentHandle) -> None:
+    def __init__(self, settings: dict[str, Any], models: DeploymentHandle) -> None:
         """`models` makes the other deployment a part of the application; calls by it would go the way that is usual in
         the process that deployed, which may be the long one."""
         own = Settings.model_validate(settings)
         setup_logs(own.log_style, own.log_level)
-        self._service = FrontService(own, Scale(**scale))
+        self._service = FrontService(own)
         self._under_way, self._refusing = 0, False
 
     def __serve_build_asgi_app__(self) -> ASGIApp:
