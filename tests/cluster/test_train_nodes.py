@@ -22,6 +22,7 @@ def losses(run: Path) -> list[float]:
         return [float(row["loss"]) for row in csv.DictReader(file)]
 
 
+@pytest.mark.long
 def test_the_machine_that_is_left_ends_the_training_with_the_losses_of_one_process(
     two_nodes: Any, fans: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ from fansrec.errors import BadSetting
 from fansrec.models.blocks import Dropout, rectangle
 from fansrec.models.fans import Fans, FansConfig
 from fansrec.tokens import Batch, Tokens, category_table, fill, lay_out, tokens_of
-from fansrec.training.batches import BatchBuilder, Share
+from fansrec.training.batches import BatchBuilder, Share, share_of
 from fansrec.training.masking import MaskingRates
 from worlds import walks
 
@@ -136,7 +136,7 @@ def test_lists_of_a_batch_do_not_see_each_other() -> None:
     for chunk, encoded in zip(chunks, together, strict=True):
         columns = chunk.items.shape[1]
         for row in range(len(chunk.items)):
-            alone = everywhere(model, [chunk.rows(slice(row, row + 1))])
+            alone = everywhere(model, [chunk.rows(np.arange(len(chunk.items)) == row)])
             mine = encoded[row * columns : (row + 1) * columns]
             real = chunk.real[row]
             torch.testing.assert_close(mine[real], alone[real], rtol=1e-5, atol=1e-5)
@@ -144,7 +144,7 @@ def test_lists_of_a_batch_do_not_see_each_other() -> None:
 
 def losses_of_shares(model: Fans, lists: int, processes: int) -> Tensor:
     """The sum of the losses of several processes that know each other's counts."""
-    shares = [batch(lists, Share(rank, processes)) for rank in range(processes)]
+    shares = [batch(lists, share_of(np.arange(lists), rank, processes)) for rank in range(processes)]
     counts: list[Tensor] = []
 
     def remember(own: Tensor) -> Tensor:
