@@ -91,7 +91,7 @@ def mapped(what: str) -> None:
     [
         ("refuse", BadInput, "lists.jsonl, line 7: no list"),
         ("miss", Unfinished, f"/nowhere/at/all: No such file or directory (on {socket.gethostname()}); what is done"),
-        ("die", Unfinished, "a worker died again and again, killed or crashed"),
+        pytest.param("die", Unfinished, "a worker died again and again, killed or crashed", marks=pytest.mark.long),
     ],
     ids=["refuse", "miss", "die"],
 )

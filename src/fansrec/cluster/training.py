@@ -17,10 +17,10 @@ import ray
 import torch
 from accelerate import PartialState
 from accelerate.utils import gather
+from ray.exceptions import RayError
 from ray.train import FailureConfig, RunConfig, ScalingConfig, TrainingFailedError
 from ray.train.torch import TorchTrainer
 from ray.util.queue import Queue
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from fansrec.artifact import MANIFEST
 from fansrec.cluster.reporting import LAST, QueueReporter, pass_on
@@ -141,17 +141,20 @@ def _folder_for_ray(out: Path) -> Iterator[Path]:
 @contextmanager
 def _heard(reporter: Reporter) -> Iterator[Queue]:
     """A queue whose words reach the reporter until the block ends."""
-    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)  # lost with us alone
-    queue = Queue(actor_options={"num_cpus": 0, "scheduling_strategy": here})
+    queue = Queue(actor_options={"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1})
     dropped = threading.Event()
     listening = threading.Thread(target=pass_on, args=(queue, reporter, dropped.is_set), daemon=True)
     listening.start()
     try:
         yield queue
-        queue.put((LAST,))
     except BaseException:
         dropped.set()
         raise
+    else:
+        try:
+            queue.put((LAST,))
+        except RayError:  # words lost with their machine are no reason to lose the training
+            dropped.set()
     finally:
         listening.join()
         queue.shutdown(force=True)
