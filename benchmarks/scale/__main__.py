@@ -66,7 +66,7 @@ def told(stage: str, machines: str, planned: float, simulated: float) -> None:
 
 def prepare(world: World, hours: float, fate: Fate, random: np.random.Generator) -> None:
     """Everything by tasks over pieces, and the vectors, which one task learns from a sample, after them."""
-    rate = MEASURED.prepared * MEASURED.prepared_efficiency
+    rate = MEASURED.prepared
     machines = math.ceil(world.interactions / rate / (hours * 3600 - MEASURED.vectors) / CPU_MACHINE.cores)
     workers, count = machines * CPU_MACHINE.cores, math.ceil(world.interactions / PIECE)
     simulated, again = tasks(count, PIECE / rate, workers, fate, random)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 class Measured:
     """On the machine of docs/scale.md, by the commands named there."""
 
-    prepared: float = 1.0e6  # interactions a second and core, without the vectors (benchmarks/cluster_prepare.py)
-    prepared_efficiency: float = 0.8  # of two workers
-    vectors: float = 300.0  # seconds, for a sample of 20 million interactions and k-means
-    continued_efficiency: float = 0.9  # of two workers (benchmarks/cluster_many.py)
+    prepared: float = 1.85e5  # interactions a second and core, without the vectors (benchmarks/cluster_prepare.py)
+    vectors: float = (
+        400.0  # seconds: 106 for a sample of 20 million (17 for 3.2 million); the rest is a guess of k-means
+    )
+    continued_efficiency: float = 0.96  # of two workers (benchmarks/cluster_many.py)
     served: float = 0.0088  # seconds of a core that a request takes Ray's proxy and front (docs/serving.md)
 
 
