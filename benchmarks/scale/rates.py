@@ -8,9 +8,7 @@ class Measured:
     """On the machine of docs/scale.md, by the commands named there."""
 
     prepared: float = 1.85e5  # interactions a second and core, without the vectors (benchmarks/cluster_prepare.py)
-    vectors: float = (
-        400.0  # seconds: 106 for a sample of 20 million (17 for 3.2 million); the rest is a guess of k-means
-    )
+    vectors: float = 400.0  # seconds: a quarter is CBOW (17 s for 3.2 million interactions), the rest a guess
     continued_efficiency: float = 0.96  # of two workers (benchmarks/cluster_many.py)
     served: float = 0.0088  # seconds of a core that a request takes Ray's proxy and front (docs/serving.md)
 
