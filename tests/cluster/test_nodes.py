@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from cluster.lists import of_cluster, pieces
 from cluster.sharding import as_lines, as_one_file
 from fansrec.data.prepare import Preparation, prepare
@@ -33,6 +35,7 @@ def test_when_a_machine_is_lost_midway_the_others_answer_its_lists(
     assert done < len(pieces(out))
 
 
+@pytest.mark.long
 def test_when_a_machine_is_lost_while_lists_are_prepared_the_corpus_is_that_of_one_machine(
     two_nodes: Any, fans: Fans, tmp_path: Path
 ) -> None:

@@ -111,7 +111,7 @@ def descendants(pid: int) -> list[tuple[int, int]]:
     return found
 
 
-def until(condition: Callable[[], bool], seconds: float = 15) -> bool:
+def until(condition: Callable[[], bool], seconds: float = 60) -> bool:
     """Whether it became true in time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
