@@ -21,6 +21,15 @@ Address = Annotated[
         rich_help_panel=CLUSTER,
     ),
 ]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Processes that share the work",
+        show_default="one for each core, or GPU where GPUs are used",
+        rich_help_panel=CLUSTER,
+    ),
+]
 
 
 def refuse_without_ray(engine: str, **given: object) -> None:

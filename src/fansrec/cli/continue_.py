@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from fansrec.cli.cluster_options import CLUSTER, Address, Engine, refuse_without_ray
+from fansrec.cli.cluster_options import CLUSTER, Address, Engine, Workers, refuse_without_ray
 from fansrec.cli.devices import Backend, usable_device
 from fansrec.errors import BadInput, BadSetting
 
@@ -65,15 +65,7 @@ def continue_lists(
     backend: Annotated[Backend, typer.Option(help="What runs the model; auto: the fastest there is")] = "auto",
     engine: Engine = "local",
     address: Address = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Processes that answer",
-            show_default="one for each core, or GPU, of the cluster",
-            rich_help_panel=CLUSTER,
-        ),
-    ] = None,
+    workers: Workers = None,
     shards: Annotated[
         int | None,
         typer.Option(

@@ -84,7 +84,7 @@ def serve(
     On a Ray cluster, which it is left on: `fans serve runs/mine --engine ray --address HOST:6379 --replicas 2..8`
     """
     flags = {name: value for name, value in locals().items() if name not in ELSEWHERE and value not in (None, [])}
-    refuse_without_ray(engine, address=address, replicas=replicas, stop=stop)
+    refuse_without_ray(engine, replicas=replicas, stop=stop)  # not the address, which RAY_ADDRESS may give
     if engine == "ray":
         return _on_ray(flags, config, address, replicas, bool(stop))
     from fansrec.server.run import serve as run_service

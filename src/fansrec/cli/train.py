@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from fansrec.cli.cluster_options import CLUSTER, Address, Engine, refuse_without_ray
+from fansrec.cli.cluster_options import Address, Engine, Workers, refuse_without_ray
 from fansrec.cli.progress import BarReporter
 from fansrec.errors import BadSetting
 
@@ -51,15 +51,7 @@ def train(
     ] = False,
     engine: Engine = "local",
     address: Address = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Processes that train together",
-            show_default="one a GPU, or a core where there is none",
-            rich_help_panel=CLUSTER,
-        ),
-    ] = None,
+    workers: Workers = None,
 ) -> None:
     """Train a model on a prepared corpus.
 

@@ -39,8 +39,6 @@ DRAIN_SECONDS = 1.0, 30.0  # notice, and for what was accepted, where the servic
 
 def serve_on_ray(settings: Settings, address: str | None, scale: Scale | None, announce: Announce) -> None:
     """On the cluster at the address: deploy and return. Without one: serve here until told to stop."""
-    if address is not None and address.startswith("ray://"):
-        raise BadSetting("the service is put on a cluster from one of its machines: give --address HOST:PORT or auto")
     settings = _absolute(settings)
     if address is not None:
         with cluster(address):
