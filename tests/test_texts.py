@@ -51,3 +51,9 @@ def test_a_number_of_numpys_is_a_place() -> None:
 def test_what_is_no_text_is_refused(wrong: object) -> None:
     with pytest.raises(TypeError):
         Texts.of(["a", wrong])  # type: ignore[list-item]
+
+
+@given(column=texts)
+def test_texts_that_come_twice_are_noticed(column: list[str | None]) -> None:
+    there = [text for text in column if text is not None]
+    assert Texts.of(column).all_distinct() == (len({*there}) == len(there))

@@ -187,3 +187,8 @@ def test_items_longer_than_one_block_of_the_file_are_read(tmp_path: Path) -> Non
     ids = [f"item {n} " + "ü" * 200 for n in range(6_000)]  # several blocks, cut inside lines and inside characters
     before = Vocabulary(ids=ids, starts=np.array([0, len(ids)]), category_names=["all"])
     assert list(read_vocabulary(write(before, tmp_path)).ids) == ids
+
+
+def test_two_items_of_one_id_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadArtifact, match="two items of the same id"):
+        read_vocabulary(write(Vocabulary(["a", "b", "a"], np.array([0, 3]), category_names=["all"]), tmp_path))

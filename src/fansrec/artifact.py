@@ -29,6 +29,7 @@ NEEDED = {CONFIG, WEIGHTS, ITEMS_FILE, CATEGORIES_FILE}
 RANDOM = (torch.Tensor.normal_, torch.Tensor.uniform_, init.normal_, init.uniform_, init.kaiming_uniform_)
 NOT_LISTED = "checkpoints"  # the state of a training that still runs
 MOST_FILES = 10_000  # in a manifest
+LONGEST_NAME = 255  # characters of a file in it
 # What reading a file that somebody else wrote may raise.
 UNREADABLE = (
     OSError, ValueError, TypeError, AttributeError, RuntimeError, ArithmeticError, LookupError, SafetensorError
@@ -166,7 +167,9 @@ def check(folder: Path) -> str:
 
 def _listed(folder: Path, name: str) -> Path:
     """Return the path of a file in the manifest; only what lies inside the folder may be listed."""
-    plain = name.isprintable() and "\\" not in name and ".." not in PurePosixPath(name).parts
+    plain = (
+        len(name) <= LONGEST_NAME and name.isprintable() and "\\" not in name and ".." not in PurePosixPath(name).parts
+    )
     plain = plain and PurePosixPath(name).as_posix() == name and not name.startswith(("/", "."))
     inside = plain and Path(os.path.realpath(folder / name)).is_relative_to(os.path.realpath(folder))
     if not inside:

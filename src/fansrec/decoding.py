@@ -78,7 +78,7 @@ class Choice:
 
     def good_enough(self, scores: Tensor) -> Tensor:
         floor = self.limits.min_score
-        return scores > -torch.inf if floor is None else (scores > -torch.inf) & (scores >= floor)
+        return scores.isfinite() if floor is None else scores.isfinite() & (scores >= floor)
 
     def put(self, rows: Tensor, positions: Tensor, items: Tensor, scores: Tensor) -> None:
         """Write an item into each of these lists, and never allow it there again."""
@@ -129,7 +129,7 @@ def best_of(scores: Tensor, limits: Limits) -> Answers:
         return choice.answers()
     best, items = _highest(scores.masked_fill(limits.blocked, -torch.inf), width)
     places = torch.arange(width, device=scores.device)
-    given = (places < limits.wanted[:, None]) & (best > -torch.inf)
+    given = (places < limits.wanted[:, None]) & best.isfinite()
     if limits.min_score is not None:
         given &= best >= limits.min_score
     return Answers(items.masked_fill(~given, NONE), best.masked_fill(~given, -torch.inf))

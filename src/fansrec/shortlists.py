@@ -61,7 +61,7 @@ class HostChoice:
 
     def _take(self, row: int, position: int, scores: list[float], items: list[int]) -> None:
         for score, item in zip(scores, items, strict=True):
-            if score < self.floor:
+            if not self.floor <= score < np.inf:  # nor what is not a number
                 return
             if item not in self.taken[row]:
                 self.items[row, position], self.scores[row, position] = item, score

@@ -57,6 +57,14 @@ class Texts(Sequence[str | None]):
         """Return whether no text is None."""
         return not np.any(self._absent)
 
+    def all_distinct(self) -> bool:
+        """Return whether no text comes twice."""
+        hashes = self._hashes
+        if len(np.unique(hashes)) == len(hashes):
+            return True
+        texts = [self._bytes(i) for i in range(len(self)) if not self._absent[i]]  # hashes may agree by chance
+        return len({*texts}) == len(texts)
+
     def all_integers(self, digits: int) -> bool:
         """Return whether every text is an integer as `str` writes it, of at most that many digits."""
         ends = np.asarray(self._ends)
@@ -78,12 +86,19 @@ class Texts(Sequence[str | None]):
         return [place for place in order[starts[row] : starts[row + 1]].tolist() if self._bytes(place) == wanted]
 
     @cached_property
+    def _hashes(self) -> NDArray[np.int64]:
+        """The hashes of the texts that are not None."""
+        texts = map(self._content.__getitem__, map(slice, self._ends[:-1], self._ends[1:]))
+        there: NDArray[np.int64] = np.fromiter(map(hash, texts), np.int64, len(self))[~np.asarray(self._absent)]
+        return there
+
+    @cached_property
     def _table(self) -> tuple[memoryview, memoryview]:
         """The places of all texts in the order of a few bits of their hash, and where each value of these begins."""
         there = np.flatnonzero(~np.asarray(self._absent))
         rows = 1 << len(there).bit_length()
-        texts = map(self._content.__getitem__, map(slice, self._ends[:-1], self._ends[1:]))
-        hashes = np.fromiter(map(hash, texts), np.int64, len(self))[there] & (rows - 1)
+        hashes = self._hashes & (rows - 1)
+        self.__dict__.pop("_hashes", None)  # a lookup needs the table alone
         starts = np.concatenate([[0], np.cumsum(np.bincount(hashes, minlength=rows))])
         order = there[np.argsort(hashes, kind="stable")]
         return order.astype(np.int32).data, starts.astype(np.int32).data

@@ -187,6 +187,8 @@ def _check(vocabulary: Vocabulary, folder: Path) -> None:
     assert isinstance(ids, Texts)
     if not ids.all_present():
         raise BadArtifact(f"{folder / ITEMS_FILE} has an item without an id; copy or make the folder again")
+    if not ids.all_distinct():
+        raise BadArtifact(f"{folder / ITEMS_FILE} has two items of the same id; copy or make the folder again")
     if vocabulary.integer_ids and not ids.all_integers(DIGITS):
         raise BadArtifact(
             f"{folder / ITEMS_FILE} has ids that are not integers of at most {DIGITS} digits, although "

@@ -21,7 +21,7 @@ from fansrec.engine.native_backend import NativeEngine, why_not
 from fansrec.engine.native_library import missing
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch_backend import TorchEngine
-from fansrec.errors import BadSetting
+from fansrec.errors import BadArtifact, BadSetting
 from fansrec.models.registry import build
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
@@ -185,13 +185,14 @@ def test_no_lists_get_no_answers_and_an_unknown_item_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["two-stage", "vanilla", "bert4rec", "sasrec"])
-def test_a_model_that_is_not_a_number_any_more_gives_no_items_and_no_crash(name: str) -> None:
+@pytest.mark.parametrize("engine", [NativeEngine, TorchEngine])
+def test_model_whose_weights_are_not_numbers_is_refused(name: str, engine: Any) -> None:
     model = model_of(*MODELS[name])
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.fill_(torch.nan)
-    (answer,) = NativeEngine(model, ITEMS).continue_lists([np.array([1, 2])], 5, Rules())
-    assert len(answer.items) == len(set(answer.items.tolist())) <= 5
+    with pytest.raises(BadArtifact, match="not finite"):
+        engine(model, ITEMS).continue_lists([np.array([1, 2])], 5, Rules())
 
 
 @pytest.mark.parametrize("name", ["two-stage", "vanilla", "odd sizes"])

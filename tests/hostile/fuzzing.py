@@ -1,10 +1,12 @@
 """What a changed model folder may do to `fans`: be refused in one line, or give a right answer. Nothing else.
 
-`PYTHONPATH=src:tests python -m hostile.fuzzing NUMBER …` tries single mutations again and prints what happened.
+`PYTHONPATH=src:tests python -m hostile.fuzzing NUMBER …` tries single mutations again and prints what happened; two
+numbers are a range. FANS_SANITIZED names a folder of sanitized libraries to use.
 """
 
 import json
 import math
+import os
 import random
 import shutil
 import sys
@@ -15,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import sanitizers
 from artifacts import KINDS, write_kind
 from hostile.asking import Asker
 from hostile.mutations import files_of, mutate
@@ -95,11 +98,14 @@ def _not_json(constant: str) -> float:
 
 
 if __name__ == "__main__":
-    asker = Asker()
+    asker = Asker(
+        sanitizers.environment(Path(os.environ["FANS_SANITIZED"])) if "FANS_SANITIZED" in os.environ else None
+    )
     with tempfile.TemporaryDirectory() as place:
         fuzzer = Fuzzer(Path(place), asker)
         chosen = [int(number) for number in sys.argv[1:]]
-        for fault in fuzzer.faults(range(*chosen) if len(chosen) == 2 else chosen):
-            print(fault)
+        for number in range(*chosen) if len(chosen) == 2 else chosen:
+            for fault in fuzzer.try_one(number):
+                print(fault, flush=True)
         print(dict(fuzzer.outcomes))
     asker.close()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fansrec.engine.rules import Rules
-from fansrec.errors import BadSetting
+from fansrec.errors import BadArtifact, BadSetting
 
 Inputs = Sequence[NDArray[np.int64]]
 
@@ -65,6 +65,21 @@ def check_rules(rules: Rules, items: int) -> None:
     check_numbers((rules.exclude, rules.allow or ()), items)
     if rules.groups is not None and len(rules.groups) != items:
         raise BadSetting(f"there are {len(rules.groups)} groups for {items} items")
+
+
+def check_complete(given: NDArray[np.int64], answer: Continuation, wanted: int, rules: Rules, items: int) -> None:
+    """Raise BadArtifact if an answer lacks items that no rule kept out: then the model's scores were not numbers.
+
+    Finite weights may still be so large that sums over them overflow.
+    """
+    if len(answer.items) >= wanted or rules.min_score is not None or rules.max_per_group is not None:
+        return
+    left = {*range(items)} if rules.allow is None else {*rules.allow}
+    left -= {*rules.exclude} | (set() if rules.keep_seen else {*given.tolist()})
+    if len(answer.items) < min(wanted, len(left)):
+        raise BadArtifact(
+            "the model gives scores that are not finite numbers, its weights are too large; train it again"
+        )
 
 
 log = logging.getLogger("fansrec")

@@ -9,7 +9,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fansrec.engine.answers import Categories, Continuation, Inputs, check_rules, unknown_number, wanted_of
+from fansrec.engine.answers import (
+    Categories,
+    Continuation,
+    Inputs,
+    check_complete,
+    check_rules,
+    unknown_number,
+    wanted_of,
+)
 from fansrec.engine.generation import AUTOREGRESSIVE, ONE_PASS, RECALL, way_of
 from fansrec.engine.native_best import BestWeights
 from fansrec.engine.native_library import UNKNOWN_ITEM, Call, check_outcome, library, missing
@@ -76,9 +84,11 @@ class NativeEngine:
         items, scores, answered = self._ask(inputs, wanted, prepared)
         categories = self._categories(items)
         answers, start = [], 0
-        for count, given in zip(wanted, answered.tolist(), strict=True):
+        for own, count, given in zip(inputs, wanted, answered.tolist(), strict=True):
             here = slice(start, start + given)
             answers.append(Continuation(items[here], scores[here], categories[here]))
+            if given < count:
+                check_complete(own, answers[-1], count, rules, self.items)
             start += count
         return answers
 

@@ -131,7 +131,7 @@ class BestWeights(Weights):
         return self.keep(ListMemory(
             **{name: self.tensor(array, ARRAYS[name]) for name, array in arrays.items()},
             known=len(memory),
-            longest=int(torch.cat([memory.places, memory.list_places, memory.places.new_zeros(1)]).max()),
+            longest=max(int(array.numpy().max(initial=0)) for array in (memory.places, memory.list_places)),
             vocabulary=memory.vocabulary,
             members=members.pop(),
             **{name: getattr(kernel, name) for name in KERNEL},

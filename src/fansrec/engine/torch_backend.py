@@ -5,7 +5,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import torch
 
-from fansrec.engine.answers import Categories, Continuation, Inputs, check_numbers, check_rules, wanted_of
+from fansrec.engine.answers import (
+    Categories,
+    Continuation,
+    Inputs,
+    check_complete,
+    check_numbers,
+    check_rules,
+    wanted_of,
+)
 from fansrec.engine.generation import AUTOREGRESSIVE, generate, way_of
 from fansrec.engine.rules import Rules, limits_of
 from fansrec.models.contract import ContinuationModel
@@ -43,6 +51,7 @@ class TorchEngine:
         for batch in self._batches(inputs, wanted, rules):
             answer = self._answer([inputs[i] for i in batch], [wanted[i] for i in batch], rules)
             for i, continuation in zip(batch, answer, strict=True):
+                check_complete(inputs[i], continuation, wanted[i], rules, self.items)
                 answers[i] = continuation
         return [answer for answer in answers if answer is not None]
 
