@@ -1,4 +1,4 @@
-"""Writing files so that a reader never sees half of one."""
+"""Writing files so that a reader never sees half of one, and reading JSON that a stranger may have written."""
 
 import hashlib
 import json
@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from fansrec.errors import BadSetting
+
+LARGEST_JSON = 32 << 20  # bytes of one file
+DEEPEST_JSON = 32  # objects and arrays inside each other
 
 
 def write_atomically(path: Path, write: Callable[[Path], object], mode: int = 0o644) -> None:
@@ -43,6 +46,40 @@ def json_text(value: Any) -> str:
 
 def write_json(path: Path, value: Any) -> None:
     write_text(path, json_text(value))
+
+
+def read_json(path: Path) -> Any:
+    """Return the content of a JSON file; raise ValueError if it is too large, too deep or not JSON in UTF-8."""
+    with path.open("rb") as file:
+        content = file.read(LARGEST_JSON + 1)
+    if len(content) > LARGEST_JSON:
+        raise ValueError(f"{path.name} has more than {LARGEST_JSON:,} bytes")
+    text = content.decode()
+    value = parse_json(text)
+    if _deeper(value, DEEPEST_JSON):
+        raise ValueError(f"{path.name} is nested deeper than {DEEPEST_JSON} levels")
+    if "\\u" in text:
+        json.dumps(value, ensure_ascii=False).encode()  # half a character is an error here and not where it is printed
+    return value
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return what a JSON text holds; raise ValueError, and nothing else, where it is none or nested too deeply."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("JSON is nested too deeply") from None
+
+
+def _deeper(value: Any, levels: int) -> bool:
+    """Return whether objects and arrays are nested deeper than this, without recursion."""
+    inside = [value]
+    for _ in range(levels + 1):
+        inside = [part for part in inside if isinstance(part, dict | list)]
+        if not inside:
+            return False
+        inside = [part for each in inside for part in (each.values() if isinstance(each, dict) else each)]
+    return True
 
 
 def told(error: OSError) -> str:

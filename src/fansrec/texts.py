@@ -53,6 +53,23 @@ class Texts(Sequence[str | None]):
         """Whether there is a text at all."""
         return not np.all(self._absent)
 
+    def all_present(self) -> bool:
+        """Return whether no text is None."""
+        return not np.any(self._absent)
+
+    def all_integers(self, digits: int) -> bool:
+        """Return whether every text is an integer as `str` writes it, of at most that many digits."""
+        ends = np.asarray(self._ends)
+        if not self.all_present() or bool((ends[1:] == ends[:-1]).any()):
+            return False
+        content = np.frombuffer(self._content, dtype=np.uint8)
+        first, sizes = content[ends[:-1]], np.diff(ends)
+        minus = first == ord("-")
+        leading = content[np.minimum(ends[:-1] + minus, len(content) - 1)]
+        numeric = int(((content >= ord("0")) & (content <= ord("9"))).sum()) + int(minus.sum()) == len(content)
+        zero = (leading == ord("0")) & (minus | (sizes > 1))
+        return numeric and not bool((zero | (sizes - minus > digits) | (sizes == minus)).any())
+
     def places(self, text: str) -> list[int]:
         """Where a text stands, first to last."""
         wanted = text.encode(errors="surrogatepass")  # half a character is in no text, and no reason to fail

@@ -47,6 +47,17 @@ class ContinuationModel(Protocol):
     def state_dict(self) -> dict[str, Tensor]: ...
 
 
+class ChecksArrays(Protocol):
+    """A module, the model itself or any part of it, that uses arrays of its state as indices."""
+
+    def check_arrays(self) -> None:
+        """Raise BadArtifact if an array cannot be used; called once after a model was read (models/validation.py).
+
+        Names, shapes, types and finiteness of all arrays have been checked before, for every model.
+        """
+        ...
+
+
 class ScoresPositions(Protocol):
     def score_positions(self, inputs: Inputs, counts: Sequence[int]) -> ScoreBlock:
         """Scores of the next `counts[i]` positions after `inputs[i]`."""

@@ -20,7 +20,7 @@ AT_LEAST = 1024
 
 def check_sizes(config: Any) -> None:
     """Refuse sizes no network can have; every config asks this of itself."""
-    for name in ("width", "layers", "heads", "feedforward"):
+    for name in ("width", "layers", "heads", "feedforward", "positions"):
         if getattr(config, name, 1) < 1:
             raise BadSetting(f"{name} is {getattr(config, name)}; it must be at least 1")
     if not 0 <= config.dropout < 1:

@@ -62,7 +62,8 @@ class FansBestConfig:
         for name in ("asked_categories", "neighbours"):
             if getattr(self, name) < 1:
                 raise BadSetting(f"{name} is {getattr(self, name)}; it must be at least 1")
-        for name in ("sharpness", "before", "near", "aligned", *WEIGHTS):
+        sizes = ("memory_lists", "memory_items", "linear_neighbours")
+        for name in ("sharpness", "before", "near", "aligned", *sizes, *WEIGHTS):
             if getattr(self, name) < 0:
                 raise BadSetting(f"{name} is {getattr(self, name)}; it must not be below 0")
         if self.linear_decay <= 0:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fansrec.errors import BadSetting
+from fansrec.models.validation import check_indices
 
 NEIGHBOURS = 200  # weights an item keeps where not all fit
 # Among items that score the same, above all those with no weight at all, the more popular goes first. Too small to
@@ -103,6 +104,9 @@ class PrunedWeights(nn.Module):
 
     def learn(self, table: Table) -> None:
         self.items, self.weights = table.items, table.weights
+
+    def check_arrays(self) -> None:
+        check_indices("items", self.items, len(self.items))
 
     def forward(self, inputs: Sequence[NDArray[np.int64]], stress: Tensor | None = None) -> Tensor:  # (B, M)
         """`stress`: how much each item of the inputs counts, one input after the other; all the same if None."""

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fansrec.models.item_weights import Table
+from fansrec.models.validation import check_indices
 
 
 class LinearPart(nn.Module):
@@ -27,6 +28,9 @@ class LinearPart(nn.Module):
 
     def learn(self, table: Table) -> None:
         self.items, self.weights = table.items, table.weights
+
+    def check_arrays(self) -> None:
+        check_indices("items", self.items, len(self.items))
 
     @property
     def width(self) -> int:

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fansrec.models.cooccurrence import ranges
+from fansrec.models.limits import LIST_LENGTH
+from fansrec.models.validation import check_indices, check_offsets
 
 REACH = 15.0  # places: how far `near` is felt
 ALIGNED_REACH = 2.0  # and `aligned`
@@ -75,6 +77,15 @@ class ListMemory(nn.Module):
         self.lists, self.list_places = torch.from_numpy(lists[by_item]), torch.from_numpy(places[by_item])
         self.list_starts = torch.from_numpy(_starts(items, self.vocabulary))
         self._lookup = None
+
+    def check_arrays(self) -> None:
+        """Refuse arrays that point outside each other; no position may be beyond the highest of `places`."""
+        check_offsets("starts", self.starts, len(self.items))
+        check_offsets("list_starts", self.list_starts, len(self.lists))
+        check_indices("items", self.items, self.vocabulary)
+        check_indices("lists", self.lists, len(self))
+        longest = check_indices("places", self.places, LIST_LENGTH)
+        check_indices("list_places", self.list_places, longest + 1)
 
     def __len__(self) -> int:
         return len(self.starts) - 1

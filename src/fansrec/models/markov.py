@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from fansrec.errors import BadSetting
 from fansrec.models.item_weights import Table, shares, strongest
 from fansrec.models.popularity import list_counts
+from fansrec.models.validation import check_indices
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,9 @@ class Markov(nn.Module):
         total = torch.zeros(vocabulary).index_add_(0, befores, counts) + smoothing
         self.followers, self.chances = table.items, table.weights / total[:, None]
         self.others = 1 - self.chances.sum(1)
+
+    def check_arrays(self) -> None:
+        check_indices("followers", self.followers, len(self.followers))
 
     def longest_sequence(self) -> None:
         return None

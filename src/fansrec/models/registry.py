@@ -16,6 +16,7 @@ from fansrec.models.fans import Fans, FansConfig
 from fansrec.models.fans_best import FansBest, FansBestConfig
 from fansrec.models.gru4rec import Gru4Rec, Gru4RecConfig
 from fansrec.models.item_knn import ItemKnn, ItemKnnConfig
+from fansrec.models.limits import check_settings
 from fansrec.models.markov import Markov, MarkovConfig
 from fansrec.models.popularity import Popularity, PopularityConfig
 from fansrec.models.rp3beta import RP3beta, RP3betaConfig
@@ -96,5 +97,10 @@ def _loaded(name: str, found: Any) -> Entry:
 def build(name: str, config: dict[str, Any], recipe: str = "paper") -> Any:
     """A model from its name, the plain values of its config and the recipe it was trained by."""
     found = entry(name, recipe)
-    values = config | {"category_starts": tuple(config["category_starts"])}
-    return found.model(found.config(**values))
+    return found.model(configured(found, config))
+
+
+def configured(found: Entry, config: dict[str, Any]) -> Any:
+    """Return the config of a model from its plain values, after a check of their types and limits."""
+    check_settings(found.config, config)
+    return found.config(**config | {"category_starts": tuple(config["category_starts"])})

@@ -7,6 +7,7 @@ not that category was predicted. At use, an item's probability is its mean over 
 
 from itertools import accumulate, pairwise
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -105,5 +106,5 @@ class TiedClassifier(nn.Module):
 
 
 def _categories(category_starts: tuple[int, ...]) -> Tensor:
-    sizes = torch.tensor(category_starts).diff()
-    return torch.arange(len(sizes)).repeat_interleave(sizes)
+    sizes = np.diff(category_starts)
+    return torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))

@@ -3,34 +3,34 @@
 Rows are slices of the mapped file, so that on a CPU nothing is copied, and pages nobody asks for are never read.
 """
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from torch import Tensor
 
-from fansrec.artifact import CONFIG, MANIFEST, WEIGHTS, Artifact, check
+from fansrec.artifact import MANIFEST, UNREADABLE, WEIGHTS, Artifact, check, read_config, recipe_of, unfit
 from fansrec.engine.sharded.asking import InProcess, Shards, vectors_of
 from fansrec.engine.sharded.backend import ShardedEngine
 from fansrec.engine.sharded.model import ELSEWHERE, ITEMS, without_items
 from fansrec.engine.sharded.plan import Plan, deal
 from fansrec.engine.sharded.shard import LocalShard, ShardWeights
 from fansrec.errors import BadArtifact, BadSetting
+from fansrec.files import read_json
 from fansrec.models.fans import Fans, FansConfig
-from fansrec.models.registry import entry
+from fansrec.models.registry import configured, entry
 from fansrec.models.two_stage import LocalTransforms
+from fansrec.models.validation import check_finite, check_model
 from fansrec.vocabulary import read_vocabulary
-
-UNREADABLE = (OSError, ValueError, KeyError, TypeError, RuntimeError, IndexError, SafetensorError)
+from fansrec.weights_file import Outline, check_header, outline_of
 
 
 @dataclass(frozen=True)
 class Described:
-    """A folder whose every byte was checked, and none of its weights read."""
+    """A folder whose every byte was checked, with weights of the right types and shapes, none of them read yet."""
 
     folder: Path
     settings: FansConfig
@@ -44,19 +44,32 @@ class Described:
 def describe(folder: Path) -> Described:
     """Check the manifest's sums, a few bytes at a time, and that the model can be sharded."""
     manifest_hash = check(folder)
-    try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-        name, recipe = config["model"], config.get("training", {}).get("recipe", "paper")
-        values = config["config"] | {"category_starts": tuple(config["config"]["category_starts"])}
-    except UNREADABLE as error:
-        raise _unfit(folder, error) from error
+    config = read_config(folder)
+    name, recipe, values = config["model"], recipe_of(config), config["config"]
     found = entry(name, recipe)
     if found.model is not Fans or values.get("classifier", "two-stage") != "two-stage":
         what = f"{name} by --recipe {recipe}" if found.model is not Fans else f"{name} with a vanilla classifier"
         raise BadSetting(
             f"{folder} is {what}, which cannot be sharded; only fans by --recipe paper with --classifier two-stage can"
         )
-    return Described(folder, FansConfig(**values), config, manifest_hash)
+    try:
+        settings = configured(found, values)
+        check_header(folder / WEIGHTS, _outline(settings))
+    except (*UNREADABLE, BadSetting) as error:
+        raise unfit(folder, error) from error
+    return Described(folder, settings, config, manifest_hash)
+
+
+def _outline(settings: FansConfig) -> Outline:
+    """Return what the weights must look like, from a model with one item a category: nothing has the size of all."""
+    categories = len(settings.category_starts) - 1
+    more = settings.category_starts[-1] - categories
+    with torch.device("meta"):
+        outline = outline_of(Fans(replace(settings, category_starts=tuple(range(categories + 1)))))
+    for name in (ITEMS, "classifier.items.weight", "classifier.items.bias"):
+        kind, (rows, *others) = outline[name]
+        outline[name] = kind, (rows + more, *others)
+    return outline
 
 
 def open_sharded(
@@ -67,8 +80,9 @@ def open_sharded(
     try:
         weights = _coordinators_weights(folder / WEIGHTS, settings.alphabet.items)
         model = without_items(settings, weights, lambda items: vectors_of(shards, plan, items))
+        check_model(model)
     except UNREADABLE as error:
-        raise _unfit(folder, error) from error
+        raise unfit(folder, error) from error
     vocabulary = read_vocabulary(folder)
     if tuple(vocabulary.starts.tolist()) != settings.category_starts:
         raise BadArtifact(f"{folder} holds the vocabulary of another model; copy the whole folder again, or train anew")
@@ -87,12 +101,12 @@ def in_process(run: Path, devices: Sequence[str]) -> tuple[Artifact, ShardedEngi
 def read_shard(folder: Path, manifest_hash: str, plan: Plan, number: int, device: str) -> LocalShard:
     """A shard's own rows; the folder must be the one that was checked, wherever it is read."""
     try:
-        found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["sha256"]
+        found = read_json(folder / MANIFEST)["sha256"]
         if found != manifest_hash:
             raise BadArtifact(f"{folder} was changed while it was loaded, or is another one here; load it again")
         return LocalShard(_shard_weights(folder / WEIGHTS, plan, number, torch.device(device)))
     except UNREADABLE as error:
-        raise _unfit(folder, error) from error
+        raise unfit(folder, error) from error
 
 
 def _shard_weights(path: Path, plan: Plan, number: int, device: torch.device) -> ShardWeights:
@@ -101,8 +115,9 @@ def _shard_weights(path: Path, plan: Plan, number: int, device: torch.device) ->
     with safe_open(path, framework="pt") as file:
 
         def rows(name: str, which: slice) -> Tensor:
-            read: Tensor = file.get_slice(name)[which].float().to(device)
-            return read
+            read: Tensor = file.get_slice(name)[which]
+            check_finite(name, read)
+            return read.to(device)
 
         with torch.device("meta"):
             local = LocalTransforms(file.get_slice(ITEMS).get_shape()[1], categories.stop - categories.start)
@@ -122,7 +137,3 @@ def _coordinators_weights(path: Path, items: int) -> dict[str, Tensor]:
     with safe_open(path, framework="pt") as file:
         here = [name for name in file.keys() if name != ITEMS and not name.startswith(ELSEWHERE)]  # noqa: SIM118
         return {name: file.get_tensor(name) for name in here} | {ITEMS: file.get_slice(ITEMS)[items:]}
-
-
-def _unfit(folder: Path, error: Exception) -> BadArtifact:
-    return BadArtifact(f"{folder} does not hold a model this fansrec can build ({error}); train it anew")

@@ -1,0 +1,83 @@
+"""The types and the largest values of a model's settings.
+
+Settings come from files that strangers may have written. The limits are far above what any trained model needs. They
+keep every index within 32 bits and every product of sizes within 64 bits, as the kernels need them. They are checked
+before anything is built, so that a setting alone can never make a process allocate memory or loop for long.
+docs/model-files.md lists them for users.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any, get_type_hints
+
+import numpy as np
+
+from fansrec.errors import BadSetting
+
+INTEGER = 2**31 - 1  # every setting that is an integer and has no limit of its own
+NUMBER = 1e12  # every setting that is a float, with either sign
+ITEMS = 2**31 - 16  # items and special tokens have 32-bit indices
+LIST_LENGTH = 1 << 20  # positions inside one list of a list memory
+LARGEST = {
+    "layers": 256,
+    "width": 16_384,
+    "heads": 1_024,
+    "feedforward": 65_536,
+    "positions": LIST_LENGTH,
+    "window": 256,
+    "horizontal": 4_096,
+    "vertical": 4_096,
+    "memory_items": 2**40,  # of all lists together: their offsets have 64 bits
+}
+
+
+def check_settings(kind: type[Any], values: Mapping[str, Any]) -> None:
+    """Raise BadSetting unless every value has the type that the dataclass `kind` declares and is within the limits."""
+    hints = _hints(kind)
+    for name, value in values.items():
+        hint = hints.get(name)
+        if hint is int:
+            _check_integer(name, value)
+        elif hint is float:
+            _check_number(name, value)
+        elif hint in (bool, str) and type(value) is not hint:
+            raise BadSetting(f"{name} is {_shown(value)}; it must be of type {hint.__name__}")
+    if "category_starts" in values:
+        _check_starts(values["category_starts"])
+
+
+def _hints(kind: type[Any]) -> dict[str, Any]:
+    try:
+        return get_type_hints(kind)
+    except NameError:  # annotations of another package that can only be resolved there
+        return {}
+
+
+def _check_integer(name: str, value: Any) -> None:
+    largest = LARGEST.get(name, INTEGER)
+    if type(value) is not int:
+        raise BadSetting(f"{name} is {_shown(value)}; it must be of type int")
+    if not -INTEGER <= value <= largest:
+        raise BadSetting(f"{name} is {_shown(value)}; it can be at most {largest:,}")
+
+
+def _check_number(name: str, value: Any) -> None:
+    if type(value) not in (int, float):
+        raise BadSetting(f"{name} is {_shown(value)}; it must be of type float")
+    if not -NUMBER <= value <= NUMBER:  # not so for NaN either
+        raise BadSetting(f"{name} is {_shown(value)}; it must be a finite number of at most {NUMBER:,.0f}")
+
+
+def _check_starts(starts: Any) -> None:
+    """Category c is items `starts[c]` to `starts[c + 1]`; no category is empty."""
+    whole = isinstance(starts, list | tuple) and all(type(start) is int for start in starts)
+    if not whole or len(starts) < 2 or max(starts) > ITEMS or min(starts) != 0:
+        raise BadSetting(f"category_starts is {_shown(starts)}; it must be integers from 0 to at most {ITEMS:,}")
+    if starts[0] != 0 or bool((np.diff(np.array(starts, dtype=np.int64)) <= 0).any()):
+        raise BadSetting(f"category_starts is {_shown(starts)}; it must rise from 0 to the number of items")
+
+
+def _shown(value: Any, most: int = 40) -> str:
+    """Return a value as a message can show it: a hostile one may have thousands of digits."""
+    text = f"about 1e{int(math.log10(abs(value)))}" if type(value) is int and abs(value) > 10**most else repr(value)
+    return text if len(text) <= most else text[:most] + "…"

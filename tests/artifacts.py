@@ -1,0 +1,91 @@
+"""Small valid model folders of every kind, and ways to change one and seal it again, as a hostile author would."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+
+from fansrec.artifact import CONFIG, WEIGHTS, seal, write_artifact
+from fansrec.data.corpus import Corpus
+from fansrec.models.item_weights import Table, prune
+from fansrec.models.registry import build, names
+from fansrec.training.plan import make_plan
+from fansrec.training.settings import known_names
+from worlds import SMALL, walks
+
+# One folder of each model, and of each variant with tensors of its own. `best` has a memory and a linear part.
+KINDS: dict[str, tuple[str, dict[str, Any]]] = {
+    **{name: (name, {}) for name in names()},
+    "fans-vanilla": ("fans", {"classifier": "vanilla"}),
+    "ease-pruned": ("ease", {"neighbours": 5}),
+    "best": ("fans", {"recipe": "best"}),
+}
+LINEAR_NEIGHBOURS = 6
+
+
+def write_kind(folder: Path, kind: str, corpus: Corpus | None = None) -> Path:
+    """Write a valid folder of one of KINDS: fitted if the model can be, else with random weights; return it."""
+    corpus = corpus or walks(lists=40)
+    name, settings = KINDS[kind]
+    recipe = settings.get("recipe", "paper")
+    known = known_names(name, recipe)
+    small = {setting: value for setting, value in SMALL.items() if setting in known}
+    torch.manual_seed(0)
+    model = make_plan(name, small | settings, corpus).build()
+    if hasattr(model, "fit"):
+        model.fit(corpus.items, corpus.offsets)
+    if recipe == "best":
+        model = _with_memory(model, corpus)
+    folder.mkdir(parents=True, exist_ok=True)
+    config = {"model": name, "config": asdict(model.config), "training": {"recipe": recipe}}
+    write_artifact(folder, model, corpus.vocabulary, config, f"# {kind}\n")
+    return folder
+
+
+def _with_memory(model: Any, corpus: Corpus) -> Any:
+    """Return the same network with a list memory and a linear part of the corpus."""
+    items, lists = len(corpus.vocabulary), len(corpus.offsets) - 1
+    config = replace(model.config, memory_lists=lists, memory_items=1, linear_neighbours=LINEAR_NEIGHBOURS)
+    made = build("fans", asdict(config), "best")
+    made.load_state_dict(model.state_dict(), strict=False)
+    made.start(corpus.items, corpus.offsets)
+    made.memory.learn(corpus.items, corpus.offsets)
+    table: Table = prune(torch.rand(items, items).fill_diagonal_(0), LINEAR_NEIGHBOURS)
+    made.linear.learn(table)
+    made.config = replace(config, memory_items=len(made.memory.items))
+    return made
+
+
+def reseal(folder: Path) -> None:
+    """Write a manifest that fits whatever files the folder now holds."""
+    seal(folder)
+
+
+def change_weights(folder: Path, change: Callable[[dict[str, torch.Tensor]], object]) -> None:
+    """Let `change` edit the tensors by name, in place, and seal the folder again."""
+    weights = {name: tensor.clone() for name, tensor in load_file(folder / WEIGHTS).items()}
+    change(weights)
+    save_file({name: tensor.contiguous() for name, tensor in weights.items()}, folder / WEIGHTS)
+    reseal(folder)
+
+
+def change_json(folder: Path, change: Callable[[dict[str, Any]], object], name: str = CONFIG) -> None:
+    """Let `change` edit a JSON file's content in place (`config.json` by default), and seal the folder again."""
+    content = json.loads((folder / name).read_text(encoding="utf-8"))
+    change(content)
+    write_file(folder, name, json.dumps(content).encode())
+
+
+def change_settings(folder: Path, **settings: Any) -> None:
+    """Replace settings of the model in `config.json`, and seal the folder again."""
+    change_json(folder, lambda content: content["config"].update(settings))
+
+
+def write_file(folder: Path, name: str, content: bytes) -> None:
+    """Replace a file's bytes, and seal the folder again."""
+    (folder / name).write_bytes(content)
+    reseal(folder)
