@@ -33,7 +33,7 @@ test: lint chromium
 	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report=term
 
 audit: install
-	$(BIN)/python tools/audit.py
+	$(BIN)/python tools/audit.py $(STRICT)
 
 test-long: install
 	$(BIN)/pytest -m long --durations=0
