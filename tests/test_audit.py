@@ -74,6 +74,12 @@ def test_strict_mode_fails_when_a_package_is_unknown_or_vulnerable_and_passes_ot
     assert audited(reporting(SOUND, SKIPPED), "--strict")[0] == 1
     assert audited(reporting(SOUND, WEAK, code=1), "--strict")[0] == 1
     assert audited(reporting(SOUND), "--strict")[0] == 0
+    own = {"name": "fansrec", "skip_reason": "distribution marked as editable"}
+    local = {
+        "name": "torch",
+        "skip_reason": "Dependency not found on PyPI and could not be audited: torch (2.13.0+cpu)",
+    }
+    assert audited(reporting(SOUND, own, local), "--strict")[0] == 0
 
 
 def test_strict_mode_fails_without_pip_audit() -> None:
