@@ -69,3 +69,9 @@ def test_new_hashes_of_torch_come_from_the_page_and_old_ones_are_kept_only_for_t
     assert "a" * 64 in block("1.0", page, before).stdout
     assert block("1.0", "", before).stdout.strip() == before.strip()
     assert block("2.0", "", before).returncode == 1 and block("2.0", page, before).returncode == 1
+
+
+def test_the_links_of_the_security_policy_lead_somewhere() -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)\)", (ROOT / "SECURITY.md").read_text())
+    assert links and all((ROOT / link).exists() for link in links)
+    assert "(SECURITY.md)" in (ROOT / "CONTRIBUTING.md").read_text()
