@@ -39,7 +39,7 @@ test-repeat: lint chromium
 	$(BIN)/pytest -n 2 --dist loadfile tests/server tests/cluster
 
 audit: install
-	$(BIN)/python tools/audit.py
+	$(BIN)/python tools/audit.py $(STRICT)
 
 test-long: install
 	$(BIN)/pytest -m long --durations=0

@@ -196,3 +196,20 @@ def test_setting_up_twice_leaves_one_handler_and_one_thread_more_at_most() -> No
     while threading.active_count() > before + 1 and time.monotonic() < deadline:
         time.sleep(0.01)
     assert threading.active_count() <= before + 1
+
+
+HOSTILE = "\x1b[31ma\n2026-01-01T00:00:00Z info forged\r\x9b2J\x7f\u202eb\u2028\udcff"
+
+
+@pytest.mark.parametrize("format", ["json", "text"])
+def test_logs_escape_hostile_text_in_messages_fields_and_exceptions(format: str) -> None:
+    stream = told(format)
+    try:
+        raise ValueError(HOSTILE)
+    except ValueError:
+        logging.getLogger("x").exception("failed: %s", HOSTILE, extra={"fields": {"item": HOSTILE}})
+    written = stream.getvalue()
+    assert "\\u202e" in written and "forged" in written
+    assert [c for c in written if c != "\n" and not c.isprintable()] == []
+    assert not [line for line in written.splitlines() if line.startswith("2026-01-01T00:00:00Z info")]
+    written.encode()  # a stream that is a file would refuse a lone surrogate

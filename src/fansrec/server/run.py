@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
 import time
@@ -20,6 +21,7 @@ from fansrec.server.edge.http import protocol_class
 from fansrec.server.edge.keys import KeyRing
 from fansrec.server.edge.logs import setup_logs
 from fansrec.server.edge.problems import Problem
+from fansrec.server.inherited import inherited_socket
 from fansrec.server.routes import build_app
 from fansrec.server.service import Service
 from fansrec.server.settings import Settings
@@ -34,7 +36,8 @@ Announce = Callable[[str], None]  # is given the address when the first answer c
 def serve(settings: Settings, announce: Announce) -> None:
     """Serve until told to stop; a model that cannot be loaded is raised as the FansError it is."""
     setup_logs(settings.log_style, settings.log_level)
-    listening = bind(settings.host, settings.port)
+    where = (settings.host, settings.port)
+    listening = inherited_socket(os.environ, os.getpid(), *where) or bind(*where)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(settings, listening, announce))
 
