@@ -1,16 +1,17 @@
 """Models as a service holds them: read, tried, and told about."""
 
+import math
 from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic_core import to_json
 
 from fansrec.artifact import Artifact, read_artifact
 from fansrec.continuer import Continuer
-from fansrec.engine.rules import Rules
 from fansrec.errors import BadArtifact
 from fansrec.server.search.index import key_of
-from fansrec.server.workers.answering import Served
+from fansrec.server.workers.answering import Job, Served
 from fansrec.server.workers.wire import Message
 
 
@@ -37,10 +38,25 @@ def _refuse_broken_numbers(artifact: Artifact) -> None:
 
 
 def _try_out(served: Served) -> None:
-    """One answer, so that whatever is made at the first one is there before users come."""
-    served.continuer.engine.continue_lists([torch.zeros(1, dtype=torch.int64).numpy()], 1, Rules())
-    served.continuer.vocabulary.find("")
-    served.continuer.vocabulary.group_numbers  # noqa: B018
+    """Answer one request as a worker does, up to the JSON of the answer; raise BadArtifact where that fails.
+
+    Whatever is made for the first answer is then there before users come.
+    """
+    try:
+        served.continuer.vocabulary.group_numbers  # noqa: B018
+        _format_everything(served)
+    except Exception as error:
+        folder = served.continuer.artifact.folder
+        raise BadArtifact(f"{folder}: the model cannot answer a request ({error}); train it again") from error
+
+
+def _format_everything(served: Served) -> None:
+    """Format an answer, the labels of every category and the description of the model."""
+    vocabulary = served.continuer.vocabulary
+    request = {"lists": [[vocabulary.ids[0]]], "k": 1}
+    served.run([served.prepare(Job(0, served.name, to_json(request), 0.0, math.inf))], lambda: None)
+    to_json([served.details(first) for first in vocabulary.starts[:-1].tolist()])
+    to_json(described(served))
 
 
 def described(served: Served) -> dict[str, Any]:
