@@ -28,6 +28,8 @@ class Limits:
     max_header_bytes: int = 2000
     header_timeout_s: float = 0.3
     body_timeout_s: float = 1.0
+    write_timeout_s: float = 1.0
+    max_unsent_bytes: int = 2**30
     max_body_bytes: int = 100_000
     max_unpacked_bytes: int = 100_000
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from fansrec.cli.terminal import echo, echo_row
+from fansrec.errors import BadSetting
 from fansrec.server.edge.keys import new_key, read_key_file, remove_key
 
 app = typer.Typer(
@@ -22,10 +23,13 @@ Name = Annotated[str, typer.Argument(help="Whose key it is, as logs call it.")]
 def add(
     file: File,
     name: Name,
-    admin: Annotated[bool, typer.Option("--admin", help="The key may also reload and roll back models.")] = False,
+    admin: Annotated[bool, typer.Option("--admin", help="The key may do everything, also reload models.")] = False,
+    metrics: Annotated[bool, typer.Option("--metrics", help="The key may read /metrics and nothing else.")] = False,
 ) -> None:
     """Make a key and print it, this once; the file is made if there is none."""
-    key = new_key(file, name, "admin" if admin else "use")
+    if admin and metrics:
+        raise BadSetting("--admin and --metrics exclude each other; an admin key may read /metrics as well")
+    key = new_key(file, name, "admin" if admin else "metrics" if metrics else "use")
     echo(key)
     echo("Keep it now: it cannot be shown again. Send it as `Authorization: Bearer KEY`.", err=True)
 
