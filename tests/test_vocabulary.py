@@ -137,3 +137,53 @@ def test_a_missing_file_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).unlink()
     with pytest.raises(BadArtifact, match="no readable vocabulary"):
         read_vocabulary(tmp_path)
+
+
+def with_categories(folder: Path, **changes: object) -> Path:
+    write(SONGS, folder)
+    content = json.loads((folder / CATEGORIES_FILE).read_text()) | changes
+    (folder / CATEGORIES_FILE).write_text(json.dumps(content))
+    return folder
+
+
+@pytest.mark.parametrize("names", [[], ["soul"], ["soul", "rock", "jazz"]])
+def test_as_many_names_as_categories_are_needed(tmp_path: Path, names: list[str]) -> None:
+    with pytest.raises(BadArtifact, match=f"has {len(names)} names for 2 categories"):
+        read_vocabulary(with_categories(tmp_path, names=names))
+
+
+@pytest.mark.parametrize("changes", [{"names": "so"}, {"names": ["soul", 3]}, {"names": ["soul", None]}, {"names": ["soul", "\ud800"]}, {"names": {}}, {"starts": [0, 2.0, 5]}, {"starts": [False, 2, 5]}, {"starts": ["0", "2", "5"]}, {"starts": [0, 2, 10**30]}, {"starts": [[0, 2, 5]]}, {"starts": None}, {"integer_ids": 1}, {"integer_ids": "no"}, {"integer_ids": None}])  # fmt: skip # noqa: E501
+def test_categories_of_another_type_are_refused(tmp_path: Path, changes: dict[str, object]) -> None:
+    with pytest.raises(BadArtifact, match="no readable vocabulary"):
+        read_vocabulary(with_categories(tmp_path, **changes))
+
+
+@pytest.mark.parametrize("id_", [" 10", "1_0", "+7", "007", "-0", "-", "", "١", "1e3", "0x10", "7.0", "9" * 19, "--1"])
+def test_ids_declared_integers_must_be_integers_as_python_writes_them(tmp_path: Path, id_: str) -> None:
+    ids = ["3", id_, "-12", "0", "9" * 18]
+    write(replace(SONGS, ids=ids, integer_ids=True), tmp_path)
+    with pytest.raises(BadArtifact, match="has ids that are not integers of at most 18 digits"):
+        read_vocabulary(tmp_path)
+
+
+@given(st.lists(st.integers(-(10**18) + 1, 10**18 - 1), min_size=1, max_size=6, unique=True))
+def test_every_integer_of_18_digits_may_be_an_id(tmp_path_factory: pytest.TempPathFactory, numbers: list[int]) -> None:
+    ids = [str(number) for number in numbers]
+    before = Vocabulary(ids=ids, starts=np.array([0, len(ids)]), category_names=["all"], integer_ids=True)
+    after = read_vocabulary(write(before, tmp_path_factory.mktemp("vocabulary")))
+    assert [after.id(index) for index in range(len(ids))] == numbers
+
+
+@pytest.mark.parametrize("row", [{"id": None}, {"id": ["a"]}, {"id": True}, {"id": "a", "name": 3}, {"id": "\ud800"}, {"id": "a", "group": {}}, "a", 3, None])  # fmt: skip # noqa: E501
+def test_items_of_another_type_are_refused(tmp_path: Path, row: object) -> None:
+    write(SONGS, tmp_path)
+    lines = (tmp_path / ITEMS_FILE).read_text().splitlines()
+    (tmp_path / ITEMS_FILE).write_text("\n".join([*lines[:4], json.dumps(row)]) + "\n")
+    with pytest.raises(BadArtifact, match="no readable vocabulary|an item without an id"):
+        read_vocabulary(tmp_path)
+
+
+def test_items_longer_than_one_block_of_the_file_are_read(tmp_path: Path) -> None:
+    ids = [f"item {n} " + "ü" * 200 for n in range(6_000)]  # several blocks, cut inside lines and inside characters
+    before = Vocabulary(ids=ids, starts=np.array([0, len(ids)]), category_names=["all"])
+    assert list(read_vocabulary(write(before, tmp_path)).ids) == ids

@@ -53,11 +53,12 @@ class ListMemory(nn.Module):
 
     def __init__(self, vocabulary: int, lists: int, memberships: int) -> None:
         super().__init__()
-        self.register_buffer("items", torch.zeros(memberships, dtype=torch.int32))  # list after list
-        self.register_buffer("places", torch.zeros(memberships, dtype=torch.int32))  # where each stands in its list
+        # What has the size of all lists takes no memory until it is learned or loaded.
+        self.register_buffer("items", torch.empty(memberships, dtype=torch.int32))  # list after list
+        self.register_buffer("places", torch.empty(memberships, dtype=torch.int32))  # where each stands in its list
         self.register_buffer("starts", torch.zeros(lists + 1, dtype=torch.int64))
-        self.register_buffer("lists", torch.zeros(memberships, dtype=torch.int32))  # item after item
-        self.register_buffer("list_places", torch.zeros(memberships, dtype=torch.int32))
+        self.register_buffer("lists", torch.empty(memberships, dtype=torch.int32))  # item after item
+        self.register_buffer("list_places", torch.empty(memberships, dtype=torch.int32))
         self.register_buffer("list_starts", torch.zeros(vocabulary + 1, dtype=torch.int64))
         self._lookup: Lookup | None = None  # its arrays are views of the buffers
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from fansrec.errors import BadArtifact
 from fansrec.models.blocks import Transform, in_full
 from fansrec.models.classifiers import Loss, one_softmax_loss
 from fansrec.models.cross_entropy import grouped_cross_entropy
@@ -35,6 +36,10 @@ class TiedClassifier(nn.Module):
         self.bias = nn.Parameter(torch.zeros(category_starts[-1]))
         self.register_buffer("categories", _categories(category_starts), persistent=False)  # of every item
         self.register_buffer("prior", torch.zeros(category_starts[-1]))  # of an item inside its category
+
+    def check_arrays(self) -> None:
+        if bool((self.prior < 0).any()):
+            raise BadArtifact("prior holds a probability below 0")
 
     def start(self, counts: Tensor) -> None:
         """Begin with what is popular; `counts` (M,) says how often each item stands in the training lists."""

@@ -19,7 +19,7 @@ AT_ONCE = 1 << 22  # numbers looked at again, one by one, where a sum is not fin
 def check_model(model: nn.Module) -> None:
     """Raise BadArtifact, with the name of the array, unless all arrays of a model can be used."""
     for name, tensor in model.state_dict().items():
-        check_finite(name, tensor)
+        check_tensor(name, tensor)
     for place, module in model.named_modules():
         check: Any = getattr(module, "check_arrays", None)
         if check is None:
@@ -28,6 +28,13 @@ def check_model(model: nn.Module) -> None:
             check()
         except BadArtifact as error:
             raise BadArtifact(f"{place}.{error}" if place else str(error)) from error
+
+
+def check_tensor(name: str, tensor: Tensor) -> None:
+    """Refuse what no module could use: numbers that are not finite, or that do not lie at multiples of their size."""
+    if tensor.data_ptr() % tensor.itemsize:
+        raise BadArtifact(f"{name} is not aligned in the file")
+    check_finite(name, tensor)
 
 
 def check_finite(name: str, tensor: Tensor) -> None:

@@ -23,7 +23,7 @@ from fansrec.files import read_json
 from fansrec.models.fans import Fans, FansConfig
 from fansrec.models.registry import configured, entry
 from fansrec.models.two_stage import LocalTransforms
-from fansrec.models.validation import check_finite, check_model
+from fansrec.models.validation import check_model, check_tensor
 from fansrec.vocabulary import read_vocabulary
 from fansrec.weights_file import Outline, check_header, outline_of
 
@@ -116,7 +116,7 @@ def _shard_weights(path: Path, plan: Plan, number: int, device: torch.device) ->
 
         def rows(name: str, which: slice) -> Tensor:
             read: Tensor = file.get_slice(name)[which]
-            check_finite(name, read)
+            check_tensor(name, read)
             return read.to(device)
 
         with torch.device("meta"):
