@@ -40,6 +40,7 @@ def counted(summary: dict[str, Any]) -> list[int]:
     return [summary[key] for key in ("lists", "items", "interactions")]
 
 
+@pytest.mark.long
 def test_rows_in_parquet_shards_become_the_single_machines_corpus_with_its_learned_categories(
     real_data: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import grpc
 from ray._private import ray_constants
-from ray._raylet import AuthenticationTokenLoader, Config
+from ray._raylet import AuthenticationTokenLoader, Config  # type: ignore[attr-defined]  # written in Cython
 from ray.core.generated.gcs_service_pb2 import CheckAliveRequest
 from ray.core.generated.gcs_service_pb2_grpc import NodeInfoGcsServiceStub
 
