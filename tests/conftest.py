@@ -11,6 +11,7 @@ from fansrec.data.corpus import Corpus, write_corpus
 from fansrec.training.reporting import Silence
 from fansrec.training.trainer import train
 from fansrec.vocabulary import Vocabulary
+from skipping import skip_or_fail
 from worlds import MINUTE, walks
 
 
@@ -22,10 +23,7 @@ def real_data() -> Callable[[str], Path]:
 
     def locate(name: str) -> Path:
         if not (folder / name).is_file():
-            word = f"the public file {name} is not in {folder}; set FANS_DATA to the folder that has it"
-            if os.environ.get("CI"):
-                pytest.fail(word)
-            pytest.skip(word)
+            skip_or_fail(f"the public file {name} is not in {folder}; set FANS_DATA to the folder that has it")
         return folder / name
 
     return locate

@@ -9,13 +9,13 @@ from configparser import ConfigParser
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 from pydantic_core import PydanticUndefined
 
 from fansrec import __version__
 from fansrec.server.metrics import Metrics
 from fansrec.server.settings import Settings, read_settings
+from skipping import skip_or_fail
 
 ROOT = Path(__file__).resolve().parents[1]
 DEPLOY = ROOT / "deploy"
@@ -70,8 +70,9 @@ def test_every_alert_says_what_is_wrong_and_what_to_do_and_is_tried() -> None:
     assert len({rule["alert"] for rule in ALERTS}) == len(ALERTS)
 
 
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed (apt-get install prometheus)")
 def test_prometheus_accepts_its_files_and_the_alerts_fire_when_they_should() -> None:
+    if shutil.which("promtool") is None:
+        skip_or_fail("promtool is not installed (apt-get install prometheus)")
     checks = [
         ["check", "rules", "alerts.yml"],
         ["check", "config", "--syntax-only", "prometheus.yml"],
