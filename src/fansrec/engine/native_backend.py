@@ -12,18 +12,16 @@ from numpy.typing import NDArray
 from fansrec.engine.answers import Categories, Continuation, Inputs, check_rules, unknown_number, wanted_of
 from fansrec.engine.generation import AUTOREGRESSIVE, ONE_PASS, RECALL, way_of
 from fansrec.engine.native_best import BestWeights
-from fansrec.engine.native_library import Call, library, missing
+from fansrec.engine.native_library import UNKNOWN_ITEM, Call, check_outcome, library, missing
 from fansrec.engine.native_weights import KINDS, Weights
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch_backend import TorchEngine
-from fansrec.errors import FansError
 from fansrec.models.contract import ContinuationModel
 from fansrec.models.fans_best import FansBest
 
 __all__ = ["NativeEngine", "missing", "open_backend", "why_not"]
 
 WAYS = {ONE_PASS: 0, AUTOREGRESSIVE: 1, RECALL: 2}
-UNKNOWN_ITEM, NO_MEMORY = 1, 2  # what the kernel may say; 0: done
 
 
 def why_not(model: Any, generation: str) -> str | None:
@@ -104,8 +102,7 @@ class NativeEngine:
         outcome = self._continue(self._weights.address, ctypes.addressof(call))
         if outcome == UNKNOWN_ITEM:
             raise unknown_number(self.items)
-        if outcome == NO_MEMORY:
-            raise FansError("there is not enough memory for this answer; ask for fewer lists or items at once")
+        check_outcome(outcome)
         return numbers[1 + 3 * lists :], scores, numbers[1 + 2 * lists : 1 + 3 * lists]
 
 

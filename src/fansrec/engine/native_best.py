@@ -12,12 +12,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fansrec.engine.native_library import Head, Model, Pair, library
+from fansrec.engine.native_library import NO_MEMORY, Head, Model, Pair, check_outcome, library
 from fansrec.engine.native_weights import Weights
-from fansrec.errors import FansError
+from fansrec.errors import BadArtifact
 from fansrec.models.fans_best import FansBest
 
-ARRAYS = ("items", "places", "starts", "lists", "list_places", "list_starts")
+ARRAYS = {
+    "items": torch.int32,
+    "places": torch.int32,
+    "starts": torch.int64,
+    "lists": torch.int32,
+    "list_places": torch.int32,
+    "list_starts": torch.int64,
+}
 KERNEL = ("sharpness", "recency", "before", "near", "aligned")
 
 
@@ -44,14 +51,18 @@ class Tied(Structure):
 class ListMemory(Structure):
     _fields_ = (
         *((name, c_void_p) for name in ARRAYS),
-        *((name, c_int64) for name in ("known", "longest")),
+        *((name, c_int64) for name in ("known", "longest", "vocabulary", "members")),
         *((name, c_double) for name in KERNEL),
         ("neighbours", c_int64),
     )
 
 
 class LinearPart(Structure):
-    _fields_ = (("items", c_void_p), ("weights", c_void_p), ("width", c_int64), ("decay", c_double))
+    _fields_ = (
+        *((name, c_void_p) for name in ("items", "weights")),
+        *((name, c_int64) for name in ("width", "vocabulary")),
+        ("decay", c_double),
+    )
 
 
 class Best(Structure):
@@ -80,9 +91,10 @@ class BestWeights(Weights):
             linear=self.linear(model),
             **{name: getattr(config, name) for name in ("memory_weight", "linear_weight", "network_weight")},
         )
+        check_outcome(_library().fans_check_best(ctypes.byref(best), ctypes.sizeof(best)))
         opened = _library().fans_open_best(ctypes.byref(best), ctypes.sizeof(best))
         if opened is None:
-            raise FansError("the fast CPU kernel is of another version (python -m fansrec.engine.native.compile)")
+            check_outcome(NO_MEMORY)
         self.address = opened
         weakref.finalize(self, _library().fans_close_best, opened)
 
@@ -112,10 +124,16 @@ class BestWeights(Weights):
         memory, kernel = model.memory, model.config.kernel
         if memory is None:
             return None
+        arrays = {name: getattr(memory, name) for name in ARRAYS}
+        members = {len(array) for name, array in arrays.items() if ARRAYS[name] == torch.int32}
+        if len(members) != 1:
+            raise BadArtifact("the arrays of the list memory differ in length; train the model again")
         return self.keep(ListMemory(
-            **{name: self.tensor(getattr(memory, name)) for name in ARRAYS},
+            **{name: self.tensor(array, ARRAYS[name]) for name, array in arrays.items()},
             known=len(memory),
-            longest=int(memory.places.max()) if len(memory.places) else 0,
+            longest=int(torch.cat([memory.places, memory.list_places, memory.places.new_zeros(1)]).max()),
+            vocabulary=memory.vocabulary,
+            members=members.pop(),
             **{name: getattr(kernel, name) for name in KERNEL},
             neighbours=kernel.neighbours,
         ))  # fmt: skip
@@ -124,12 +142,18 @@ class BestWeights(Weights):
         linear = model.linear
         if linear is None:
             return None
-        items, weights = self.tensor(linear.items), self.tensor(linear.weights)
-        return self.keep(LinearPart(items=items, weights=weights, width=linear.width, decay=model.config.linear_decay))
+        return self.keep(LinearPart(
+            items=self.tensor(linear.items, torch.int32),
+            weights=self.tensor(linear.weights),
+            width=linear.width,
+            vocabulary=len(linear.items),
+            decay=model.config.linear_decay,
+        ))  # fmt: skip
 
 
 def _library() -> ctypes.CDLL:
     loaded = library()
+    loaded.fans_check_best.argtypes, loaded.fans_check_best.restype = (c_void_p, c_int64), c_int
     loaded.fans_open_best.argtypes, loaded.fans_open_best.restype = (c_void_p, c_int64), c_void_p
     loaded.fans_close_best.argtypes, loaded.fans_close_best.restype = (c_void_p,), None
     loaded.fans_continue_best.argtypes, loaded.fans_continue_best.restype = (c_void_p, c_void_p), c_int

@@ -9,8 +9,9 @@ from ctypes import Structure, c_double, c_int, c_int64, c_void_p
 from functools import cache
 
 from fansrec.engine.native.compile import library_path
-from fansrec.errors import BadSetting
+from fansrec.errors import BadArtifact, BadSetting, FansError
 
+DONE, UNKNOWN_ITEM, NO_MEMORY, BAD_CALL, BAD_MODEL = range(5)  # what the kernel may answer (call.h)
 CHOICES = ("avx512", "avx2", "portable", "off")
 
 
@@ -30,7 +31,10 @@ class CausalLayer(Structure):
 
 class Encoder(Structure):
     _fields_ = (
-        *((name, c_int64) for name in ("width", "layers", "heads", "feedforward", "positions")),
+        *(
+            (name, c_int64)
+            for name in ("width", "layers", "heads", "feedforward", "positions", "tokens", "category_rows")
+        ),
         *((name, c_void_p) for name in ("items", "categories", "places", "segments")),
         ("norm", Pair),
         ("layer", c_void_p),
@@ -84,12 +88,28 @@ def missing() -> str | None:
     return None if fits else "the fast CPU kernel is of another version (python -m fansrec.engine.native.compile)"
 
 
+def check_outcome(outcome: int) -> None:
+    """Raise what the kernel's answer means, unless it is DONE; unknown items are the caller's to report."""
+    if outcome == NO_MEMORY:
+        raise FansError("there is not enough memory for this answer; ask for fewer lists or items at once")
+    if outcome == BAD_CALL:
+        raise FansError(
+            "the fast CPU kernel refused the call: a size, count or pointer is out of range; use FANS_NATIVE=off"
+        )
+    if outcome == BAD_MODEL:
+        raise BadArtifact(
+            "the fast CPU kernel refused the model: its sizes or offsets are out of range; train it again"
+        )
+
+
 @cache
 def library() -> ctypes.CDLL:
     """The copy for this machine's instructions, or the one FANS_NATIVE names."""
     name = _asked() or _fitting()
     loaded = ctypes.CDLL(str(library_path(name)))
     loaded.fans_fits.argtypes = (c_int64, c_int64)
+    loaded.fans_check.argtypes = (c_void_p, c_int64)
+    loaded.fans_check.restype = c_int
     loaded.fans_continue.argtypes = (c_void_p, c_void_p)
     loaded.fans_continue.restype = c_int
     return loaded

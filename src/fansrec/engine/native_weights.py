@@ -8,7 +8,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fansrec.engine.native_library import CausalLayer, Encoder, EncoderLayer, Head, Model, Pair
+from fansrec.engine.native_library import (
+    CausalLayer,
+    Encoder,
+    EncoderLayer,
+    Head,
+    Model,
+    Pair,
+    check_outcome,
+    library,
+)
+from fansrec.errors import BadArtifact
 from fansrec.models.bert4rec import Bert4Rec
 from fansrec.models.fans import Fans
 from fansrec.models.sasrec import SasRec
@@ -41,10 +51,14 @@ class Weights:
             starts = model.config.category_starts if self.model.head.categories > 1 else (0, self.model.head.items)
             self.halve(self.model.head, starts, model.classifier.items.weight)
         self.address = ctypes.addressof(self.model)
+        check_outcome(library().fans_check(self.address, ctypes.sizeof(self.model)))
 
-    def tensor(self, tensor: Tensor | None) -> int | None:
+    def tensor(self, tensor: Tensor | None, dtype: torch.dtype = torch.float32) -> int | None:
+        """Return where a tensor lies; raise BadArtifact if its numbers are not of the type that the kernel reads."""
         if tensor is None:
             return None
+        if tensor.dtype != dtype or tensor.device.type != "cpu":
+            raise BadArtifact(f"a tensor is {tensor.dtype} on {tensor.device.type}, not {dtype} on cpu; train it again")
         held = tensor.detach().contiguous()
         self._kept.append(held)
         return held.data_ptr()
@@ -70,6 +84,8 @@ class Weights:
             layers=config.layers,
             heads=config.heads,
             positions=config.positions,
+            tokens=len(embed.items.weight),
+            category_rows=0 if embed.categories is None else len(embed.categories.weight),
             items=self.tensor(embed.items.weight),
             categories=self.tensor(None if embed.categories is None else embed.categories.weight),
             places=self.tensor(places.weight),
@@ -124,7 +140,8 @@ class Weights:
         if head.longest < LARGEST:  # not so if one of them is not a number
             halves = torch.zeros(int(filled[-1]), vectors.shape[1], dtype=torch.float16)
             halves[torch.from_numpy(places)] = vectors.detach().half()
-            head.halves = self.tensor(halves.view(-1, SIDE_BY_SIDE, vectors.shape[1]).transpose(1, 2))
+            side_by_side = halves.view(-1, SIDE_BY_SIDE, vectors.shape[1]).transpose(1, 2)
+            head.halves = self.tensor(side_by_side, torch.float16)
             head.half_starts = self.array(filled)
 
     def one_category(self, model: Any, item: Pair) -> Head:

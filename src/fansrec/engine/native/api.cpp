@@ -1,9 +1,17 @@
 // What the shared library offers; native_library.py calls it.
-#include "call.h"
+#include "validation.h"
 
 #define OFFERED extern "C" __attribute__((visibility("default")))
 
+// Whether a model can be used. BAD_CALL: the caller means another structure.
+OFFERED int fans_check(const Model* model, int64_t size) {
+    if (!model || size != sizeof(Model)) return BAD_CALL;
+    return is_valid(*model) ? DONE : BAD_MODEL;
+}
+
+// `model` has passed fans_check, and has not changed since.
 OFFERED int fans_continue(const Model* model, const Call* call) {
+    if (!model || !call) return BAD_CALL;
     return answer_call(*call, model->head.items, [&](Batch& batch, Workspace& room, const Crew& crew) {
         bool steps = call->way == AUTOREGRESSIVE;
         if (model->kind == SASREC)

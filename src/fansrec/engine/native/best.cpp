@@ -4,6 +4,7 @@
 
 #include "blend.h"
 #include "call.h"
+#include "validation.h"
 
 #define OFFERED extern "C" __attribute__((visibility("default")))
 
@@ -66,7 +67,7 @@ class BestFans {
                 }
                 likely = read(question, masks, room);
                 while (crew.threads > 1 && !looked_up.load() && tile < likely->tiles()) likely->play(tile++);
-            } catch (const std::bad_alloc&) {
+            } catch (const std::exception&) {
                 failed.store(true);  // it must not leave a thread of the crew
             }
         });
@@ -119,14 +120,25 @@ class BestFans {
 
 }  // namespace
 
-// The structure is copied; what it points to must stay until it is closed. Null: the caller means another structure.
+// Whether a model can be opened. BAD_CALL: the caller means another structure.
+OFFERED int fans_check_best(const Best* best, int64_t size) {
+    if (!best || size != sizeof(Best) || !best->model) return BAD_CALL;
+    const Model& model = *best->model;
+    bool valid = is_valid(best->tied) && model.head.items == best->tied.items &&
+                 is_valid(model.encoder, model.categories_of, best->tied.items) &&
+                 model.encoder.width == best->tied.width && is_valid(best->voices, best->tied.items);
+    return valid ? DONE : BAD_MODEL;
+}
+
+// The structure is copied; what it points to must stay until it is closed. Null: it cannot be opened.
 OFFERED void* fans_open_best(const Best* best, int64_t size) {
-    return size == sizeof(Best) ? new BestFans(*best) : nullptr;
+    return fans_check_best(best, size) == DONE ? new (std::nothrow) BestFans(*best) : nullptr;
 }
 
 OFFERED void fans_close_best(void* opened) { delete static_cast<BestFans*>(opened); }
 
 OFFERED int fans_continue_best(void* opened, const Call* call) {
+    if (!opened || !call) return BAD_CALL;
     BestFans& fans = *static_cast<BestFans*>(opened);
     return answer_call(*call, fans.items(), [&](Batch& batch, Workspace& room, const Crew& crew) {
         for (int64_t i = 0; i < batch.size(); ++i) fans.answer(*call, batch.questions[i], batch.picks[i], room, crew);

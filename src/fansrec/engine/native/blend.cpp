@@ -51,7 +51,8 @@ float Blend::least() const {
 float Blend::guess(const Strengths& strengths) {
     constexpr int64_t SAMPLED = 16;
     std::vector<float> sample;
-    for (int64_t i = 0; i < strengths.count(); i += SAMPLED) sample.push_back(strengths.scores()[i]);
+    for (int64_t i = 0; i < strengths.count(); i += SAMPLED)
+        if (float score = strengths.scores()[i]; score == score) sample.push_back(score);  // an order needs numbers
     size_t nth = size_t(best_.wanted() / SAMPLED * 2 + 4);
     if (nth >= sample.size()) return 0;
     std::nth_element(sample.begin(), sample.begin() + nth, sample.end(), std::greater<float>());

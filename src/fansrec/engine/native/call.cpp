@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "validation.h"
+
 namespace {
 
 constexpr int64_t TOKENS_AT_ONCE = 768;  // so that what the layers hand on stays near the processor
@@ -59,7 +61,7 @@ class Sharing {
         (batches > 1 ? together : alone).run(batches, [&](int64_t b) {
             try {
                 one_batch(starts[b], starts[b + 1], batches > 1 ? alone : together);
-            } catch (const std::bad_alloc&) {
+            } catch (const std::exception&) {  // too little memory, or a vector longer than there can be
                 failed = true;
             }
         });
@@ -92,13 +94,14 @@ class Sharing {
 }  // namespace
 
 Outcome answer_call(const Call& call, int64_t items, const Answer& answer) {
+    if (!is_valid(call, items)) return BAD_CALL;
     bool known = all_known(call.items, call.offsets[call.lists], items) &&
                  all_known(call.excluded, call.excluded_count, items) &&
                  all_known(call.allowed, std::max<int64_t>(0, call.allowed_count), items);
     if (!known) return UNKNOWN_ITEM;
     try {
         return Sharing(call, items, answer).run();
-    } catch (const std::bad_alloc&) {
+    } catch (const std::exception&) {
         return NO_MEMORY;
     }
 }

@@ -15,9 +15,9 @@ struct Call {
     int64_t* answered;  // how many each got
 };
 
-enum Outcome : int { DONE, UNKNOWN_ITEM, NO_MEMORY };
+enum Outcome : int { DONE, UNKNOWN_ITEM, NO_MEMORY, BAD_CALL, BAD_MODEL };
 
 using Answer = std::function<void(Batch& batch, Workspace& room, const Crew& crew)>;
 
-// Runs `answer` over all lists of a call and writes down what they were given.
+// Checks a call, runs `answer` over all its lists and writes down what they were given.
 Outcome answer_call(const Call& call, int64_t items, const Answer& answer);

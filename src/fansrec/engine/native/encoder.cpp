@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attention.h"
+#include "checked.h"
 
 namespace {
 
@@ -11,6 +12,9 @@ void embed(const Encoder& e, const Tokens& tokens, int64_t strip, Strips x) {
     int64_t end = std::min(tokens.count, (strip + 1) * W);
     for (int64_t t = strip * W; t < end; ++t) {
         const Token& token = tokens.tokens[t];
+        CHECK_INDEX(token.item, e.tokens);
+        CHECK_INDEX(token.segment, 2);
+        if (e.categories) CHECK_INDEX(token.category, e.category_rows);
         const float* item = e.items + token.item * e.width;
         const float* place = e.places + std::min(token.place, e.positions - 1) * e.width;
         const float* segment = e.segments + token.segment * e.width;

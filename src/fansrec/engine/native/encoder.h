@@ -13,7 +13,7 @@ struct EncoderLayer {
 };
 
 struct Encoder {
-    int64_t width, layers, heads, feedforward, positions;
+    int64_t width, layers, heads, feedforward, positions, tokens, category_rows;  // the last two: rows of embeddings
     const float *items, *categories, *places, *segments;  // embeddings, (count, width) each; categories may be null
     Norm norm;
     const EncoderLayer* layer;

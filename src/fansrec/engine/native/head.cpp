@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "checked.h"
 #include "ranking.h"
 
 namespace {
@@ -22,6 +23,7 @@ struct Round {
 // What scores a category's items: the columns, brought together and through its transform.
 Strips local_columns(const Head& head, const Round& round, Strips known, Strips gathered, Strips out) {
     int64_t D = head.width, count = int64_t(round.columns.size());
+    CHECK_INDEX(round.category, head.categories);
     for (int64_t i = 0; i < count; ++i) copy_column(known, round.columns[i], gathered, i, D);
     clear_behind(gathered, count, D);
     if (!head.local.weight) return gathered;

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "checked.h"
+
 void ask(const LinearPart& linear, const int64_t* given, int64_t length, Sums<double>& said) {
     double* of = said.of.data();
     uint8_t* runs = said.runs.touched();
@@ -11,6 +13,7 @@ void ask(const LinearPart& linear, const int64_t* given, int64_t length, Sums<do
         const float* weights = linear.weights + given[place] * linear.width;
         for (int64_t j = 0; j < linear.width; ++j) {
             uint32_t item = uint32_t(items[j]);
+            CHECK_INDEX(items[j], linear.vocabulary);
             of[item] += weights[j] * recency;
             runs[item / RUN] = 1;
         }

@@ -5,7 +5,7 @@
 struct LinearPart {
     const int32_t* items;  // (items, width): where the weights of an item go
     const float* weights;  // (items, width): 0 where it has fewer
-    int64_t width;
+    int64_t width, vocabulary;  // weights of an item, and items
     double decay;
 };
 

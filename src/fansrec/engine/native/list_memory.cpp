@@ -4,6 +4,8 @@
 #include <cmath>
 #include <functional>
 
+#include "checked.h"
+
 namespace {
 
 constexpr double REACH = 15.0, ALIGNED_REACH = 2.0, COMMONEST = 0.05;  // as in models/list_memory.py
@@ -47,6 +49,8 @@ void Recaller::compare(const int64_t* given, int64_t length) {
         for (int64_t j = 0; j < count; ++j) {
             uint32_t list = uint32_t(lists[j]);
             int32_t at = places[j];
+            CHECK_INDEX(lists[j], m_.known);
+            CHECK_INDEX(at, m_.longest + 1);
             like[list] += m_.aligned == 0 ? weight : weight * aligned_[std::abs(place - at)];
             last_shared[list] = at;
             found[list / RUN] = 1;
@@ -83,6 +87,7 @@ double Recaller::border() {
         sample_.resize(sample_.size() + RUN);
         compared(runs_[r], &sample_[sample_.size() - RUN]);
     }
+    for (double& like : sample_) like = like == like ? like : 0;  // an order needs numbers
     int64_t expected = m_.neighbours / SAMPLED, nth = expected + 3 * int64_t(std::sqrt(double(expected)) + 1);
     if (nth >= int64_t(sample_.size())) return 0;
     std::nth_element(sample_.begin(), sample_.begin() + nth, sample_.end(), std::greater<double>());
@@ -129,6 +134,8 @@ void Recaller::hold(Sums<float>& held) const {
         auto add = [&](auto&& place) {
             for (int64_t j = 0; j < length; ++j) {
                 uint32_t item = uint32_t(items[j]);
+                CHECK_INDEX(items[j], m_.vocabulary);
+                CHECK_INDEX(m_.longest - n.last_shared + place(j), worth_.size());
                 of[item] += weight * worth[place(j)];
                 runs[item / RUN] = 1;
             }

@@ -9,6 +9,7 @@ struct ListMemory {
     const int32_t *lists, *list_places;  // item after item: the lists that hold it, and where in them
     const int64_t* list_starts;          // (items + 1)
     int64_t known, longest;              // lists, and the highest place in any
+    int64_t vocabulary, members;         // items, and the length of the arrays of int32
     double sharpness, recency, before, near, aligned;
     int64_t neighbours;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "checked.h"
+
 namespace {
 
 // The bits from `first` to `last` that lie in one word.
@@ -16,7 +18,7 @@ uint64_t bits_of_word(int64_t word, int64_t first, int64_t last) {
 
 Picks::Picks(const Rules& rules, int64_t items, const int64_t* given, int64_t given_count, int64_t wanted,
              Workspace& room)
-    : rules_(&rules), wanted_(wanted) {
+    : rules_(&rules), known_(items), wanted_(wanted) {
     int64_t words = items / 64 + 1;
     blocked_ = room.take<uint64_t>(words);
     if (rules.blocked)
@@ -41,6 +43,8 @@ void Picks::block_all(int64_t first, int64_t last) {
 }
 
 void Picks::put(int64_t position, int64_t item, float score) {
+    CHECK_INDEX(position, wanted_);
+    CHECK_INDEX(item, known_);
     items_[position] = item, scores_[position] = score;
     blocked_[item / 64] |= uint64_t(1) << (item % 64);
     if (!rules_->max_per_group) return;

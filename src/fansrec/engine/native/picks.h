@@ -18,7 +18,9 @@ class Picks {
           Workspace& room);
 
     bool allowed(int64_t item) const { return !(blocked_[item / 64] >> (item % 64) & 1) && !of_full_group(item); }
-    bool good_enough(float score) const { return score > MINUS_INFINITY && double(score) >= rules_->min_score; }
+    bool good_enough(float score) const {
+        return score > MINUS_INFINITY && score < -MINUS_INFINITY && double(score) >= rules_->min_score;
+    }
     bool any_left(int64_t first, int64_t last) const;
     void block_all(int64_t first, int64_t last);
     void put(int64_t position, int64_t item, float score);
@@ -32,7 +34,7 @@ class Picks {
 
    private:
     const Rules* rules_;
-    int64_t wanted_;
+    int64_t known_, wanted_;
     uint64_t* blocked_;
     int64_t* items_;  // (wanted), -1 where there is none
     float* scores_;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "attention.h"
+#include "checked.h"
 #include "models.h"
 
 namespace {
@@ -58,6 +59,8 @@ class Reader {
         for (int64_t d = 0; d < e_.width; ++d) {
             float sum = 0;
             if (token) {
+                CHECK_INDEX(token->item, e_.tokens);
+                if (e_.categories) CHECK_INDEX(token->category, e_.category_rows);
                 sum = e_.items[token->item * e_.width + d];
                 if (e_.categories) sum += e_.categories[token->category * e_.width + d];
                 sum += e_.places[std::min(token->place, e_.positions - 1) * e_.width + d];

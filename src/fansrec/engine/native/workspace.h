@@ -16,6 +16,7 @@ class Workspace {
 
     template <class T>
     T* take(int64_t count) {
+        if (count < 0 || count > INT64_MAX / int64_t(2 * sizeof(T))) throw std::bad_alloc();
         return static_cast<T*>(bytes(count * int64_t(sizeof(T))));
     }
 
