@@ -14,6 +14,8 @@ import pytest
 from cluster.lists import of_one_machine, write_shard
 from fansrec.cluster.connection import cluster
 
+# Ray's workers run at the lowest priorities by default: on a machine with other work they would hardly run at all.
+os.environ.setdefault("RAY_worker_niceness", "0")
 OUTSIDE = dict(os.environ)  # what a process has that did not start the local Ray: not its token
 TWO_NODES = Path(__file__).with_name("two_nodes.py")
 
