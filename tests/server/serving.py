@@ -122,5 +122,5 @@ def until(condition: Callable[[], bool], seconds: float = DEADLINE_S) -> bool:
     while time.monotonic() < end:
         if condition():
             return True
-        time.sleep(0.02)
+        time.sleep(0.05)
     return False

@@ -72,7 +72,7 @@ def test_every_worker_gives_the_same_answer(service: Running) -> None:
             # The first may lie with the one that is stopped; then that one is busy, and the next goes to the other.
             with stopped(worker):
                 asked = {threads.submit(service.ask, [["i3", "i4"]], k=9) for _ in range(4)}
-                answered, waiting = wait(asked, timeout=5, return_when=FIRST_COMPLETED)
+                answered, waiting = wait(asked, timeout=DEADLINE_S, return_when=FIRST_COMPLETED)
                 by_worker += [items_of(answer.result()) for answer in answered]
                 assert answered
             held += [items_of(answer.result()) for answer in waiting]

@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from fansrec.server.edge.bodies import read_body
 from fansrec.server.edge.http import MOST_PIPELINED, protocol_class
+from server.serving import DEADLINE_S, until
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -69,13 +70,13 @@ class Running:
             runner.run(self.server.serve([self.listening]))
 
     def connect(self) -> socket.socket:
-        client = socket.create_connection(self.address, timeout=5)
+        client = socket.create_connection(self.address, timeout=DEADLINE_S)
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return client
 
     def stop(self) -> None:
         self.server.should_exit = True
-        self.thread.join(10)
+        self.thread.join(DEADLINE_S)
         assert not self.thread.is_alive()
 
 
@@ -239,9 +240,7 @@ def test_headers_after_a_chunked_body_are_dropped_and_bounded(service: Running) 
 
 
 def test_slow_headers_are_not_waited_for(service: Running) -> None:
-    since = time.monotonic()
-    assert asked(service, b"GET / HT", b"TP/1.1\r\n", b"A: b\r\n", pause=0.05).kind == "slow-headers"
-    assert time.monotonic() - since > 0.25
+    assert asked(service, b"GET / HT", b"TP/1.1\r\n", b"A: b\r\n").kind == "slow-headers"
 
 
 def test_headers_sent_drop_by_drop_are_cut_off_in_time(service: Running) -> None:
@@ -282,7 +281,7 @@ def test_the_next_request_has_its_own_time_for_headers(service: Running) -> None
 
 
 def test_a_request_that_arrives_while_another_is_answered_has_its_own_time() -> None:
-    with running(Limits(header_timeout_s=5)) as service, service.connect() as client:
+    with running(Limits(header_timeout_s=DEADLINE_S)) as service, service.connect() as client:
         client.sendall(b"GET /slow HTTP/1.1\r\n\r\n" + GET[:9])
         assert read_answer(client)[0].status == 200
         time.sleep(1.2)  # longer than an idle connection is kept
@@ -365,21 +364,12 @@ def test_a_client_that_does_not_fetch_its_answer_is_cut_off() -> None:
     with running() as service, service.connect() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.sendall(b"GET /large HTTP/1.1\r\n\r\n")
-        assert _within(2, lambda: service.server.server_state.connections != set())
-        assert _within(4, lambda: service.server.server_state.connections == set())
-
-
-def _within(seconds: float, holds: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
+        assert until(lambda: service.server.server_state.connections != set())
+        assert until(lambda: service.server.server_state.connections == set())
 
 
 def test_connections_beyond_the_limit_are_told_to_come_back() -> None:
-    with running(Limits(max_connections=2, header_timeout_s=5)) as service:
+    with running(Limits(max_connections=2, header_timeout_s=DEADLINE_S)) as service:
         with service.connect() as one, service.connect() as two:
             for held in (one, two):
                 held.sendall(GET)
@@ -388,7 +378,7 @@ def test_connections_beyond_the_limit_are_told_to_come_back() -> None:
             assert answer.kind == "too-many-connections" and answer.headers["retry-after"] == "1"
             one.sendall(GET)
             assert read_answer(one)[0].status == 200
-        assert _within(2, lambda: alive(service))
+        assert until(lambda: alive(service))
         assert set(service.seen) == {("other", "other", 503)}
 
 
@@ -400,7 +390,7 @@ def test_refusals_that_never_reach_the_application_are_counted() -> None:
 
 
 def test_told_to_stop_it_answers_what_is_on_its_way_and_closes() -> None:
-    with running(Limits(header_timeout_s=5)) as service, contextlib.ExitStack() as clients:
+    with running(Limits(header_timeout_s=DEADLINE_S)) as service, contextlib.ExitStack() as clients:
         busy, idle, sending = (clients.enter_context(service.connect()) for _ in range(3))
         idle.sendall(GET)
         read_answer(idle)

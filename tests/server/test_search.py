@@ -27,6 +27,7 @@ from fansrec.server.search.query import Search
 from fansrec.server.search.text import pieces, words
 from fansrec.server.search.words import Words, packed
 from fansrec.vocabulary import Vocabulary
+from server.serving import DEADLINE_S
 
 SONGS: list[tuple[str | None, str | None]] = [
     ("Yesterday", "The Beatles"),
@@ -260,12 +261,12 @@ def test_a_search_outlives_the_closing_of_its_index(run: Path, tmp_path: Path) -
     def search_slowly() -> list[str]:
         with index._connection() as connection:
             going_on.set()
-            closed.wait(10)
+            closed.wait(DEADLINE_S)
             return [name for (name,) in connection.execute("SELECT name FROM categories")]
 
     with ThreadPoolExecutor(1) as pool:
         slow = pool.submit(search_slowly)
-        going_on.wait(10)
+        going_on.wait(DEADLINE_S)
         index.close()
         closed.set()
         assert slow.result() == ["first", "rest"] and not index._idle
@@ -304,7 +305,7 @@ def test_the_builder_knows_neither_torch_nor_pydantic() -> None:
 
 def test_builders_at_once_do_no_harm_and_leave_one_file(run: Path, tmp_path: Path) -> None:
     builders = [subprocess.Popen(search_indexes.command(run, tmp_path), stdout=subprocess.DEVNULL) for _ in range(3)]
-    assert [builder.wait(60) for builder in builders] == [0, 0, 0]
+    assert [builder.wait(DEADLINE_S) for builder in builders] == [0, 0, 0]
     assert [path.name for path in tmp_path.iterdir()] == [index_path(tmp_path, key_of(run)).name]
 
 
@@ -336,7 +337,7 @@ def indexes(tmp_path: Path) -> Iterator[Indexes]:
 
 
 def awaited(indexes: Indexes, key: str) -> ItemIndex:
-    end = time.monotonic() + 60
+    end = time.monotonic() + DEADLINE_S
     while (index := indexes.get(key)) is None and time.monotonic() < end:
         time.sleep(0.02)
     assert index is not None, indexes.trouble(key)
@@ -374,7 +375,7 @@ def test_a_builder_that_fails_is_tried_again_but_not_for_ever(
 ) -> None:
     monkeypatch.setattr(search_indexes, "WAIT_SECONDS", 0.0)
     indexes.start("key", tmp_path / "nowhere")
-    end = time.monotonic() + 60
+    end = time.monotonic() + DEADLINE_S
     while indexes.trouble("key") is None and time.monotonic() < end:
         assert indexes.get("key") is None
         time.sleep(0.02)
