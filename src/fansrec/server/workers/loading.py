@@ -4,10 +4,9 @@ import math
 from pathlib import Path
 from typing import Any
 
-import torch
 from pydantic_core import to_json
 
-from fansrec.artifact import Artifact, read_artifact
+from fansrec.artifact import read_artifact, recipe_of
 from fansrec.continuer import Continuer
 from fansrec.errors import BadArtifact
 from fansrec.server.search.index import key_of
@@ -22,19 +21,11 @@ def load_models(places: list[Message], device: str, backend: str) -> dict[str, S
 
 def _load(place: Message, device: str, backend: str) -> Served:
     artifact = read_artifact(Path(place["run"]).resolve())  # what a link leads to now, also when it moves on
-    _refuse_broken_numbers(artifact)
     on_host = device == "cpu"  # a GPU's state does not survive a fork: each worker goes there by itself
     continuer = Continuer(artifact, "cpu", backend if on_host else "torch", place["generation"])
     served = Served(place["name"], continuer, None if on_host else (device, backend))
     _try_out(served)
     return served
-
-
-def _refuse_broken_numbers(artifact: Artifact) -> None:
-    """A training gone wrong leaves NaN; it would answer, but nonsense."""
-    for name, tensor in artifact.model.state_dict().items():
-        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
-            raise BadArtifact(f"{artifact.folder}: {name} holds numbers that are not finite; train it anew")
 
 
 def _try_out(served: Served) -> None:
@@ -68,7 +59,7 @@ def described(served: Served) -> dict[str, Any]:
         "hash": artifact.hash,
         "model": artifact.config["model"],
         "title": artifact.model.title,
-        "recipe": artifact.config.get("training", {}).get("recipe", "paper"),
+        "recipe": recipe_of(artifact.config),
         "items": len(vocabulary),
         "categories": [
             {"name": name, "items": size} for name, size in zip(vocabulary.category_names, sizes, strict=True)
