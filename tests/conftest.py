@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import sanitizers
 from fansrec.data.corpus import Corpus, write_corpus
 from fansrec.training.reporting import Silence
 from fansrec.training.trainer import train
@@ -51,3 +52,16 @@ def best(songs: Path) -> Path:
     small = {"recipe": "best", "epochs": 2, "width": 8, "heads": 2, "feedforward": 8, "layers": 1}
     train(songs / "corpus", songs / "best", "fans", small, Silence())
     return songs / "best"
+
+
+@pytest.fixture(scope="session")
+def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with sanitized libraries of the native kernel; $FANS_SANITIZED names one to keep between runs."""
+    missing = sanitizers.why_not()
+    if missing is not None:
+        if os.environ.get("CI"):
+            pytest.fail(missing)
+        pytest.skip(missing)
+    folder = Path(os.environ.get("FANS_SANITIZED") or tmp_path_factory.mktemp("sanitized"))
+    sanitizers.build(folder)
+    return folder

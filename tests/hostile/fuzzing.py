@@ -1,0 +1,105 @@
+"""What a changed model folder may do to `fans`: be refused in one line, or give a right answer. Nothing else.
+
+`PYTHONPATH=src:tests python -m hostile.fuzzing NUMBER …` tries single mutations again and prints what happened.
+"""
+
+import json
+import math
+import random
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from artifacts import KINDS, write_kind
+from hostile.asking import Asker
+from hostile.mutations import files_of, mutate
+
+NATIVE = ("fans", "fans-vanilla", "best", "bert4rec", "bert4rec-nar", "sasrec")
+# The kinds with the most arrays come more often.
+ROUND = (*KINDS, "best", "best", "best", "best", "fans", "sasrec")
+K = 5
+
+
+class Fuzzer:
+    """Originals of all kinds, and the server that tries what was made of them."""
+
+    def __init__(self, folder: Path, asker: Asker) -> None:
+        self.folder, self.asker = folder, asker
+        self.originals = {kind: files_of(write_kind(folder / "originals" / kind, kind)) for kind in KINDS}
+        self.outcomes: Counter[str] = Counter()
+
+    def faults(self, numbers: Iterable[int]) -> list[str]:
+        """Try these mutations; return a line for each outcome that is not allowed."""
+        return [fault for number in numbers for fault in self.try_one(number)]
+
+    def try_one(self, number: int) -> Iterator[str]:
+        choose = random.Random(number)
+        kind = ROUND[number % len(ROUND)]
+        with self._made(kind, choose) as (folder, what):
+            for arguments in self._commands(kind, folder, choose):
+                answer = self.asker.run(*arguments)
+                fault = fault_of(answer, folder, arguments[0])
+                verb = f"{arguments[0]} {arguments[-1]}" if arguments[0] == "continue" else "export"
+                self.outcomes["fault" if fault else "answered" if answer["code"] == 0 else "refused"] += 1
+                if fault:
+                    yield f"mutation {number} of {kind}, {verb}: {fault} [{what}]"
+
+    @contextmanager
+    def _made(self, kind: str, choose: random.Random) -> Iterator[tuple[Path, str]]:
+        folder = self.folder / "mutated"
+        folder.mkdir()
+        try:
+            yield folder, mutate(self.originals[kind], folder, choose)
+        finally:
+            shutil.rmtree(folder)
+
+    def _commands(self, kind: str, folder: Path, choose: random.Random) -> list[list[str]]:
+        given = choose.choice(([], ["i3", "i4", "i3"], ["i59"], [f"i{n}" for n in range(20)]))
+        ask = ["continue", str(folder), *given, "-k", str(K), "--json", "--backend"]
+        commands = [[*ask, backend] for backend in (("native", "torch") if kind in NATIVE else ("torch",))]
+        if kind in NATIVE and choose.random() < 0.2:
+            commands.append(["export", str(folder), "--out", str(self.folder / "mutated" / "out.onnx")])
+        return commands
+
+
+def fault_of(answer: dict[str, Any], folder: Path, verb: str) -> str | None:
+    """Return what is wrong with an outcome, or None."""
+    code, errors = answer["code"], answer["err"]
+    if code not in (0, 2) or "Traceback" in errors:
+        return f"ended with {code}: {errors[-1500:]}"
+    if code == 2:
+        told = errors.removesuffix("\n")
+        return None if told and told.isprintable() and len(told) < 5000 else f"refused with {told[:500]!r}"
+    return None if verb == "export" else _fault_of_answer(answer["out"], folder)
+
+
+def _fault_of_answer(text: str, folder: Path) -> str | None:
+    try:
+        positions = json.loads(text, parse_constant=_not_json)["positions"]
+        known = {str(json.loads(line)["id"]) for line in (folder / "items.jsonl").read_text().splitlines()}
+    except (ValueError, KeyError, TypeError, OSError) as error:
+        return f"an answer that cannot be read ({error}): {text[:500]}"
+    items = [str(position["item"]) for position in positions]
+    if len(items) != K or len({*items}) != K or not known.issuperset(items):
+        return f"an answer of other items: {items}"
+    return None if all(math.isfinite(position["score"]) for position in positions) else f"scores: {text[:500]}"
+
+
+def _not_json(constant: str) -> float:
+    raise ValueError(f"{constant} is not JSON")
+
+
+if __name__ == "__main__":
+    asker = Asker()
+    with tempfile.TemporaryDirectory() as place:
+        fuzzer = Fuzzer(Path(place), asker)
+        chosen = [int(number) for number in sys.argv[1:]]
+        for fault in fuzzer.faults(range(*chosen) if len(chosen) == 2 else chosen):
+            print(fault)
+        print(dict(fuzzer.outcomes))
+    asker.close()
