@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.long  # half a minute, and the other tests of the service try one of each kind
+
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("changed bodies", "made by hypothesis", "broken HTTP", "by schemathesis")
 

@@ -67,6 +67,14 @@ def written(folder: Path, vocabulary: Vocabulary) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module", autouse=True)
+def patient() -> Iterator[None]:
+    """Searches that are not broken off because the machine is busy."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "SECONDS", DEADLINE_S)
+        yield
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return written(tmp_path_factory.mktemp("run"), vocabulary_of(SONGS))
@@ -167,10 +175,8 @@ def test_words_hold_nothing_that_sqlite_could_take_for_syntax_or_for_a_space(tex
 
 
 @pytest.mark.parametrize("typed", ["beatles " * 1250, "x" * 10_000, "東" * 10_000, "a b c d e " * 1000, '"' * 10_000])
-def test_ten_thousand_characters_are_answered_soon(index: ItemIndex, typed: str) -> None:
-    began = time.monotonic()
-    index.search(typed)
-    assert time.monotonic() - began < 20  # milliseconds, unless all of it were looked at
+def test_only_the_beginning_of_a_long_text_is_searched_for(index: ItemIndex, typed: str) -> None:
+    assert index.search(typed + " queen") == index.search(typed[: search.LONGEST_TEXT])
 
 
 def test_a_search_ends_when_its_time_is_over(index: ItemIndex, monkeypatch: pytest.MonkeyPatch) -> None:
