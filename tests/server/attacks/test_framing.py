@@ -105,7 +105,7 @@ def test_small_chunk_extensions_and_many_small_chunks_are_taken(attacked: Target
 
 @pytest.mark.parametrize(
     "request_",
-    [b"GET /health/live HTTP/1.1\nHost: localhost\n\n", b"\0GET / HTTP/1.1\r\n\r\n", b"GET  /  HTTP/1.1\r\n\r\n",
+    [b"GET /health/live HTTP/1.1\nHost: localhost\n\n", b"\0GET / HTTP/1.1\r\n\r\n",
      b"GET /health/live\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"\x16\x03\x01\x02\x00" + bytes(range(200)),
      b"GET /health/live HTTP/3.7\r\nHost: localhost\r\n\r\n", b"GET\t/health/live\tHTTP/1.1\r\n\r\n"],
 )  # fmt: skip

@@ -1,18 +1,15 @@
 """Clients that ask for large answers and never read them."""
 
-import json
+import socket
 from contextlib import ExitStack
-from pathlib import Path
-
-import pytest
+from typing import Any
 
 from fansrec.server.edge.unsent import FRESH_S, Unsent
-from server.attacks.clients import Target, make_keys
-from server.serving import Running, until
+from server.serving import until
+from server.test_http import Limits, running
 
 MIB = 2**20
-BUDGET = 8 * MIB
-LISTS, K, CLIENTS = 256, 500, 40
+ANSWER, BUDGET, CLIENTS = 30 * MIB, 100 * MIB, 40
 
 
 class Reader:
@@ -65,36 +62,39 @@ def test_of_fresh_readers_the_oldest_is_cut_off_first_and_one_always_stays() -> 
     assert budget.size == 0
 
 
-@pytest.fixture
-def large(songs: Path, tmp_path: Path) -> Target:
-    return Target.__new__(Target)
+LARGE = b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n"  # answered with 30 MiB
 
 
-def memory(pid: int) -> int:
-    fields = Path(f"/proc/{pid}/status").read_text().split("VmRSS:")[1].split()
-    return int(fields[0]) * 1024
+def asking(service: Any, request: bytes) -> socket.socket:
+    client = socket.create_connection(service.address, timeout=60)
+    client.sendall(request)
+    return client
 
 
-def test_answers_that_nobody_reads_are_bounded_and_others_are_answered(songs: Path, tmp_path: Path) -> None:
-    keys = make_keys(tmp_path / "keys")
-    variables = {"MAX_UNSENT_BYTES": BUDGET, "MAX_ANSWER_ITEMS": LISTS * K, "WRITE_TIMEOUT_S": 600}
-    variables |= {"QUEUE_MS": 600_000, "TIMEOUT_MS": 600_000, "QUEUE_TOKENS": 2**30}
-    settings = {f"FANS_{name}": value for name, value in variables.items()}
-    with (
-        Running(songs / "run", "--workers", 1, "--keys", tmp_path / "keys", **settings) as running,
-        ExitStack() as open_,
-    ):
-        target = Target(running, keys)
-        body = json.dumps({"lists": [["i1"]] * LISTS, "k": K, "keep_seen": True}).encode()
-        request = target.head("POST /v1/continue HTTP/1.1", f"Content-Length: {len(body)}") + b"\r\n" + body
-        before = memory(running.process.pid)
-        admin = {"X-API-Key": keys["admin"]}
-        for _ in range(CLIENTS):
-            open_.enter_context(target.connect(receive_bytes=4096)).sendall(request)
-        done = 'fans_http_requests_total{method="POST",route="/v1/continue",status="200"}'
-        assert until(lambda: running.metric_as(admin, done) >= CLIENTS, 300)
-        assert target.ask(k=3).status_code == 200
-        assert running.metric_as(admin, "fans_cut_off_total") > 0
-        assert running.metric_as(admin, "fans_unsent_bytes") <= BUDGET
-        assert memory(running.process.pid) - before < 20 * BUDGET
-        target.check_unharmed()
+def read_bytes(client: socket.socket, count: int) -> int:
+    """Read until there were `count` bytes or the connection has ended; how many there were."""
+    buffer, read = bytearray(MIB), 0
+    while read < count and (got := client.recv_into(buffer)):
+        read += got
+    return read
+
+
+def test_answers_that_nobody_reads_are_bounded_and_others_are_answered() -> None:
+    limits = Limits(max_connections=100, max_unsent_bytes=BUDGET, header_timeout_s=60, write_timeout_s=600)
+    with running(limits) as service, ExitStack() as held:
+        unsent, state = service.server.config.http.unsent, service.server.server_state
+        for number in range(CLIENTS):
+            held.enter_context(asking(service, LARGE))
+            assert until(lambda: state.total_requests > number), number  # noqa: B023
+            assert until(lambda: unsent.size <= BUDGET)
+        assert unsent.size > 0 and until(lambda: len(state.connections) <= BUDGET // ANSWER + 1)
+        with asking(service, LARGE) as client:
+            assert read_bytes(client, ANSWER) >= ANSWER
+
+
+def test_next_request_waits_until_the_answer_before_it_is_read() -> None:
+    with running(Limits(header_timeout_s=60, write_timeout_s=600)) as service:
+        state = service.server.server_state
+        with asking(service, LARGE * 2) as client:
+            assert until(lambda: state.total_requests == 1 and not state.tasks)  # the second has not begun
+            assert read_bytes(client, 2 * ANSWER) >= 2 * ANSWER

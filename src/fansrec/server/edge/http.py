@@ -213,10 +213,7 @@ class Bounded(HttpToolsProtocol):
             raise Problem(400, "no-upgrade", "Only plain HTTP/1.1 is spoken here; leave out the Upgrade header.")
         if self.parser.get_http_version() not in ("1.0", "1.1"):
             raise Problem(400, "http-version", "Only HTTP/1.1 (and 1.0) is spoken here.")
-        if self.parser.get_http_version() == "1.0" and any(name == b"transfer-encoding" for name, _ in self.headers):
-            raise Problem(
-                400, "chunked-http-1.0", "HTTP/1.0 has no chunked bodies; send a Content-Length, or HTTP/1.1."
-            )
+        self._check_transfer()
         if len(self.pipeline) >= MOST_PIPELINED:
             raise Problem(429, "pipeline-too-long", f"At most {MOST_PIPELINED} requests may wait on one connection.")
         super().on_headers_complete()
@@ -224,6 +221,16 @@ class Bounded(HttpToolsProtocol):
         self._stop_header_timer()
         if self.draining or self.expect_100_continue:  # a refused 100-continue leaves open whether the body comes
             self.cycle.keep_alive = False
+
+    def _check_transfer(self) -> None:
+        """Refuse codings of the transfer that a proxy before the service may have read in another way."""
+        codings = [value.strip().lower() for name, value in self.headers if name == b"transfer-encoding"]
+        if codings and self.parser.get_http_version() == "1.0":
+            raise Problem(
+                400, "chunked-http-1.0", "HTTP/1.0 has no chunked bodies; send a Content-Length, or HTTP/1.1."
+            )
+        if codings not in ([], [b"chunked"]):
+            raise Problem(400, "unsupported-transfer", "Send the body with a Content-Length or chunked, nothing else.")
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
