@@ -29,9 +29,10 @@ class Tolerance:
 
 
 FP32 = Tolerance(tie=1e-5, score=1e-4)
-# fp16 rounds every value by up to 2**-11 (about 5e-4) of itself, in weights and after each product. Over three layers
-# and the head, log-probabilities of size 5 to 10 move by some hundredths at most; in a tie both move.
-FP16 = Tolerance(tie=2e-2, score=1e-2)
+# fp16 rounds every value by up to 2**-11 (about 5e-4) of itself, in weights and after each product. Measured on an H200
+# over the 64,064 items of `test_cuda_backend.py`: at most 6.1e-3 below the best (16 items are not the best), scores at
+# most 1.02e-2 away.
+FP16 = Tolerance(tie=1e-2, score=2e-2)
 
 
 def faults(
