@@ -14,6 +14,7 @@ from server.page.screen import Screen
 from server.page.service import page_service
 from server.page.songs import named_vocabulary
 from server.serving import DEADLINE_S, Running
+from skipping import skip_or_fail
 from worlds import MINUTE, walks
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -42,10 +43,7 @@ def service(runs: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterat
 def chromium() -> str:
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
-        word = "Chromium is not installed: the page is not tested. Install it with: apt-get install chromium"
-        if os.environ.get("CI"):
-            pytest.fail(word)
-        pytest.skip(word)
+        skip_or_fail("Chromium is not installed: the page is not tested. Install it with: apt-get install chromium")
     return found
 
 
