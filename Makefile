@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test test-long lint audit chromium clean
+.PHONY: install demo test test-long test-repeat lint audit programs clean
 
 install: .venv/installed
 
@@ -22,18 +22,29 @@ lint: install
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# The page is tested in a real browser; where it cannot be had, those tests are skipped, except in CI.
-chromium:
-	@which chromium chromium-browser google-chrome 2>/dev/null | grep -q . || \
-	{ echo "installing Chromium for the tests of the page"; \
-	  apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium >/dev/null; } || \
-	echo "Chromium cannot be installed here: the tests of the page will be skipped" >&2
+# Programs that tests run: a browser for the page, promtool for the alerts, systemd-analyze for the unit. Only root can
+# install them; elsewhere the tests say how to get them.
+programs:
+	@missing=; \
+	which chromium chromium-browser google-chrome 2>/dev/null | grep -q . || missing="$$missing chromium"; \
+	which promtool >/dev/null 2>&1 || missing="$$missing prometheus"; \
+	which systemd-analyze >/dev/null 2>&1 || missing="$$missing systemd"; \
+	[ -z "$$missing" ] || \
+	{ [ "$$(id -u)" = 0 ] && which apt-get >/dev/null 2>&1 && echo "Installing for the tests:$$missing" && apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $$missing >/dev/null 2>&1; } || \
+	echo "Not found, and cannot be installed here:$$missing. The tests that need them are skipped, except in CI." >&2
 
-test: lint chromium
+test: lint programs
 	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report=term
 
+# Takes hours: the suite six times, half of them with busy cores, and the tests that start processes 20 times.
+test-repeat: lint programs
+	$(BIN)/python tools/repeat_tests.py --idle 3 --busy 3 -- $(MAKE) test
+	$(BIN)/python tools/repeat_tests.py --idle 20 --logs build/repeat-services -- \
+	$(BIN)/pytest -n 2 --dist loadfile tests/server tests/cluster
+
 audit: install
-	$(BIN)/python tools/audit.py
+	$(BIN)/python tools/audit.py $(STRICT)
 
 test-long: install
 	$(BIN)/pytest -m long --durations=0

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 import sanitizers
@@ -12,7 +13,12 @@ from fansrec.data.corpus import Corpus, write_corpus
 from fansrec.training.reporting import Silence
 from fansrec.training.trainer import train
 from fansrec.vocabulary import Vocabulary
+from skipping import skip_or_fail
 from worlds import MINUTE, walks
+
+# How long an example takes says more about the machine than about the code.
+hypothesis.settings.register_profile("any machine", deadline=None)
+hypothesis.settings.load_profile("any machine")
 
 
 @pytest.fixture
@@ -23,10 +29,7 @@ def real_data() -> Callable[[str], Path]:
 
     def locate(name: str) -> Path:
         if not (folder / name).is_file():
-            word = f"the public file {name} is not in {folder}; set FANS_DATA to the folder that has it"
-            if os.environ.get("CI"):
-                pytest.fail(word)
-            pytest.skip(word)
+            skip_or_fail(f"the public file {name} is not in {folder}; set FANS_DATA to the folder that has it")
         return folder / name
 
     return locate
@@ -61,9 +64,7 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with sanitized libraries of the native kernel; $FANS_SANITIZED names one to keep between runs."""
     missing = sanitizers.why_not()
     if missing is not None:
-        if os.environ.get("CI"):
-            pytest.fail(missing)
-        pytest.skip(missing)
+        skip_or_fail(missing)
     folder = Path(os.environ.get("FANS_SANITIZED") or tmp_path_factory.mktemp("sanitized"))
     sanitizers.build(folder)
     return folder

@@ -14,8 +14,9 @@ WEAK = {"name": "old", "version": "1.0", "vulns": [{"id": "PYSEC-1", "fix_versio
 SKIPPED = {"name": "torch", "skip_reason": "not found"}
 
 
-def audited(program: str) -> tuple[int, str]:
-    done = subprocess.run([sys.executable, AUDIT, sys.executable, "-c", program], capture_output=True, text=True)
+def audited(program: str, *options: str) -> tuple[int, str]:
+    command = [sys.executable, AUDIT, *options, sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert not done.stderr
     return done.returncode, done.stdout
 
@@ -59,3 +60,28 @@ def test_why_it_could_not_be_reached_is_told() -> None:
 def test_without_pip_audit_nothing_is_claimed() -> None:
     done = subprocess.run([sys.executable, AUDIT, "/no/such/program"], capture_output=True, text=True)
     assert done.returncode == 0 and "COULD NOT BE REACHED" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "program", ["import sys; sys.exit('ConnectionError')", reporting(SKIPPED), "print('[]')", "pass"]
+)
+def test_strict_mode_fails_when_the_database_cannot_be_reached(program: str) -> None:
+    code, printed = audited(program, "--strict")
+    assert code == 1 and "COULD NOT BE REACHED" in printed
+
+
+def test_strict_mode_fails_when_a_package_is_unknown_or_vulnerable_and_passes_otherwise() -> None:
+    assert audited(reporting(SOUND, SKIPPED), "--strict")[0] == 1
+    assert audited(reporting(SOUND, WEAK, code=1), "--strict")[0] == 1
+    assert audited(reporting(SOUND), "--strict")[0] == 0
+    own = {"name": "fansrec", "skip_reason": "distribution marked as editable"}
+    local = {
+        "name": "torch",
+        "skip_reason": "Dependency not found on PyPI and could not be audited: torch (2.13.0+cpu)",
+    }
+    assert audited(reporting(SOUND, own, local), "--strict")[0] == 0
+
+
+def test_strict_mode_fails_without_pip_audit() -> None:
+    done = subprocess.run([sys.executable, AUDIT, "--strict", "/no/such/program"], capture_output=True, text=True)
+    assert done.returncode == 1 and "COULD NOT BE REACHED" in done.stdout

@@ -21,6 +21,7 @@ from fansrec.answers import Answer, Position
 from fansrec.client import AsyncClient, Client, NotAllowed, Unavailable
 from fansrec.client.asking import COMPRESS_FROM, FoundItem
 from fansrec.errors import BadArtifact, BadInput, BadSetting, FansError, UnknownItems
+from server.serving import DEADLINE_S
 
 URL = "http://service.test"
 FOUND = {"item": "s2", "name": "Two", "group": "artist", "category": "c1"}
@@ -329,12 +330,12 @@ class Real(BaseHTTPRequestHandler):
 
     def _trickle(self) -> None:
         self.send_response(200)
-        self.send_header("Content-Length", "1000")
+        self.send_header("Content-Length", "1000000")
         self.end_headers()
         try:
-            for _ in range(40):
+            for _ in range(100_000):  # until the client has left
                 self.wfile.write(b" ")
-                time.sleep(0.05)
+                time.sleep(0.01)
         except OSError:
             pass
         self.close_connection = True
@@ -356,7 +357,7 @@ def real_service() -> Iterator[str]:
 
 
 def test_calls_share_a_connection_and_survive_one_that_is_cut(real_service: str) -> None:
-    with Client(real_service) as client:
+    with Client(real_service, timeout=DEADLINE_S) as client:
         assert [len(client.continue_lists([["a"]] * n)) for n in (1, 2, 3)] == [1, 2, 3]
         assert len(Real.connections) == 1
         Real.drop_first = 1
@@ -366,7 +367,7 @@ def test_calls_share_a_connection_and_survive_one_that_is_cut(real_service: str)
 
 def test_many_calls_at_once_with_async(real_service: str) -> None:
     async def ask() -> list[int]:
-        async with AsyncClient(real_service) as client:
+        async with AsyncClient(real_service, timeout=DEADLINE_S) as client:
             return [len(a) for a in await asyncio.gather(*(client.continue_lists([["a"]] * n) for n in range(1, 9)))]
 
     assert asyncio.run(ask()) == [*range(1, 9)]

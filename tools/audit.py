@@ -2,8 +2,12 @@
 
 Exit code 1 only where one is found. Where the database cannot be reached nothing is known, and that is said, so that
 nobody takes silence for safety and no build fails for want of a network.
+
+With --strict, for a scheduled run that has a network: exit code 1 also if the database was not reached or did not know
+a package that is published. `make audit STRICT=--strict` runs it so.
 """
 
+import argparse
 import json
 import subprocess
 import sys
@@ -14,29 +18,38 @@ PATIENCE_S = 600
 UNREACHED = "audit: THE VULNERABILITY DATABASE COULD NOT BE REACHED; nothing is known about {what}."
 
 
-def main(command: list[str]) -> int:
+def main(command: list[str], strict: bool) -> int:
+    """Run `command` in pip-audit's place and return the exit code."""
+    unknown = 1 if strict else 0
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return _told(UNREACHED.format(what="any package"), str(error))
+        return _report(UNREACHED.format(what="any package"), str(error)) or unknown
     try:
         packages = json.loads(done.stdout)["dependencies"]
     except (ValueError, KeyError, TypeError):  # it broke off: what it said last tells why
-        return _told(UNREACHED.format(what="any package"), *done.stderr.strip().splitlines()[-1:])
-    return _judged(packages)
+        return _report(UNREACHED.format(what="any package"), *done.stderr.strip().splitlines()[-1:]) or unknown
+    return _judged(packages, unknown)
 
 
-def _judged(packages: list[dict[str, Any]]) -> int:
+def _judged(packages: list[dict[str, Any]], unknown: int) -> int:
     """A package that the database does not answer for is skipped by pip-audit, and that without a word."""
     looked_up = [package for package in packages if "vulns" in package]
     skipped = [package["name"] for package in packages if "vulns" not in package]
     found = [_line(package, one) for package in looked_up for one in package["vulns"]]
     if not looked_up:
-        return _told(UNREACHED.format(what=f"all {len(packages)} packages"))
+        return _report(UNREACHED.format(what=f"all {len(packages)} packages")) or unknown
     if skipped:
-        _told(f"audit: {len(skipped)} packages could not be looked up: {', '.join(sorted(skipped))}")
-    _told(f"audit: {len(looked_up)} packages looked up, {len(found)} vulnerabilities found", *found)
-    return 1 if found else 0
+        _report(f"audit: {len(skipped)} packages could not be looked up: {', '.join(sorted(skipped))}")
+    _report(f"audit: {len(looked_up)} packages looked up, {len(found)} vulnerabilities found", *found)
+    missed = [package for package in packages if "vulns" not in package and not _unpublished(package)]
+    return 1 if found else unknown if missed else 0
+
+
+def _unpublished(package: dict[str, Any]) -> bool:
+    """Whether no database can know `package`: this project itself, or a local build such as torch 2.13.0+cpu."""
+    reason = package.get("skip_reason", "")
+    return "editable" in reason or "+" in reason
 
 
 def _line(package: dict[str, Any], found: dict[str, Any]) -> str:
@@ -44,10 +57,14 @@ def _line(package: dict[str, Any], found: dict[str, Any]) -> str:
     return f"{package['name']} {package['version']}: {found['id']} (fixed in {fixed})"
 
 
-def _told(*lines: str) -> int:
+def _report(*lines: str) -> int:
     print("\n  ".join(lines))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:] or COMMAND))
+    parser = argparse.ArgumentParser(description="Look up known vulnerabilities of the installed packages")
+    parser.add_argument("--strict", action="store_true", help="fail also where a package could not be looked up")
+    parser.add_argument("command", nargs=argparse.REMAINDER, help="run this in place of pip-audit")
+    options = parser.parse_args()
+    sys.exit(main(options.command or COMMAND, options.strict))

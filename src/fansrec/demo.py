@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
 from fansrec.continuer import Continuer, load
 from fansrec.data.corpus import Corpus, read_corpus
@@ -15,6 +16,7 @@ from fansrec.data.settings import Preparation
 from fansrec.evaluation.protocol import protocol
 from fansrec.evaluation.rows import evaluate_run, open_run
 from fansrec.evaluation.tables import print_tables
+from fansrec.printable import printable
 from fansrec.training.reporting import Reporter
 from fansrec.training.trainer import train
 
@@ -27,12 +29,12 @@ EXAMPLES = 3
 
 def run_demo(folder: Path, seed: int, console: Console, reporter: Reporter) -> list[dict[str, Any]]:
     """Everything into `folder`; gives the rows of the table it prints."""
-    console.print("[bold]1. A world of songs[/bold], made up from a seed")
+    _step(console, "1. A world of songs", ", made up from a seed")
     lists, items = write_sample(folder / "world", seed)
-    console.print("\n[bold]2. A corpus[/bold]: filtered, split, categories taken from the items file")
-    prepare(lists, folder / "corpus", Preparation(max_length=40, seed=seed), items, say=console.print)
+    _step(console, "\n2. A corpus", ": filtered, split, categories taken from the items file")
+    prepare(lists, folder / "corpus", Preparation(max_length=40, seed=seed), items, say=reporter.say)
     corpus = read_corpus(folder / "corpus")
-    console.print("\n[bold]3. Four models[/bold]")
+    _step(console, "\n3. Four models")
     console.print("   popularity is the same for everyone;")
     console.print("   item-kNN gives what stands in the same lists;")
     console.print("   EASE is a regression of every item on all others;")
@@ -40,14 +42,18 @@ def run_demo(folder: Path, seed: int, console: Console, reporter: Reporter) -> l
     for model in RIVALS:
         train(folder / "corpus", folder / model, model, {}, reporter)
     train(folder / "corpus", folder / "fans", "fans", {**FANS, "seed": seed}, reporter)
-    console.print("\n[bold]4. How good they are[/bold] on lists nobody trained on")
+    _step(console, "\n4. How good they are", " on lists nobody trained on")
     rows = [evaluate_run(open_run(folder / run, corpus), corpus, protocol("standard")) for run in (*RIVALS, "fans")]
     print_tables(rows, console)
-    console.print("[bold]5. Lists continued[/bold]; songs that really follow are marked with *")
+    _step(console, "5. Lists continued", "; songs that really follow are marked with *")
     continuer = load(folder / "fans")
     for index in corpus.part("test")[:EXAMPLES]:
         _show(continuer, corpus, int(index), console)
     return rows
+
+
+def _step(console: Console, title: str, rest: str = "") -> None:
+    console.print(Text.assemble((title, "bold"), rest))
 
 
 def _show(continuer: Continuer, corpus: Corpus, index: int, console: Console) -> None:
@@ -56,7 +62,7 @@ def _show(continuer: Continuer, corpus: Corpus, index: int, console: Console) ->
     vocabulary = corpus.vocabulary
     really = {vocabulary.id(i) for i in numbers[cut:]}
     (answer,) = continuer.continue_lists([[vocabulary.id(i) for i in numbers[:cut]]], k=5)
-    console.print(f"\n  … {', '.join(vocabulary.label(i) for i in numbers[cut - 3 : cut])}", markup=False)
+    console.print(f"\n  … {', '.join(printable(vocabulary.label(i)) for i in numbers[cut - 3 : cut])}", markup=False)
     for position in answer.positions:
         mark = "*" if position.item in really else " "
-        console.print(f"   {mark} {position.name} ({position.category})", markup=False)
+        console.print(printable(f"   {mark} {position.name} ({position.category})"), markup=False)

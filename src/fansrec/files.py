@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,8 +17,12 @@ LARGEST_JSON = 32 << 20  # bytes of one file
 DEEPEST_JSON = 32  # objects and arrays inside each other
 
 
-def write_atomically(path: Path, write: Callable[[Path], object], mode: int = 0o644) -> None:
-    """Let `write` fill a temporary file beside `path`, then rename it into place; on failure nothing is left."""
+def write_atomically(path: Path, write: Callable[[Path], object], mode: int = 0o644, same_owner: bool = False) -> None:
+    """Let `write` fill a temporary file beside `path`, then rename it into place; on failure nothing is left.
+
+    A file that exists keeps its permissions, and its owner where the system allows that; with `same_owner` an owner
+    that cannot be kept raises PermissionError. A new file gets `mode`.
+    """
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
     temporary = Path(name)
@@ -25,10 +30,30 @@ def write_atomically(path: Path, write: Callable[[Path], object], mode: int = 0o
         write(temporary)
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
-        temporary.chmod(mode)
+        if path.exists():
+            _copy_permissions(path, temporary, same_owner)
+        else:
+            temporary.chmod(mode)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _copy_permissions(old: Path, new: Path, same_owner: bool) -> None:
+    """Give `new` the owner, the group, the mode and the access control list of `old`."""
+    wanted, mine = old.stat(), new.stat()
+    mode = stat.S_IMODE(wanted.st_mode)
+    try:
+        if (wanted.st_uid, wanted.st_gid) != (mine.st_uid, mine.st_gid):
+            os.chown(new, wanted.st_uid, wanted.st_gid)
+    except PermissionError:
+        if same_owner:
+            raise
+        new.chmod(mode & ~0o077)  # what the old group and everyone else could do is not for another group to have
+        return
+    written = mine.st_mtime_ns
+    shutil.copystat(old, new)  # with the access control list, which the standard library copies nowhere else
+    os.utime(new, ns=(written, written))
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -5,6 +5,7 @@ import time
 from typing import Protocol
 
 from fansrec.errors import Interrupted
+from fansrec.printable import printable_lines
 from fansrec.training.reporting import Silence
 from fansrec.workers import DONE, Outcome
 
@@ -30,7 +31,8 @@ class Log:
 
     def ended(self, outcome: Outcome) -> None:
         self.over += 1
-        print(f"[{self.over}/{self.jobs}] {time.monotonic() - self.began:,.0f} s  {told_of(outcome)}", flush=True)
+        told = printable_lines(told_of(outcome))
+        print(f"[{self.over}/{self.jobs}] {time.monotonic() - self.began:,.0f} s  {told}", flush=True)
 
 
 def told_of(outcome: Outcome) -> str:

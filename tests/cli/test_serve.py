@@ -18,7 +18,7 @@ FANS = Path(sys.executable).parent / "fans"
 def refused(*arguments: object, **variables: str) -> str:
     """The one line that `fans …` says when it exits with 2."""
     done = subprocess.run(
-        [FANS, *map(str, arguments)], capture_output=True, text=True, timeout=60, env={"PATH": "/bin"} | variables
+        [FANS, *map(str, arguments)], capture_output=True, text=True, timeout=300, env={"PATH": "/bin"} | variables
     )
     assert (done.returncode, done.stdout) == (2, "")
     told = [line for line in done.stderr.splitlines() if not line.startswith("{")]  # the rest is its log

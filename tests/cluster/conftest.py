@@ -1,22 +1,32 @@
 """A local Ray of two cores, begun once for all tests of a process."""
 
 import os
+import secrets
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cluster.lists import of_one_machine, write_shard
 from fansrec.cluster.connection import cluster
 
+# Ray's workers run at the lowest priorities by default: on a machine with other work they would hardly run at all.
+os.environ.setdefault("RAY_worker_niceness", "0")
+OUTSIDE = dict(os.environ)  # what a process has that did not start the local Ray: not its token
+TWO_NODES = Path(__file__).with_name("two_nodes.py")
+
 
 @pytest.fixture(scope="session")
 def ray_local() -> Iterator[None]:
-    with cluster(cpus=2):
-        yield
+    """A private Ray, although the user's environment says that Ray asks for no token."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_MODE", "disabled")
+        with cluster(cpus=2):
+            yield
 
 
 @dataclass(frozen=True)
@@ -37,21 +47,24 @@ def shards(songs: Path, tmp_path_factory: pytest.TempPathFactory) -> Shards:
 @dataclass(frozen=True)
 class TwoNodes:
     address: str
+    environment: dict[str, str]  # what a driver needs, the token above all
     kill_one: Callable[[], None]
 
 
 @pytest.fixture
 def two_nodes() -> Iterator[TwoNodes]:
-    """A cluster of two machines of one core each, simulated here; drivers reach it from processes of their own."""
-    from ray.cluster_utils import Cluster
+    """A cluster of two machines of one core each, simulated in a process of its own, that asks for a token."""
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, TWO_NODES], env=OUTSIDE | token, **pipes) as process:
+        assert process.stdin and process.stdout
 
-    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    try:
-        other = nodes.add_node(num_cpus=1)
-        nodes.wait_for_nodes()
-        yield TwoNodes(nodes.address, lambda: nodes.remove_node(other, allow_graceful=False))
-    finally:
-        nodes.shutdown()
+        def kill_one() -> None:
+            print("kill", file=process.stdin, flush=True)
+            assert process.stdout.readline() == "killed\n"
+
+        yield TwoNodes(process.stdout.readline().strip(), token, kill_one)
+        process.stdin.close()  # which ends the cluster
 
 
 @pytest.fixture
@@ -67,7 +80,7 @@ def fans() -> Iterator[Callable[..., subprocess.Popen[str]]]:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
-                env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,
+                env=OUTSIDE | {"OMP_NUM_THREADS": "1"} | environment,
             )
         )
         return begun[-1]

@@ -17,18 +17,19 @@ Fans = Callable[..., Any]
 SHARDS = 6
 
 
+@pytest.mark.long
 def test_when_a_machine_is_lost_midway_the_others_answer_its_lists(
     two_nodes: Any, fans: Fans, shards: Any, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
     where = ["--input", shards.folder, "--output", out, "--engine", "ray", "--address", two_nodes.address]
-    command = fans("continue", shards.run, "-k", 5, *where)
+    command = fans("continue", shards.run, "-k", 5, *where, **two_nodes.environment)
     while not pieces(out):
         assert command.poll() is None, command.communicate()
         time.sleep(0.01)
     done = len(pieces(out))
     two_nodes.kill_one()
-    said, errors = command.communicate(timeout=100)
+    said, errors = command.communicate(timeout=300)
     assert (command.returncode, said) == (0, ""), errors
     assert errors == f"{out}: 12,504 lists\n"
     assert of_cluster(out) == shards.answers
@@ -44,12 +45,12 @@ def test_when_a_machine_is_lost_while_lists_are_prepared_the_corpus_is_that_of_o
     shards, items = as_lines(lists, tmp_path / "shards", SHARDS), tmp_path / "items.csv"
     items.write_text("item,category\n" + "".join(f"i{n},c{n % 3}\n" for n in range(60)))  # learned ones take longer
     where = ["--out", tmp_path / "out", "--items", items, "--engine", "ray", "--address", two_nodes.address]
-    command = fans("prepare", shards, "--min-length", 5, *where)
+    command = fans("prepare", shards, "--min-length", 5, *where, **two_nodes.environment)
     while not (done := len(list((tmp_path / ".out.preparing").glob("piece-*.json")))):
         assert command.poll() is None, command.communicate()
         time.sleep(0.01)
     two_nodes.kill_one()
-    _, errors = command.communicate(timeout=100)
+    _, errors = command.communicate(timeout=300)
     assert command.returncode == 0, errors
     assert done < SHARDS
     here = prepare(as_one_file(shards), tmp_path / "here", Preparation(min_length=5), items)

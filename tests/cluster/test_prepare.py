@@ -40,6 +40,7 @@ def counted(summary: dict[str, Any]) -> list[int]:
     return [summary[key] for key in ("lists", "items", "interactions")]
 
 
+@pytest.mark.long
 def test_rows_in_parquet_shards_become_the_single_machines_corpus_with_its_learned_categories(
     real_data: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -54,6 +55,7 @@ def test_rows_in_parquet_shards_become_the_single_machines_corpus_with_its_learn
     assert sorted(path.name for path in tmp_path.iterdir()) == ["here", "shards", "there"]
 
 
+@pytest.mark.long
 def test_rows_of_another_set_in_parquet_shards(real_data: Callable[[str], Path], tmp_path: Path) -> None:
     lists = listed(real_data(SPOTIFY))
     rows, items = as_rows(lists), genres(lists)

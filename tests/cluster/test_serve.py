@@ -35,7 +35,7 @@ class Served:
         self.user, self.admin = new_key(self.keys, "user", "use"), new_key(self.keys, "operator", "admin")
         self.folder, self.port = folder, free_port()
         self.url = self.put(f"fans={self.link}").rstrip("/")
-        self.http = httpx2.Client(base_url=self.url, headers={"X-API-Key": self.user}, timeout=30)
+        self.http = httpx2.Client(base_url=self.url, headers={"X-API-Key": self.user}, timeout=120)
 
     def put(self, *models: str) -> str:
         """As `fans serve MODELS --engine ray --address …` does."""
@@ -75,7 +75,7 @@ class Load:
         self._threads = [threading.Thread(target=self._ask) for _ in range(THREADS)]
 
     def _ask(self) -> None:
-        with httpx2.Client(base_url=self.served.url, headers={"X-API-Key": self.served.user}, timeout=30) as http:
+        with httpx2.Client(base_url=self.served.url, headers={"X-API-Key": self.served.user}, timeout=120) as http:
             while not self._over:
                 try:
                     reply = http.post("/v1/continue", json={"lists": LISTS})
@@ -123,12 +123,12 @@ def processes(deployment: str) -> set[int]:
 
 def killed_under_load(served: Served, deployment: str) -> Load:
     """A replica gets SIGKILL while requests come; the load goes on until another has taken its place."""
-    assert until(lambda: len(processes(deployment)) == 2, 60)
+    assert until(lambda: len(processes(deployment)) == 2, 300)
     with Load(served) as load:
         victim = min(processes(deployment))
         os.kill(victim, signal.SIGKILL)
         load.goes_on()
-        assert until(lambda: len(processes(deployment) - {victim}) == 2, 60)
+        assert until(lambda: len(processes(deployment) - {victim}) == 2, 300)
         load.goes_on()
     return load
 

@@ -30,13 +30,13 @@ def test_the_machine_that_is_left_ends_the_training_with_the_losses_of_one_proce
     # Ray waits for a minute for another machine before it goes on with those that are left; here for seconds.
     settings = [f"{name}={value}" for name, value in SETTINGS.items()]
     command = fans("train", corpus, "--out", out, "--no-compare", "--engine", "ray", "--address", two_nodes.address,
-                   "--set", *settings, RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S="5")  # fmt: skip
+                   "--set", *settings, RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S="5", **two_nodes.environment)  # fmt: skip
     train(corpus, tmp_path / "alone", "fans", SETTINGS)
     while len(losses(out)) < 3:
         assert command.poll() is None, command.communicate()
         time.sleep(0.05)
     two_nodes.kill_one()
-    said, errors = command.communicate(timeout=150)
+    said, errors = command.communicate(timeout=300)
     assert command.returncode == 0, errors
     assert "2 processes train together" in said and "going on in epoch" in said
     assert losses(out) == pytest.approx(losses(tmp_path / "alone"), rel=1e-3)
@@ -53,7 +53,7 @@ def test_a_training_that_was_told_to_stop_goes_on_later(number: int, fans: Calla
         assert command.poll() is None, command.communicate()
         time.sleep(0.05)
     command.send_signal(number)
-    _, errors = command.communicate(timeout=60)
+    _, errors = command.communicate(timeout=300)
     assert (command.returncode, errors) == (130, "fans: stopped; go on with the same command and --resume\n")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus", "run"]
     command = fans(*asked, "--resume")

@@ -10,12 +10,12 @@ import pytest
 from engine import test_native_backend, test_native_best
 from fansrec.engine.native_backend import NativeEngine
 from fansrec.engine.native_best import BestWeights
-from fansrec.engine.native_library import BAD_CALL, BAD_MODEL, DONE, Call, Model, check_outcome, library, missing
+from fansrec.engine.native_library import BAD_CALL, BAD_MODEL, DONE, Call, Model, check_outcome, library
 from fansrec.engine.native_weights import Weights
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadArtifact, FansError
 
-pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+pytestmark = pytest.mark.usefixtures("native_kernel")
 
 ITEMS = test_native_backend.ITEMS
 HUGE = 1 << 60

@@ -43,7 +43,18 @@ def made(name: str, settings: dict[str, Any]) -> Any:
     return model.eval()
 
 
-@pytest.fixture(scope="module", params=KINDS, ids=lambda kind: "-".join([kind[0], *map(str, kind[1].values())]))
+def kind_id(kind: tuple[str, dict[str, Any]]) -> str:
+    return "-".join([kind[0], *map(str, kind[1].values())])
+
+
+def kinds_with(method: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the kinds whose class has an optional method of the contract."""
+    kinds = [kind for kind in KINDS if hasattr(entry(kind[0], kind[1].get("recipe", "paper")).model, method)]
+    assert kinds, f"no model has {method}; was it renamed?"
+    return kinds
+
+
+@pytest.fixture(scope="module", params=KINDS, ids=kind_id)
 def model(request: pytest.FixtureRequest) -> Any:
     return made(*request.param)
 
@@ -141,10 +152,9 @@ def test_an_answer_does_not_depend_on_the_lists_asked_beside_it(model: Any) -> N
             np.testing.assert_allclose(alone.scores, answer.scores, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("model", kinds_with("begin"), indirect=True, ids=kind_id)
 @torch.inference_mode()
-def test_steps_that_keep_their_state_score_as_if_they_began_anew(model: Any) -> None:
-    if not hasattr(model, "begin"):
-        return  # nothing is kept
+def test_incremental_steps_score_as_a_full_recomputation(model: Any) -> None:
     kept, anew = model.begin(INPUTS, 8), Recomputed(model, INPUTS)
     for step in range(9):
         torch.testing.assert_close(kept.scores(), anew.scores(), rtol=1e-4, atol=1e-5)
@@ -159,12 +169,20 @@ def test_models_that_read_from_left_to_right_keep_their_state(name: str) -> None
     assert hasattr(entry(name).model, "begin")
 
 
+def next_scores(model: Any) -> torch.Tensor:
+    """(lists, M): scores of the very next item, by whichever method the model has."""
+    if hasattr(model, "score_next"):
+        return model.score_next(INPUTS)
+    ones = [1] * len(INPUTS)
+    if hasattr(model, "score_lists"):
+        return model.score_lists(INPUTS, ones)
+    return model.score_positions(INPUTS, ones)(0, 1, 0)[:, 0]  # the first category has enough items for COUNTS
+
+
 @torch.inference_mode()
 def test_recall_is_the_best_k_of_one_prediction(model: Any) -> None:
-    if not hasattr(model, "score_next"):
-        return  # the position it scores is looked at elsewhere
     recall = TorchEngine(model, ITEMS, generation="recall").continue_lists(INPUTS, COUNTS, Rules(keep_seen=True))
-    for row, answer in zip(model.score_next(INPUTS), recall, strict=True):
+    for row, answer in zip(next_scores(model), recall, strict=True):
         np.testing.assert_allclose(answer.scores, row.topk(len(answer.items)).values.numpy())
 
 

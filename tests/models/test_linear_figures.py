@@ -30,6 +30,7 @@ def figures(model: Any, corpus: Corpus, input: str) -> list[float]:
     return [mean(judged[name]) for name in ("NDCG@5", "HR@5", "NDCG@10", "HR@10")]
 
 
+@pytest.mark.long  # half a minute to a minute, and only a change of these two models or of the protocol breaks it
 def test_item_knn_and_ease_have_their_known_figures(real_data: Callable[[str], Path], tmp_path: Path) -> None:
     no_categories = pl.DataFrame({"item": range(1, 64_182), "category": "all"})  # these models have no use for them
     how = Preparation(max_length=60, split="file-order")

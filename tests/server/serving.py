@@ -16,7 +16,12 @@ from typing import Any
 import httpx2
 
 FANS = Path(sys.executable).parent / "fans"
-START_SECONDS = 60
+DEADLINE_S = 180  # of whatever a test waits for: it only ends tests that would wait for ever
+PATIENT = {  # a busy machine must not make a service refuse, give up or replace what only takes long
+    "FANS_QUEUE_MS": str(1000 * DEADLINE_S),
+    "FANS_TIMEOUT_MS": str(1000 * DEADLINE_S),
+    "FANS_HANG_S": str(DEADLINE_S),
+}
 
 
 class Running:
@@ -25,7 +30,7 @@ class Running:
     def __init__(self, *arguments: object, **variables: object) -> None:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("FANS_")}
         self.temporary = tempfile.mkdtemp()
-        clean |= {"FANS_NOTICE_S": "0", "TMPDIR": self.temporary}
+        clean |= {"FANS_NOTICE_S": "0", "TMPDIR": self.temporary} | PATIENT
         self.process = subprocess.Popen(
             [FANS, "serve", "--port", "0", *map(str, arguments)],  # a port among the arguments counts instead
             env=clean | {name: str(value) for name, value in variables.items()},
@@ -36,7 +41,7 @@ class Running:
         self.log: list[str] = []
         threading.Thread(target=self._read_log, daemon=True).start()
         self.url = self._address()
-        self.http = httpx2.Client(base_url=self.url, timeout=30)
+        self.http = httpx2.Client(base_url=self.url, timeout=DEADLINE_S)
 
     def _read_log(self) -> None:
         assert self.process.stderr is not None
@@ -44,7 +49,7 @@ class Running:
 
     def _address(self) -> str:
         assert self.process.stdout is not None
-        timer = threading.Timer(START_SECONDS, self.process.kill)
+        timer = threading.Timer(DEADLINE_S, self.process.kill)
         timer.start()
         line = self.process.stdout.readline()
         timer.cancel()
@@ -81,7 +86,7 @@ class Running:
     def stop(self, number: int = signal.SIGTERM) -> int:
         if self.process.poll() is None:
             self.process.send_signal(number)
-        return self.process.wait(30)
+        return self.process.wait(DEADLINE_S)
 
     def __enter__(self) -> "Running":
         return self
@@ -111,11 +116,11 @@ def descendants(pid: int) -> list[tuple[int, int]]:
     return found
 
 
-def until(condition: Callable[[], bool], seconds: float = 60) -> bool:
+def until(condition: Callable[[], bool], seconds: float = DEADLINE_S) -> bool:
     """Whether it became true in time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():
             return True
-        time.sleep(0.02)
+        time.sleep(0.05)
     return False

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.long  # half a minute, and the other tests of the service try one of each kind
+
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("changed bodies", "made by hypothesis", "broken HTTP", "by schemathesis")
 
@@ -22,7 +24,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     file = tmp_path_factory.mktemp("bad-input") / "rows.json"
     script = [sys.executable, "-m", "benchmarks.reliability.bad_input", "--quick", "--json", str(file)]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    ended = subprocess.run(script, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240, check=False)
+    ended = subprocess.run(script, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1200, check=False)
     assert file.is_file(), ended.stderr[-4000:]
     found: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
     return found

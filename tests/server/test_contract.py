@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from fansrec.continuer import load
-from server.serving import Running, until
+from server.serving import DEADLINE_S, Running, until
 
 PROBLEM = "application/problem+json"
 
@@ -72,7 +72,7 @@ def test_every_worker_gives_the_same_answer(service: Running) -> None:
             # The first may lie with the one that is stopped; then that one is busy, and the next goes to the other.
             with stopped(worker):
                 asked = {threads.submit(service.ask, [["i3", "i4"]], k=9) for _ in range(4)}
-                answered, waiting = wait(asked, timeout=5, return_when=FIRST_COMPLETED)
+                answered, waiting = wait(asked, timeout=DEADLINE_S, return_when=FIRST_COMPLETED)
                 by_worker += [items_of(answer.result()) for answer in answered]
                 assert answered
             held += [items_of(answer.result()) for answer in waiting]
@@ -84,7 +84,9 @@ def test_items_are_found_by_name_by_misspelt_name_and_by_id(service: Running) ->
     assert until(lambda: service.http.get("/v1/items", params={"search": "Song"}).status_code == 200)
     found = service.http.get("/v1/items", params={"search": "song 4", "limit": 20}).json()["items"]
     assert "Song 4" in [item["name"] for item in found]
-    assert "Song 12" in [item["name"] for item in service.http.get("/v1/items?search=snog%2012").json()["items"]]
+    # A search ends after a fraction of a second, also on a machine that is too busy to finish it.
+    misspelt = "/v1/items?search=snog%2012"
+    assert until(lambda: "Song 12" in [item["name"] for item in service.http.get(misspelt).json()["items"]])
     exact = service.http.get("/v1/items", params={"id": ["i7", "nope", "i3"]}).json()["items"]
     assert [item["item"] for item in exact] == ["i7", "i3"]
     assert exact[0] == {"item": "i7", "name": "Song 7", "group": "artist 1", "category": "c0"}
@@ -196,4 +198,5 @@ def test_a_body_is_bounded_as_sent_and_unpacked(narrow: Running, packed: bool, l
 
 def test_the_limits_are_told(narrow: Running) -> None:
     limits = narrow.http.get("/v1/models").json()["limits"]
-    assert limits == {"lists": 3, "items": 5, "k": 7, "rule_items": 4, "body_bytes": 2000, "timeout_ms": 10000}
+    own = {"lists": 3, "items": 5, "k": 7, "rule_items": 4, "body_bytes": 2000}
+    assert limits == own | {"answer_items": 25_600, "timeout_ms": 1000 * DEADLINE_S}

@@ -13,6 +13,7 @@ from fansrec.server.settings import read_settings
 from fansrec.server.workers import dispatch
 from fansrec.server.workers.dispatch import MOST_TRIES, OVERLOAD, Dispatcher, Worker
 from fansrec.server.workers.queue import Waiting
+from server.serving import DEADLINE_S
 
 
 class FakeLine:
@@ -61,7 +62,7 @@ class House:
 
 def run(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
     def wrapped() -> None:
-        asyncio.run(asyncio.wait_for(test(), 10))  # type: ignore[arg-type]
+        asyncio.run(asyncio.wait_for(test(), DEADLINE_S))  # type: ignore[arg-type]
 
     wrapped.__name__ = test.__name__
     return wrapped

@@ -16,8 +16,10 @@ from fansrec.server.edge import logs
 from fansrec.server.edge.admission import ROUTES
 from fansrec.server.edge.bodies import ClientLeft
 from fansrec.server.edge.gate import Gate
+from fansrec.server.edge.hosts import Hosts
 from fansrec.server.edge.http import ANSWERED
-from fansrec.server.edge.keys import KeyRing, new_key
+from fansrec.server.edge.key_ring import KeyRing
+from fansrec.server.edge.keys import new_key
 from fansrec.server.edge.logs import setup_logs
 from fansrec.server.edge.problems import Problem
 
@@ -147,7 +149,7 @@ def test_answers_carry_the_security_headers() -> None:
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8080", "127.0.0.1:1", "127.9.9.9", "[::1]:8080"])
 def test_this_machine_may_be_called_by_its_own_names(host: str) -> None:
-    assert Visit(host=host, gate={"check_host": True}).status == 200
+    assert Visit(host=host, gate={"hosts": Hosts()}).status == 200
 
 
 @pytest.mark.parametrize(
@@ -162,19 +164,19 @@ def test_this_machine_may_be_called_by_its_own_names(host: str) -> None:
     ],
 )
 def test_a_page_elsewhere_whose_name_points_here_is_refused(host: str) -> None:
-    visit = Visit(host=host, gate={"check_host": True})
+    visit = Visit(host=host, gate={"hosts": Hosts()})
     assert visit.status == 421 and "localhost" in visit.problem["detail"]
     assert Visit(host=host).status == 200  # beyond loopback any name will do
 
 
 def test_no_host_and_two_hosts_are_refused_alike() -> None:
-    assert Visit(gate={"check_host": True}).status == 421
-    assert Visit(host="localhost", Host="x", gate={"check_host": True}).status == 200  # names come in small letters
-    visit = Visit(host="localhost", gate={"check_host": True})
+    assert Visit(gate={"hosts": Hosts()}).status == 421
+    assert Visit(host="localhost", Host="x", gate={"hosts": Hosts()}).status == 200  # names come in small letters
+    visit = Visit(host="localhost", gate={"hosts": Hosts()})
     visit.scope["headers"].append((b"host", b"evil.example"))
     visit.sent.clear()
     asyncio.run(visit.gate(visit.scope, visit._receive, visit._send))
-    assert visit.status == 421
+    assert visit.status == 400
 
 
 @pytest.fixture
@@ -184,8 +186,9 @@ def keys(tmp_path: Path) -> tuple[KeyRing, str, str]:
 
 
 OPEN = ["/", "/health/live", "/health/ready", "/openapi.json", "/static/page.js"]
-USE = ["/v1/continue", "/v1/items", "/v1/models", "/metrics", "/v1", "/v1/", "/V1/items", "//v1/items", "/static", "/x"]
+USE = ["/v1/continue", "/v1/items", "/v1/models", "/v1", "/v1/", "/V1/items", "//v1/items", "/static", "/x"]
 ADMIN = ["/v1/models/reload", "/v1/models/rollback"]
+METRICS = ["/metrics"]
 
 
 @pytest.mark.parametrize("path", OPEN)
@@ -193,7 +196,7 @@ def test_the_page_and_health_need_no_key(path: str, keys: Any) -> None:
     assert Visit(path=path, gate={"keys": keys[0]}).status == 200
 
 
-@pytest.mark.parametrize("path", USE + ADMIN)
+@pytest.mark.parametrize("path", USE + ADMIN + METRICS)
 def test_everything_else_needs_one(path: str, keys: Any) -> None:
     ring, use, admin = keys
     visit = Visit(path=path, gate={"keys": ring})
@@ -201,7 +204,7 @@ def test_everything_else_needs_one(path: str, keys: Any) -> None:
     wrong = Visit(path=path, gate={"keys": ring}, authorization="Bearer fans_wrong")
     assert wrong.status == 401 and "invalid_token" in wrong.headers["www-authenticate"]
     assert Visit(path=path, gate={"keys": ring}, authorization=f"Bearer {admin}").status == 200
-    assert Visit(path=path, gate={"keys": ring}, x_api_key=use).status == (403 if path in ADMIN else 200)
+    assert Visit(path=path, gate={"keys": ring}, x_api_key=use).status == (200 if path in USE else 403)
 
 
 @pytest.mark.parametrize("header", ["Basic {}", "{}", "Bearer", "Bearer {}x", "Bearer x{}", "Bearer {} {}"])
@@ -217,7 +220,7 @@ def test_without_keys_models_cannot_be_changed(path: str) -> None:
 
 
 def test_without_keys_the_rest_is_open() -> None:
-    assert {Visit(path=path).status for path in OPEN + USE} == {200}
+    assert {Visit(path=path).status for path in OPEN + USE + METRICS} == {200}
 
 
 def test_a_refusal_names_no_key(keys: Any) -> None:
@@ -339,7 +342,7 @@ def test_overload_is_told_before_anything_else_is_done(keys: Any) -> None:
     def refuse(scope: Any) -> Problem | None:
         return Problem(429, "overload", "Later.", retry_after=1) if scope["path"] == "/v1/continue" else None
 
-    gate = {"refuse": refuse, "keys": keys[0], "check_host": True}
+    gate = {"refuse": refuse, "keys": keys[0], "hosts": Hosts()}
     visit = Visit(raising(AssertionError("reached")), path="/v1/continue", method="POST", gate=gate)
     assert visit.status == 429 and visit.headers["retry-after"] == "1" and visit.problem["retry_after"] == 1
     assert [one[:3] for one in visit.seen] == [("/v1/continue", "POST", 429)]

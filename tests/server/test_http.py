@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from fansrec.server.edge.bodies import read_body
 from fansrec.server.edge.http import MOST_PIPELINED, protocol_class
+from server.serving import DEADLINE_S, until
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -26,8 +27,11 @@ GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 class Limits:
     max_connections: int = 8
     max_header_bytes: int = 2000
-    header_timeout_s: float = 0.3
+    header_timeout_s: float = DEADLINE_S
     body_timeout_s: float = 1.0
+    write_timeout_s: float = 1.0
+    max_unsent_bytes: int = 2**30
+    keep_alive_s: int = DEADLINE_S
     max_body_bytes: int = 100_000
     max_unpacked_bytes: int = 100_000
 
@@ -52,7 +56,13 @@ class Running:
         protocol = protocol_class(limits, lambda route, method, status, _: self.seen.append((route, method, status)))
         self.server = uvicorn.Server(
             uvicorn.Config(
-                tiny, http=protocol, ws="none", lifespan="off", log_config=None, access_log=False, timeout_keep_alive=1
+                tiny,
+                http=protocol,
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                timeout_keep_alive=limits.keep_alive_s,
             )
         )
         self.listening = socket.create_server(("127.0.0.1", 0))
@@ -67,13 +77,13 @@ class Running:
             runner.run(self.server.serve([self.listening]))
 
     def connect(self) -> socket.socket:
-        client = socket.create_connection(self.address, timeout=5)
+        client = socket.create_connection(self.address, timeout=DEADLINE_S)
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return client
 
     def stop(self) -> None:
         self.server.should_exit = True
-        self.thread.join(10)
+        self.thread.join(DEADLINE_S)
         assert not self.thread.is_alive()
 
 
@@ -88,7 +98,15 @@ def running(limits: Limits | None = None, loop: Any = uvloop.new_event_loop) -> 
 
 @pytest.fixture(scope="module", params=[uvloop.new_event_loop, asyncio.new_event_loop], ids=["uvloop", "asyncio"])
 def service(request: pytest.FixtureRequest) -> Iterator[Running]:
+    """Patient: no test of anything but timeouts may run into one."""
     with running(loop=request.param) as service:
+        yield service
+
+
+@pytest.fixture(scope="module", params=[uvloop.new_event_loop, asyncio.new_event_loop], ids=["uvloop", "asyncio"])
+def hasty(request: pytest.FixtureRequest) -> Iterator[Running]:
+    """With short timeouts."""
+    with running(Limits(header_timeout_s=1, keep_alive_s=2), request.param) as service:
         yield service
 
 
@@ -180,7 +198,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("request_", BROKEN.values(), ids=BROKEN.keys())
 def test_broken_http_is_a_problem_and_the_end_of_the_connection(service: Running, request_: bytes) -> None:
-    assert asked(service, request_).kind == "bad-http"
+    assert asked(service, request_).kind in ("bad-http", "unsupported-transfer")
 
 
 @pytest.mark.parametrize(
@@ -236,51 +254,45 @@ def test_headers_after_a_chunked_body_are_dropped_and_bounded(service: Running) 
     assert asked(service, start, b"a: b\r\n" * 1000).kind == "headers-too-large"
 
 
-def test_slow_headers_are_not_waited_for(service: Running) -> None:
-    since = time.monotonic()
-    assert asked(service, b"GET / HT", b"TP/1.1\r\n", b"A: b\r\n", pause=0.05).kind == "slow-headers"
-    assert time.monotonic() - since > 0.25
+def test_slow_headers_are_not_waited_for(hasty: Running) -> None:
+    assert asked(hasty, b"GET / HT", b"TP/1.1\r\n", b"A: b\r\n").kind == "slow-headers"
 
 
-def test_headers_sent_drop_by_drop_are_cut_off_in_time(service: Running) -> None:
-    with service.connect() as client, contextlib.suppress(ConnectionError):
-        for _ in range(60):
+def test_headers_sent_drop_by_drop_are_cut_off_in_time(hasty: Running) -> None:
+    with hasty.connect() as client, contextlib.suppress(ConnectionError):
+        for _ in range(120):
             client.sendall(b"a")
             time.sleep(0.01)
         assert read_answer(client)[0].kind in ("slow-headers", "bad-http")
 
 
-def test_a_connection_on_which_nothing_comes_is_closed_without_a_word(service: Running) -> None:
-    with service.connect() as client:
+def test_a_connection_on_which_nothing_comes_is_closed_without_a_word(hasty: Running) -> None:
+    with hasty.connect() as client:
         assert ended(client)
 
 
-def test_a_connection_that_is_not_used_any_more_is_closed(service: Running) -> None:
-    with service.connect() as client:
+def test_a_connection_that_is_not_used_any_more_is_closed(hasty: Running) -> None:
+    with hasty.connect() as client:
         client.sendall(GET)
         read_answer(client)
-        since = time.monotonic()
-        for _ in range(3):  # empty lines are no request
-            client.sendall(b"\r\n")
-            time.sleep(0.1)
-        assert ended(client) and time.monotonic() - since > 0.7
+        client.sendall(b"\r\n" * 3)  # empty lines are no request
+        assert ended(client)
 
 
-def test_the_next_request_has_its_own_time_for_headers(service: Running) -> None:
-    with service.connect() as client:
+@pytest.mark.parametrize("loop", [uvloop.new_event_loop, asyncio.new_event_loop], ids=["uvloop", "asyncio"])
+def test_the_next_request_has_its_own_time_for_headers(loop: Any) -> None:
+    with running(Limits(header_timeout_s=1), loop) as service, service.connect() as client:
         client.sendall(GET)
         read_answer(client)
-        time.sleep(0.4)
-        client.sendall(GET[:9])
-        time.sleep(0.1)
-        client.sendall(GET[9:])
+        time.sleep(1.2)  # longer than headers may take
+        client.sendall(GET)
         assert read_answer(client)[0].status == 200
         client.sendall(GET[:9])
         assert read_answer(client)[0].kind == "slow-headers"
 
 
 def test_a_request_that_arrives_while_another_is_answered_has_its_own_time() -> None:
-    with running(Limits(header_timeout_s=5)) as service, service.connect() as client:
+    with running(Limits(keep_alive_s=1)) as service, service.connect() as client:
         client.sendall(b"GET /slow HTTP/1.1\r\n\r\n" + GET[:9])
         assert read_answer(client)[0].status == 200
         time.sleep(1.2)  # longer than an idle connection is kept
@@ -363,21 +375,12 @@ def test_a_client_that_does_not_fetch_its_answer_is_cut_off() -> None:
     with running() as service, service.connect() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.sendall(b"GET /large HTTP/1.1\r\n\r\n")
-        assert _within(2, lambda: service.server.server_state.connections != set())
-        assert _within(4, lambda: service.server.server_state.connections == set())
-
-
-def _within(seconds: float, holds: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
+        assert until(lambda: service.server.server_state.connections != set())
+        assert until(lambda: service.server.server_state.connections == set())
 
 
 def test_connections_beyond_the_limit_are_told_to_come_back() -> None:
-    with running(Limits(max_connections=2, header_timeout_s=5)) as service:
+    with running(Limits(max_connections=2)) as service:
         with service.connect() as one, service.connect() as two:
             for held in (one, two):
                 held.sendall(GET)
@@ -386,7 +389,7 @@ def test_connections_beyond_the_limit_are_told_to_come_back() -> None:
             assert answer.kind == "too-many-connections" and answer.headers["retry-after"] == "1"
             one.sendall(GET)
             assert read_answer(one)[0].status == 200
-        assert _within(2, lambda: alive(service))
+        assert until(lambda: alive(service))
         assert set(service.seen) == {("other", "other", 503)}
 
 
@@ -398,7 +401,7 @@ def test_refusals_that_never_reach_the_application_are_counted() -> None:
 
 
 def test_told_to_stop_it_answers_what_is_on_its_way_and_closes() -> None:
-    with running(Limits(header_timeout_s=5)) as service, contextlib.ExitStack() as clients:
+    with running() as service, contextlib.ExitStack() as clients:
         busy, idle, sending = (clients.enter_context(service.connect()) for _ in range(3))
         idle.sendall(GET)
         read_answer(idle)

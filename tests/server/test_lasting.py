@@ -3,19 +3,22 @@
 import json
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
 
-from server.serving import Running, descendants, until
+from server.serving import DEADLINE_S, Running, descendants, until
 
 JSON = {"content-type": "application/json"}
 COUNTED = 'fans_http_requests_total{{method="POST",route="/v1/continue",status="{}"}}'
+NOTICE_S = 5  # between 'not ready' and closing: a test asks three times in it
 LISTS: list[list[object]] = [["i1", "i2"]]
 
 
@@ -26,7 +29,7 @@ def load(service: Running, clients: int = 3) -> Iterator[list[object]]:
     stop = threading.Event()
 
     def ask() -> None:
-        with httpx2.Client(base_url=service.url, timeout=20) as http:
+        with httpx2.Client(base_url=service.url, timeout=DEADLINE_S) as http:
             while not stop.is_set():
                 try:
                     response = http.post("/v1/continue", json={"lists": LISTS, "k": 3})
@@ -56,15 +59,30 @@ def pair(songs: Path) -> Iterator[Running]:
 @pytest.fixture(scope="module")
 def single(songs: Path) -> Iterator[Running]:
     """One worker that may be silent for long, and a short queue."""
-    with Running(songs / "run", "--workers", 1, FANS_QUEUE_REQUESTS=2, FANS_HANG_S=60) as running:
+    with Running(songs / "run", "--workers", 1, FANS_QUEUE_REQUESTS=2) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def impatient(songs: Path) -> Iterator[Running]:
-    """One worker that may not be silent."""
-    with Running(songs / "run", "--workers", 1, FANS_HANG_S=0.4) as running:
+    """One worker that may not be silent for long; a busy machine may make a sound one look like that now and then."""
+    with Running(songs / "run", "--workers", 1, FANS_HANG_S=2) as running:
         yield running
+
+
+def unanswered(service: Running) -> socket.socket:
+    """A connection on which a request was sent whose answer nobody reads."""
+    body = json.dumps({"lists": LISTS}).encode()
+    head = "POST /v1/continue HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    connection = socket.create_connection((urlsplit(service.url).hostname, urlsplit(service.url).port), DEADLINE_S)
+    connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    return connection
+
+
+def only_worker(service: Running) -> int:
+    """The one worker, once it is there."""
+    assert until(lambda: len(service.workers()) == 1)
+    return service.workers()[0]
 
 
 def test_workers_killed_under_load_cost_no_request(pair: Running) -> None:
@@ -74,33 +92,34 @@ def test_workers_killed_under_load_cost_no_request(pair: Running) -> None:
             before = service.workers()
             os.kill(before[0], signal.SIGKILL)
             assert until(lambda: before[0] not in (now := service.workers()) and len(now) == 2)  # noqa: B023
-            time.sleep(0.2)
+            answered = len(results)
+            assert until(lambda: len(results) > answered + 10)  # noqa: B023
         assert until(lambda: service.metric('fans_workers{state="ready"}') == 2)
         assert service.metric('fans_worker_deaths_total{cause="died"}') == deaths + 4
-    assert len(results) > 50 and set(results) == {200}
+    assert set(results) == {200}
 
 
 def test_a_worker_lost_before_it_reported_costs_its_place_for_a_moment_only(pair: Running) -> None:
     for _ in range(3):  # whoever comes is killed as soon as it is seen, some before they could say a word
         for worker in pair.workers():
             os.kill(worker, signal.SIGKILL)
-    assert until(lambda: pair.metric('fans_workers{state="ready"}') == 2, 10)
+    assert until(lambda: pair.metric('fans_workers{state="ready"}') == 2)
     assert pair.ask(LISTS).status_code == 200
 
 
 def test_a_hung_worker_is_replaced_and_its_request_answered(impatient: Running) -> None:
     hung = impatient.metric('fans_worker_deaths_total{cause="hung"}')
-    (worker,) = impatient.workers()
+    worker = only_worker(impatient)
     os.kill(worker, signal.SIGSTOP)
     assert impatient.ask(LISTS).status_code == 200
-    assert impatient.workers() != [worker]
-    assert impatient.metric('fans_worker_deaths_total{cause="hung"}') == hung + 1
+    assert until(lambda: worker not in impatient.workers())
+    assert impatient.metric('fans_worker_deaths_total{cause="hung"}') > hung
 
 
 def test_an_idle_worker_that_hangs_is_noticed_before_anyone_asks(impatient: Running) -> None:
-    (worker,) = impatient.workers()
+    worker = only_worker(impatient)
     os.kill(worker, signal.SIGSTOP)
-    assert until(lambda: impatient.workers() not in ([], [worker]))
+    assert until(lambda: worker not in (now := impatient.workers()) and len(now) > 0)
 
 
 def test_the_keeper_and_the_nursery_are_replaced_while_workers_serve_on(pair: Running) -> None:
@@ -157,25 +176,24 @@ def test_a_client_that_leaves_takes_its_waiting_request_along(single: Running) -
     service = single
     (worker,) = service.workers()
     os.kill(worker, signal.SIGSTOP)
-    for _ in range(2):  # the first is with the worker, the second in the queue
-        with pytest.raises(httpx2.ReadTimeout):
-            httpx2.post(f"{service.url}/v1/continue", json={"lists": LISTS}, timeout=0.3)
+    with unanswered(service), unanswered(service):  # the first is with the worker, the second in the queue
+        assert until(lambda: service.metric("fans_queue_requests") == 1)
     assert until(lambda: service.metric("fans_queue_requests") == 0)
     os.kill(worker, signal.SIGCONT)
     assert service.ask(LISTS).status_code == 200
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_told_to_stop_it_is_unready_first_answers_all_and_leaves_nobody_behind(songs: Path, number: int) -> None:
-    with Running(songs / "run", "--workers", 2, FANS_NOTICE_S=1) as service, load(service) as results:
+    with Running(songs / "run", "--workers", 2, FANS_NOTICE_S=NOTICE_S) as service, load(service) as results:
         assert until(lambda: len(results) > 20)
         family = [child for child, _ in descendants(service.process.pid)]
         service.process.send_signal(number)
-        with httpx2.Client(base_url=service.url) as probe:
-            assert until(lambda: probe.get("/health/ready").status_code == 503, 5)
+        with httpx2.Client(base_url=service.url, timeout=DEADLINE_S) as probe:
+            assert until(lambda: probe.get("/health/ready").status_code == 503)
             assert probe.get("/health/live").status_code == 200
             assert probe.post("/v1/continue", json={"lists": LISTS}).status_code == 200
-        assert service.process.wait(20) == 0
+        assert service.process.wait(DEADLINE_S) == 0
         assert not any('"error"' in line for line in service.log)
         answered = [result for result in results if result == 200]
         # Whoever comes after the end finds nobody; nobody was cut off in the middle.

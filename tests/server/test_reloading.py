@@ -1,5 +1,6 @@
 """Models change under load, and only for good ones."""
 
+import json
 import os
 import shutil
 import signal
@@ -15,8 +16,12 @@ from safetensors.torch import load_file, save_file
 
 from fansrec.artifact import WEIGHTS, seal
 from fansrec.continuer import load
+from fansrec.errors import BadArtifact
 from fansrec.server.edge.keys import new_key
-from server.serving import Running, until
+from fansrec.server.workers.answering import Served
+from fansrec.server.workers.loading import load_models
+from fansrec.vocabulary import CATEGORIES_FILE
+from server.serving import DEADLINE_S, Running, until
 
 LISTS: list[list[object]] = [["i1", "i2"], ["i40"]]
 
@@ -77,7 +82,7 @@ def test_under_load_no_request_is_lost_and_none_answered_by_a_mixture(changing: 
     stop = threading.Event()
 
     def ask() -> None:
-        with httpx2.Client(base_url=changing.service.url, headers=changing.admin, timeout=20) as http:
+        with httpx2.Client(base_url=changing.service.url, headers=changing.admin, timeout=DEADLINE_S) as http:
             while not stop.is_set():
                 response = http.post("/v1/continue", json={"lists": LISTS})
                 answer = response.json()
@@ -93,8 +98,11 @@ def test_under_load_no_request_is_lost_and_none_answered_by_a_mixture(changing: 
         thread.start()
     try:
         for turn in range(4):
-            changing.lead_to(list(changing.runs.values())[(turn + 1) % 2])
+            changing_to, run = list(changing.runs.items())[(turn + 1) % 2]
+            changing.lead_to(run)
+            before = dict(seen)
             assert changing.post("reload").status_code == 200
+            assert until(lambda: seen[changing_to] > before[changing_to])  # noqa: B023
     finally:
         stop.set()
         for thread in threads:
@@ -131,7 +139,28 @@ def emptied(run: Path) -> None:
     shutil.rmtree(run)
 
 
-@pytest.mark.parametrize("damage", [damaged, truncated, of_another_shape, not_a_number, emptied])
+def with_categories(run: Path, **changes: object) -> None:
+    file = run / CATEGORIES_FILE
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+    seal(run)
+
+
+def without_a_category_name(run: Path) -> None:
+    with_categories(run, names=["c0", "c1", "c2"])
+
+
+def with_ids_that_are_not_integers(run: Path) -> None:
+    with_categories(run, integer_ids=True)
+
+
+def with_a_category_name_that_is_not_text(run: Path) -> None:
+    with_categories(run, names=["c0", "c1", "c2", "\ud800"])
+
+
+UNANSWERABLE = [without_a_category_name, with_ids_that_are_not_integers, with_a_category_name_that_is_not_text]
+
+
+@pytest.mark.parametrize("damage", [damaged, truncated, of_another_shape, not_a_number, emptied, *UNANSWERABLE])
 def test_a_bad_model_is_refused_and_the_old_one_serves_on(
     changing: Changing, damage: Callable[[Path], None], tmp_path: Path
 ) -> None:
@@ -148,6 +177,25 @@ def test_a_bad_model_is_refused_and_the_old_one_serves_on(
     os.kill(victim, signal.SIGKILL)
     assert until(lambda: victim not in (now := changing.service.workers()) and len(now) == 2)
     assert {changing.hash() for _ in range(6)} == {before}
+
+
+@pytest.mark.parametrize("damage", UNANSWERABLE)
+def test_model_whose_answers_cannot_be_formatted_is_refused_when_it_is_loaded(
+    songs: Path, damage: Callable[[Path], None], tmp_path: Path
+) -> None:
+    bad = shutil.copytree(songs / "run", tmp_path / "bad")
+    damage(bad)
+    with pytest.raises(BadArtifact, match="bad"):
+        load_models([{"name": "fans", "run": str(bad), "generation": None}], "cpu", "auto")
+
+
+def test_answer_that_fails_is_reported_as_a_bad_model(songs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> bytes:
+        raise ValueError("no JSON")
+
+    monkeypatch.setattr(Served, "body", fail)
+    with pytest.raises(BadArtifact, match="cannot answer a request .no JSON."):
+        load_models([{"name": "fans", "run": str(songs / "run"), "generation": None}], "cpu", "auto")
 
 
 def test_reload_and_rollback_need_an_admin_key(changing: Changing) -> None:

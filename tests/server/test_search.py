@@ -27,6 +27,7 @@ from fansrec.server.search.query import Search
 from fansrec.server.search.text import pieces, words
 from fansrec.server.search.words import Words, packed
 from fansrec.vocabulary import Vocabulary
+from server.serving import DEADLINE_S
 
 SONGS: list[tuple[str | None, str | None]] = [
     ("Yesterday", "The Beatles"),
@@ -64,6 +65,14 @@ def written(folder: Path, vocabulary: Vocabulary) -> Path:
     for name, content in vocabulary.files().items():
         write_bytes(folder / name, content)
     return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def patient() -> Iterator[None]:
+    """Searches that are not broken off because the machine is busy."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "SECONDS", DEADLINE_S)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -166,10 +175,8 @@ def test_words_hold_nothing_that_sqlite_could_take_for_syntax_or_for_a_space(tex
 
 
 @pytest.mark.parametrize("typed", ["beatles " * 1250, "x" * 10_000, "東" * 10_000, "a b c d e " * 1000, '"' * 10_000])
-def test_ten_thousand_characters_are_answered_soon(index: ItemIndex, typed: str) -> None:
-    began = time.monotonic()
-    index.search(typed)
-    assert time.monotonic() - began < 20  # milliseconds, unless all of it were looked at
+def test_only_the_beginning_of_a_long_text_is_searched_for(index: ItemIndex, typed: str) -> None:
+    assert index.search(typed + " queen") == index.search(typed[: search.LONGEST_TEXT])
 
 
 def test_a_search_ends_when_its_time_is_over(index: ItemIndex, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,8 +189,8 @@ def test_a_search_ends_when_its_time_is_over(index: ItemIndex, monkeypatch: pyte
 def test_a_search_that_takes_long_is_broken_off(index: ItemIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search_query, "STEPS_BETWEEN_LOOKS", 1)
     with index._connection() as connection:
-        late = Search(connection, "queen", 10, time.monotonic() + 3600)
-        monkeypatch.setattr(search_query.time, "monotonic", iter([0.0, *[1e12] * 1000]).__next__)
+        late = Search(connection, "queen", 10, time.thread_time() + 3600)
+        monkeypatch.setattr(search_query.time, "thread_time", iter([0.0, *[1e12] * 1000]).__next__)
         late.run(pytest.fail)
         assert late.ranked() == []
 
@@ -260,12 +267,12 @@ def test_a_search_outlives_the_closing_of_its_index(run: Path, tmp_path: Path) -
     def search_slowly() -> list[str]:
         with index._connection() as connection:
             going_on.set()
-            closed.wait(10)
+            closed.wait(DEADLINE_S)
             return [name for (name,) in connection.execute("SELECT name FROM categories")]
 
     with ThreadPoolExecutor(1) as pool:
         slow = pool.submit(search_slowly)
-        going_on.wait(10)
+        going_on.wait(DEADLINE_S)
         index.close()
         closed.set()
         assert slow.result() == ["first", "rest"] and not index._idle
@@ -304,7 +311,7 @@ def test_the_builder_knows_neither_torch_nor_pydantic() -> None:
 
 def test_builders_at_once_do_no_harm_and_leave_one_file(run: Path, tmp_path: Path) -> None:
     builders = [subprocess.Popen(search_indexes.command(run, tmp_path), stdout=subprocess.DEVNULL) for _ in range(3)]
-    assert [builder.wait(60) for builder in builders] == [0, 0, 0]
+    assert [builder.wait(DEADLINE_S) for builder in builders] == [0, 0, 0]
     assert [path.name for path in tmp_path.iterdir()] == [index_path(tmp_path, key_of(run)).name]
 
 
@@ -336,7 +343,7 @@ def indexes(tmp_path: Path) -> Iterator[Indexes]:
 
 
 def awaited(indexes: Indexes, key: str) -> ItemIndex:
-    end = time.monotonic() + 60
+    end = time.monotonic() + DEADLINE_S
     while (index := indexes.get(key)) is None and time.monotonic() < end:
         time.sleep(0.02)
     assert index is not None, indexes.trouble(key)
@@ -374,7 +381,7 @@ def test_a_builder_that_fails_is_tried_again_but_not_for_ever(
 ) -> None:
     monkeypatch.setattr(search_indexes, "WAIT_SECONDS", 0.0)
     indexes.start("key", tmp_path / "nowhere")
-    end = time.monotonic() + 60
+    end = time.monotonic() + DEADLINE_S
     while indexes.trouble("key") is None and time.monotonic() < end:
         assert indexes.get("key") is None
         time.sleep(0.02)

@@ -1,7 +1,7 @@
 """What `--recipe best` of FANS finds out when its network is trained, on walks, where the next item is always known."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from fansrec.training import blending
 from fansrec.training.blending import (
     HOW,
     KERNELS,
+    SURE,
     WEIGHTS,
     Blended,
     blend,
@@ -53,9 +54,10 @@ def training_lists(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(lists), np.cumsum([0, *map(len, lists)])
 
 
-def blended(corpus: Corpus = WALKS, **given: Any) -> Blended:
-    """A network that has learned nothing, with what is found to go with it."""
+def blended(corpus: Corpus = WALKS, start: dict[str, float] | None = None, **given: Any) -> Blended:
+    """A network that has learned nothing, with what is found to go with it; `start` is where the search begins."""
     plan = plan_of(corpus, **given)
+    plan = replace(plan, config=plan.config | (start or {}))
     torch.manual_seed(0)
     network = plan.build()
     network.start(*training_lists(corpus))
@@ -106,15 +108,58 @@ def test_the_parts_that_are_weighed_add_up_to_the_scores_at_use() -> None:
     torch.testing.assert_close(network.score_lists(asked.inputs, [LONGEST] * len(asked.inputs)), total)
 
 
-def test_nothing_that_was_tried_was_surely_better_than_what_is_kept(made: Blended) -> None:
+def figures_of_kernels(rows: list[dict[str, Any]]) -> list[np.ndarray]:
+    """Judge the training lists, each by all others, as each tried row compares them."""
+    items, offsets = training_lists(WALKS)
+    chosen = np.arange(len(offsets) - 1)
+    asked, memory = halved(items, offsets, chosen), memory_of(WALKS)
+    kernels = [Kernel(**{name: row[name] for name in KERNELS}) for row in rows]
+    return [figures_of(memory.strengths(asked.inputs, kernel, without=chosen), asked) for kernel in kernels]
+
+
+@torch.inference_mode()
+def figures_of_weights(made: Blended, rows: list[dict[str, Any]]) -> list[np.ndarray]:
+    """Judge the validation lists with the mixture weights of each tried row."""
+    asked = questions(WALKS, "valid")
+    linear = fitted_linear(plan_of(), training_lists(WALKS))
+    parts = parts_of(made.plan, made.network, memory_of(WALKS), linear, made.network.config.kernel, asked)
+    return [figures_of(sum(row[name] * part for name, part in parts.items()), asked) for row in rows]
+
+
+def standard_errors_gained(figures: np.ndarray, over: np.ndarray) -> float:
+    """Return the mean gain per list, as a share of each figure's mean, in standard errors."""
+    gains = ((figures - over) / over.mean(0)).mean(1)
+    error = gains.std(ddof=1) / np.sqrt(len(gains))
+    return float(gains.mean() / error) if error else float(np.sign(gains.mean())) * np.inf if gains.any() else 0.0
+
+
+def test_every_row_of_the_search_names_all_values_and_the_first_is_the_start(made: Blended) -> None:
     kernels = [row for row in made.tried if "sharpness" in row]
     weights = [row for row in made.tried if "network_weight" in row]
     assert kernels[0] == {name: plan_of().config[name] for name in KERNELS} | {"gain": 0.0}
     assert weights[0] == {name: plan_of().config[name] for name in WEIGHTS} | {"gain": 0.0}
     assert len(kernels) + len(weights) == len(made.tried)
-    for rows in (kernels, weights):
-        kept = {name: made.plan.config[name] for name in rows[0] if name != "gain"}
-        assert any(row == kept | {"gain": row["gain"]} and row["gain"] >= 0 for row in rows)
+
+
+def assert_best_of(rows: list[dict[str, Any]], figures: list[np.ndarray], kept: dict[str, Any]) -> None:
+    """Assert that the kept values are surely better than the start, and no tried row surely better than them."""
+    values = [{name: row[name] for name in kept} for row in rows]
+    best = figures[values.index(kept)]
+    assert standard_errors_gained(best, figures[0]) > SURE
+    assert [row for row, judged in zip(rows, figures, strict=True) if standard_errors_gained(judged, best) > SURE] == []
+
+
+def test_no_tried_kernel_is_surely_better_than_the_kept_one(made: Blended) -> None:
+    rows = [row for row in made.tried if "sharpness" in row]
+    kept = {name: made.plan.config[name] for name in KERNELS}
+    assert_best_of(rows, figures_of_kernels(rows), kept)
+
+
+def test_no_tried_weights_are_surely_better_than_the_kept_ones() -> None:
+    made = blended(start={"memory_weight": 0.0, "linear_weight": 0.0}, **A_KERNEL)  # the network alone is a bad start
+    rows = [row for row in made.tried if "network_weight" in row]
+    kept = {name: made.plan.config[name] for name in WEIGHTS}
+    assert_best_of(rows, figures_of_weights(made, rows), kept)
 
 
 def test_a_network_that_has_learned_nothing_is_not_made_worse_by_blending(made: Blended) -> None:

@@ -117,12 +117,30 @@ def test_a_signal_saves_the_batch_and_says_how_to_go_on(
     assert weights_of(run) == weights()
 
 
+# `python -m fansrec.training` that waits for a line after its second epoch, so that a signal finds it at work.
+WAITING = """
+import sys
+from fansrec.training import __main__, reporting
+
+epoch = reporting.PlainReporter.epoch
+
+def waiting(self, row):
+    epoch(self, row)
+    if row["epoch"] == 1:
+        sys.stdin.readline()
+
+reporting.PlainReporter.epoch = waiting
+sys.exit(__main__.main())
+"""
+
+
 @contextmanager
-def started(corpus: Path, run: Path, **changes: Any) -> Iterator[subprocess.Popen[str]]:
+def started(corpus: Path, run: Path) -> Iterator[subprocess.Popen[str]]:
     """`python -m fansrec.training` in a process of its own, up to its second epoch."""
-    settings = [f"{name}={value}" for name, value in (SAVING | changes).items()]
+    settings = [f"{name}={value}" for name, value in SAVING.items()]
     process = subprocess.Popen(
-        [sys.executable, "-m", "fansrec.training", str(corpus), "--out", str(run), "--set", *settings],
+        [sys.executable, "-c", WAITING, str(corpus), "--out", str(run), "--set", *settings],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -138,32 +156,29 @@ def started(corpus: Path, run: Path, **changes: Any) -> Iterator[subprocess.Pope
         process.communicate()
 
 
-LONG = {"epochs": 24}  # long enough to be hit by a signal
-
-
 def test_ctrl_c_ends_the_command_with_130_and_the_advice_to_resume(
     corpus: Path, tmp_path: Path, weights: Weights
 ) -> None:
     run = tmp_path / "run"
-    with started(corpus, run, **LONG) as process:
+    with started(corpus, run) as process:
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate("\n", timeout=300)
     assert process.returncode == 130
     assert "--resume" in errors and "Traceback" not in errors and len(errors.strip().splitlines()) == 1
     with pytest.raises(BadArtifact, match="its training has not ended; go on with --resume"):
         read_artifact(run)
     train(corpus, run, "fans", {}, Silence(), resume=True)
-    assert weights_of(run) == weights(**LONG)
+    assert weights_of(run) == weights()
 
 
 def test_a_process_that_is_killed_leaves_a_state_to_go_on_with(corpus: Path, tmp_path: Path, weights: Weights) -> None:
     run = tmp_path / "run"
-    with started(corpus, run, **LONG) as process:
+    with started(corpus, run) as process:
         process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
     assert process.returncode == -signal.SIGKILL
     train(corpus, run, "fans", {}, Silence(), resume=True)
-    assert weights_of(run) == weights(**LONG)
+    assert weights_of(run) == weights()
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from fansrec.bench import defaults
 from fansrec.cli.bench_tables import LATENCY, SWEEP, THROUGHPUT, TRAINING, Columns, print_rows
 from fansrec.cli.devices import usable_device
 from fansrec.cli.places import make_room
+from fansrec.cli.terminal import Terminal
 from fansrec.errors import BadSetting
 from fansrec.files import write_json
 
@@ -62,7 +62,7 @@ def training(
     make_room(json)
     names = _workloads(workload)
     rows = []
-    with Console(stderr=True).status("measuring …") as status:
+    with Terminal(stderr=True).status("measuring …") as status:
         for name in names:
             for classifier in ("vanilla", "two-stage"):
                 status.update(f"measuring {name}, {classifier} …")
@@ -186,10 +186,10 @@ Work = Callable[[Callable[[str], None], Callable[[int, int], None]], list[dict[s
 
 def _report(work: Work, columns: Columns, json: Path | None) -> list[dict[str, Any]]:
     """Measure, saying what cannot be run and how far it is; then print and write the rows."""
-    console = Console(stderr=True)
+    console = Terminal(stderr=True)
     with console.status("making models …") as status:
         rows = work(
-            lambda line: console.print(line, highlight=False, markup=False),
+            console.say,
             lambda done, of: status.update(f"{done} of {of} calls …"),
         )
     for name in dict.fromkeys(row["workload"] for row in rows):

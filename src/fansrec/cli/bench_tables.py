@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
+
+from fansrec.cli.terminal import Terminal
 
 Row = dict[str, Any]
 Columns = dict[str, Callable[[Row], str]]
@@ -88,7 +89,7 @@ def print_rows(rows: Sequence[Row], columns: Columns, title: str | None = None) 
         table.add_column(name, justify="left" if name in WORDS else "right", no_wrap=True)
     for row in rows:
         table.add_row(*[text(row) for text in columns.values()])
-    console = Console(width=max(WIDTH, Console().width))
+    console = Terminal(width=max(WIDTH, Terminal().width))
     console.print(table)
     if rows and "same_items" in rows[0]:
-        console.print(said_of(rows), highlight=False)
+        console.print(said_of(rows))

@@ -1,6 +1,5 @@
 """`fans continue`: the first part of a list in, the rest out."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -8,10 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 
 from fansrec.cli.cluster_options import CLUSTER, Address, Engine, Workers, refuse_without_ray
 from fansrec.cli.devices import Backend, usable_device
+from fansrec.cli.terminal import Terminal, echo_json, echo_row
 from fansrec.errors import BadInput, BadSetting
 
 RULES, FILES = "Rules", "Many lists"
@@ -155,12 +154,12 @@ def _named(items: list[str] | None) -> list[str] | None:
 
 def _print(answer: Any, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps({"items": answer.items} | asdict(answer), ensure_ascii=False))
+        echo_json({"items": answer.items} | asdict(answer))
         return
-    warnings = Console(stderr=True, highlight=False, soft_wrap=True)
+    warnings = Terminal(stderr=True)
     if answer.unknown:
-        warnings.print(f"unknown items were skipped: {', '.join(map(str, answer.unknown))}", markup=False)
+        warnings.say(f"unknown items were skipped: {', '.join(map(str, answer.unknown))}")
     for position in answer.positions:
-        typer.echo(str(position.item) if position.name is None else f"{position.item}\t{position.name}")
+        echo_row(position.item, *([] if position.name is None else [position.name]))
     if answer.reason:
-        warnings.print(answer.reason, markup=False)
+        warnings.say(answer.reason)

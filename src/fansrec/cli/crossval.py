@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
 
 from fansrec.cli.devices import usable_device
 from fansrec.cli.places import make_room
 from fansrec.cli.reproduce import Bar
+from fansrec.cli.terminal import Terminal, echo
 from fansrec.errors import BadSetting, Unfinished
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def crossval(
     path = json or wish.folder / f"{part}.json"
     if path.suffix in (".md", ".png"):
         raise BadSetting(f"--json {path}: the Markdown and the picture take that name; let it end in .json")
-    with Bar(Console(stderr=True, highlight=False)) as bar:
+    with Bar(Terminal(stderr=True)) as bar:
         choice = begin(wish, bar)
         make_room(path)
         if only != "report":
@@ -114,10 +114,10 @@ def crossval(
         for cell in unfinished:
             bar.say(f"not finished: {cell}")
     if only in (None, "report"):
-        typer.echo(markdown(report(choice, path)))
-        typer.echo("\n".join(f"written: {path.with_suffix(suffix)}" for suffix in (path.suffix, ".md", ".png")))
+        echo(*markdown(report(choice, path)).split("\n"))
+        echo(*(f"written: {path.with_suffix(suffix)}" for suffix in (path.suffix, ".md", ".png")))
     else:
-        typer.echo(f"written: {choice.folder}")
+        echo(f"written: {choice.folder}")
     if unfinished:
         raise Unfinished(f"{len(unfinished)} cells are not finished; mend what was told and run the same command again")
 

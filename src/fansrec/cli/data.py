@@ -5,14 +5,16 @@ from typing import Annotated
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
+from fansrec.cli.terminal import Terminal, echo
 from fansrec.data.fetching import Fetched, fetch
 from fansrec.data.public import PUBLIC, PublicSet, Statistics, data_folders, find
 from fansrec.errors import BadInput
 from fansrec.files import sha256
+from fansrec.printable import printable
 
 app = typer.Typer(
     help="See which public sets there are, get them, and look at the shape of any set.",
@@ -34,13 +36,11 @@ def list_sets() -> None:
         table.add_column(column, justify="right", no_wrap=True)
     for set_ in PUBLIC.values():
         table.add_row(*_figures(set_))
-    Console().print(table)
-    typer.echo()
+    Terminal().print(table)
+    echo()
     for set_ in PUBLIC.values():
-        typer.echo(f"{set_.name}: {set_.where}; {_trust(set_)}; figures counted by {set_.counted_by}")
-    typer.echo(
-        "\nGet one with `fans data fetch NAME`, then use its name as the source: `fans prepare NAME --out CORPUS`."
-    )
+        echo(f"{set_.name}: {set_.where}; {_trust(set_)}; figures counted by {set_.counted_by}")
+    echo("", "Get one with `fans data fetch NAME`, then use its name as the source: `fans prepare NAME --out CORPUS`.")
 
 
 def _figures(set_: PublicSet) -> list[str]:
@@ -83,13 +83,13 @@ def fetch_sets(
     """
     for name in names:
         for file in _fetch_with_bar(name, to):
-            typer.echo(f"{name}: {_told(file)}")
+            echo(f"{name}: {_told(file)}")
     if to is not None and to.resolve() not in [folder.resolve() for folder in data_folders()]:
-        typer.echo(f"To use the sets by name from there: export FANS_DATA={to}")
+        echo(f"To use the sets by name from there: export FANS_DATA={to}")
 
 
 def _fetch_with_bar(name: str, to: Path | None) -> list[Fetched]:
-    console = Console(stderr=True)
+    console = Terminal(stderr=True)
     if not console.is_terminal:  # a log wants no bar, and a refusal is to be the only line
         return fetch(name, to)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
@@ -118,13 +118,15 @@ def describe_set(
     description = describe_source(source)
     if out is not None:
         save_plot(description, out)
-    table = Table(title=description.title, box=box.SIMPLE_HEAD, show_header=False, title_justify="left")
+    table = Table(
+        title=Text(printable(description.title)), box=box.SIMPLE_HEAD, show_header=False, title_justify="left"
+    )
     for what, number in _rows(description.statistics):
         table.add_row(what, number)
     table.add_row("share of the top 1% of items", f"{description.top_share:.1f}% of all interactions")
-    Console().print(table)
+    Terminal().print(table)
     if out is not None:
-        typer.echo(f"plots: {out}")
+        echo(f"plots: {out}")
 
 
 def _rows(numbers: Statistics) -> list[tuple[str, str]]:

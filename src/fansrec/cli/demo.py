@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from fansrec.cli.progress import BarReporter
 from fansrec.cli.serve import serve as serve_models
+from fansrec.cli.terminal import Terminal
 from fansrec.files import refuse_existing
 
 
@@ -27,7 +27,7 @@ def demo(
     """
     from fansrec.demo import run_demo
 
-    console = Console(highlight=False)
+    console = Terminal()
     if out is not None:
         refuse_existing(out, "the demo")
     with tempfile.TemporaryDirectory() as folder:
@@ -38,8 +38,9 @@ def demo(
         if serve:
             serve_models(models, port=port, log_level="warning")
         elif out is not None:
-            console.print(f"\nnext: {command()} serve {' '.join(models)}", markup=False, soft_wrap=True)
-            console.print("opens a page at http://127.0.0.1:8080/ where a list continues as you build it", markup=False)
+            console.print()
+            console.say(f"next: {command()} serve {' '.join(models)}")
+            console.print("opens a page at http://127.0.0.1:8080/ where a list continues as you build it")
 
 
 def command() -> str:

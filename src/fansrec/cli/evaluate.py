@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from fansrec.cli.devices import Backend, usable_device
 from fansrec.cli.places import make_room
+from fansrec.cli.terminal import Terminal, echo
 from fansrec.files import write_json
+from fansrec.printable import printable
 
 if TYPE_CHECKING:
     from fansrec.data.corpus import Corpus
@@ -100,7 +101,7 @@ def _evaluated(
             artifact = open_run(run, corpus, generation)
             configs.append(artifact.config)
             for one in how:
-                bar.update(task, description=f"{artifact.folder.name}, {one.name}", completed=0, total=None)
+                bar.update(task, description=printable(f"{artifact.folder.name}, {one.name}"), completed=0, total=None)
                 rows.append(
                     evaluate_run(artifact, corpus, one, **settings, progress=_advance(bar, task), generation=generation)
                 )
@@ -114,7 +115,7 @@ def _advance(bar: Progress, task: TaskID) -> Any:
 @contextmanager
 def _bar() -> Iterator[tuple[Progress, TaskID]]:
     """Lists done, on a terminal; a log wants no bar."""
-    console = Console(stderr=True)
+    console = Terminal(stderr=True)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         yield bar, bar.add_task("reading", total=None)
@@ -123,13 +124,13 @@ def _bar() -> Iterator[tuple[Progress, TaskID]]:
 def _print(rows: list[dict[str, Any]], files: list[Path]) -> None:
     from fansrec.evaluation.tables import print_tables
 
-    print_tables(rows, Console(highlight=False))
+    print_tables(rows, Terminal())
     for row in rows:
         if row["short_answers"]:
-            typer.echo(
+            echo(
                 f"{row['run']}, {row['protocol']}: {row['short_answers']:,} answers are shorter than asked for, "
                 f"as no more items were allowed",
                 err=True,
             )
     for path in files:
-        typer.echo(f"written: {path}")
+        echo(f"written: {path}")

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from fansrec.cli.places import make_room
+from fansrec.cli.terminal import echo
 
 
 def export(
@@ -24,5 +25,5 @@ def export(
     from fansrec.export.onnx_file import export_onnx
 
     for path in export_onnx(read_artifact(run), out):
-        typer.echo(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
-    typer.echo(f"item n of the answers is line n + 1 of {run / 'items.jsonl'}")
+        echo(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
+    echo(f"item n of the answers is line n + 1 of {run / 'items.jsonl'}")

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from fansrec.cli.terminal import echo, echo_row
+from fansrec.errors import BadSetting
 from fansrec.server.edge.keys import new_key, read_key_file, remove_key
 
 app = typer.Typer(
@@ -21,23 +23,26 @@ Name = Annotated[str, typer.Argument(help="Whose key it is, as logs call it.")]
 def add(
     file: File,
     name: Name,
-    admin: Annotated[bool, typer.Option("--admin", help="The key may also reload and roll back models.")] = False,
+    admin: Annotated[bool, typer.Option("--admin", help="The key may do everything, also reload models.")] = False,
+    metrics: Annotated[bool, typer.Option("--metrics", help="The key may read /metrics and nothing else.")] = False,
 ) -> None:
     """Make a key and print it, this once; the file is made if there is none."""
-    key = new_key(file, name, "admin" if admin else "use")
-    typer.echo(key)
-    typer.echo("Keep it now: it cannot be shown again. Send it as `Authorization: Bearer KEY`.", err=True)
+    if admin and metrics:
+        raise BadSetting("--admin and --metrics exclude each other; an admin key may read /metrics as well")
+    key = new_key(file, name, "admin" if admin else "metrics" if metrics else "use")
+    echo(key)
+    echo("Keep it now: it cannot be shown again. Send it as `Authorization: Bearer KEY`.", err=True)
 
 
 @app.command("list")
 def list_keys(file: File) -> None:
     """Show whose keys there are and what they open."""
     for entry in read_key_file(file):
-        typer.echo(f"{entry.holder.name}\t{entry.holder.role}")
+        echo_row(entry.holder.name, entry.holder.role)
 
 
 @app.command()
 def remove(file: File, name: Name) -> None:
     """Take a key away."""
     remove_key(file, name)
-    typer.echo(f"removed {name}")
+    echo(f"removed {name}")

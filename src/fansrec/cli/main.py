@@ -5,7 +5,6 @@ import sys
 from typing import Any, NoReturn
 
 import typer
-from rich.console import Console
 
 from fansrec import __version__
 from fansrec.cli import bench, data, keys
@@ -17,6 +16,7 @@ from fansrec.cli.export import export
 from fansrec.cli.prepare import prepare
 from fansrec.cli.reproduce import reproduce
 from fansrec.cli.serve import serve
+from fansrec.cli.terminal import Terminal, echo
 from fansrec.cli.train import train
 from fansrec.errors import FansError, Interrupted, MissingExtra
 from fansrec.files import told
@@ -55,7 +55,7 @@ UsageError: Any = typer.BadParameter.__mro__[1]
 @app.callback(invoke_without_command=True)
 def version(version: bool = typer.Option(False, "--version", help="Print the version and leave")) -> None:
     if version:
-        typer.echo(__version__)
+        echo(__version__)
         raise typer.Exit
 
 
@@ -64,7 +64,7 @@ STOPPED = 130  # the exit code of what was told to stop
 
 def refuse(message: str, code: int = 2) -> NoReturn:
     """One clear line on stderr and exit code 2, the way every refusal of `fans` looks."""
-    Console(stderr=True, soft_wrap=True, highlight=False).print("fans: " + " ".join(message.split()), markup=False)
+    Terminal(stderr=True).say("fans: " + " ".join(message.split()))
     sys.exit(code)
 
 

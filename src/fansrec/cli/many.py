@@ -3,13 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from fansrec.cli.terminal import Terminal
 from fansrec.continuer import Continuer
 from fansrec.errors import BadInput
 from fansrec.files import refuse_existing, write_atomically
 from fansrec.many import ODD_TEXT, answered, read_batches
+from fansrec.printable import printable
 
 
 def continue_file(continuer: Continuer, source: Path, target: Path, rules: dict[str, Any]) -> None:
@@ -19,9 +20,9 @@ def continue_file(continuer: Continuer, source: Path, target: Path, rules: dict[
         raise BadInput(f"there is no folder {target.parent}; make it first")
     if not source.is_file():
         raise BadInput(f"there is no file {source}")
-    console = Console(stderr=True, soft_wrap=True)
-    with source.open("rb") as lines, _bar(source, console) as progress:
-        task = progress.add_task("", total=source.stat().st_size, lists=0)
+    console = Terminal(stderr=True)
+    with source.open("rb") as lines, _bar(console) as progress:
+        task = progress.add_task(printable(source.name), total=source.stat().st_size, lists=0)
         done = 0
 
         def write(path: Path) -> None:
@@ -33,12 +34,12 @@ def continue_file(continuer: Continuer, source: Path, target: Path, rules: dict[
                     progress.update(task, completed=lines.tell(), lists=done)
 
         write_atomically(target, write)
-    console.print(f"{target}: {done:,} lists", highlight=False, markup=False)
+    console.say(f"{target}: {done:,} lists")
 
 
-def _bar(source: Path, console: Console) -> Progress:
+def _bar(console: Terminal) -> Progress:
     return Progress(
-        TextColumn(source.name, markup=False),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.fields[lists]} lists"),
         TimeRemainingColumn(),

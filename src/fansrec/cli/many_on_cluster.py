@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from fansrec.cli.terminal import Terminal
 
 
 def continue_on_cluster(
@@ -21,7 +22,7 @@ def continue_on_cluster(
     from fansrec.cluster.many import continue_many, work_of
 
     work = work_of(run, target, rules, device, backend)
-    console = Console(stderr=True, soft_wrap=True)
+    console = Terminal(stderr=True)
     with cluster(address, workers), _bar(console) as progress:
         task = progress.add_task("", total=None, lists="starting")
 
@@ -29,10 +30,10 @@ def continue_on_cluster(
             progress.update(task, completed=done, total=pieces, lists=f"{lists:,} lists")
 
         summary = continue_many(work, source, workers, tell)
-    console.print(f"{target}: {summary['lists']:,} lists", highlight=False, markup=False)
+    console.say(f"{target}: {summary['lists']:,} lists")
 
 
-def _bar(console: Console) -> Progress:
+def _bar(console: Terminal) -> Progress:
     return Progress(
         TextColumn("pieces"),
         BarColumn(),

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 
 from fansrec.cli.cluster_options import Address, Engine
+from fansrec.cli.terminal import Terminal, echo
 from fansrec.data.columns import Columns
 from fansrec.data.settings import Preparation
 from fansrec.errors import BadInput, BadSetting
@@ -104,11 +104,11 @@ def prepare(
         seed=seed,
     )
     columns = Columns(list=list_column, item=item_column, position=position_column, items=items_column)
-    console = Console(highlight=False)
+    console = Terminal()
     with console.status("reading …") as status:
 
         def say(line: str) -> None:
-            console.print(line, markup=False, soft_wrap=True)
+            console.say(line)
             status.update(AFTER.get(line.split(":")[0], "preparing …"))
 
         if engine == "ray":
@@ -149,7 +149,7 @@ def _categories(text: str | None) -> int | Literal["own"] | None:
 
 def _print(summary: dict[str, Any], out: Path) -> None:
     splits = ", ".join(f"{name} {count:,}" for name, count in summary["splits"].items())
-    typer.echo(
+    echo(
         f"{out}: {summary['lists']:,} lists of {summary['shortest']} to {summary['longest']} items, "
         f"{summary['items']:,} items in {summary['categories']} categories, "
         f"{summary['interactions']:,} interactions ({splits})"

@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from fansrec.cli.terminal import Terminal
 
 
 class BarReporter:
     """A bar over all batches that training may take; it usually ends before, when nothing gets better."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Terminal) -> None:
         self.console = console
         self.progress = Progress(
             TextColumn("epoch {task.fields[epoch]}"),
@@ -48,9 +49,8 @@ class BarReporter:
         self.validated = f"  valid HR@5 {row['valid HR@5']:.4f} NDCG@5 {row['valid NDCG@5']:.4f}"
         masked = "" if row["masked_share"] is None else f"{row['masked_share']:>4.0%} masked  "
         self.console.print(
-            f"epoch {row['epoch']:>3}  {masked}loss {row['loss']:.4f}{self.validated}  {row['seconds']:.1f} s",
-            highlight=False,
+            f"epoch {row['epoch']:>3}  {masked}loss {row['loss']:.4f}{self.validated}  {row['seconds']:.1f} s"
         )
 
     def say(self, text: str) -> None:
-        self.console.print(text, highlight=False, markup=False, soft_wrap=True)  # a command stays in one piece
+        self.console.say(text)

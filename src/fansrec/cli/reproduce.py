@@ -5,11 +5,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from fansrec.cli.devices import usable_device
+from fansrec.cli.terminal import Terminal, echo
 from fansrec.errors import Unfinished
+from fansrec.printable import printable_lines
 
 if TYPE_CHECKING:
     from fansrec.workers import Outcome
@@ -62,9 +63,9 @@ def reproduce(
     hide_gpu(device)
     choice = choose(what, _names(datasets), _numbers(seeds), quick)
     place = out or Path("reproduction-quick" if quick else "reproduction")
-    with Bar(Console(stderr=True, highlight=False)) as bar:
+    with Bar(Terminal(stderr=True)) as bar:
         done = redo(choice, place, bar, workers, usable_device(device), only_report)
-    typer.echo(f"written: {done.report}\nwritten: {done.page}")
+    echo(f"written: {done.report}", f"written: {done.page}")
     if done.undone:
         raise Unfinished(f"{done.undone} cells are not finished; mend what was told and run the same command again")
 
@@ -85,9 +86,14 @@ def _numbers(text: str | None) -> list[int] | None:
 class Bar:
     """Cells done on a terminal; a line a cell in a log."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Terminal) -> None:
         self.console = console
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+        )
         self.progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
         self.task = self.progress.add_task("", total=None, visible=False)
 
@@ -99,7 +105,7 @@ class Bar:
         self.progress.stop()
 
     def say(self, text: str) -> None:
-        self.console.print(text, markup=False, soft_wrap=True)
+        self.console.say(text)
 
     def begin(self, what: str, jobs: int) -> None:
         self.progress.reset(self.task, total=jobs, description=what, visible=True)
@@ -108,4 +114,4 @@ class Bar:
         from fansrec.watching import told_of
 
         self.progress.advance(self.task)
-        self.say(told_of(outcome))
+        self.console.print(printable_lines(told_of(outcome)), soft_wrap=True)

@@ -1,15 +1,14 @@
 """`fans serve`: the HTTP service and the page."""
 
 import os
-import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 
 from fansrec.cli.cluster_options import CLUSTER, Address, Engine, refuse_without_ray
 from fansrec.cli.devices import Backend
+from fansrec.cli.terminal import Terminal, echo
 from fansrec.errors import BadSetting
 
 ELSEWHERE = ("config", "engine", "address", "replicas", "stop")  # no settings of a service
@@ -90,10 +89,10 @@ def serve(
     from fansrec.server.run import serve as run_service
     from fansrec.server.settings import read_settings
 
-    console = Console(highlight=False, soft_wrap=True)
+    console = Terminal()
     settings = read_settings(flags, config, os.environ)
     names = ", ".join(place.name for place in settings.models)
-    run_service(settings, lambda address: console.print(f"serving {names} at {address} (Ctrl-C stops)", markup=False))
+    run_service(settings, lambda address: console.say(f"serving {names} at {address} (Ctrl-C stops)"))
     return None
 
 
@@ -102,18 +101,16 @@ def _on_ray(flags: dict[str, Any], config: Path | None, address: str | None, rep
     from fansrec.cluster.serving.command import serve_on_ray, stop_on_ray, unheeded
     from fansrec.server.settings import read_settings
 
-    console = Console(highlight=False, soft_wrap=True)
+    console = Terminal()
     if stop:
         stop_on_ray(address)
-        return console.print("the service is off the cluster; Ray Serve is still there")
+        return console.say("the service is off the cluster; Ray Serve is still there")
     settings = read_settings(flags, config, os.environ)
     for name in unheeded(settings):
-        print(
-            f"{name} means nothing on Ray: its proxies hold the connections, --replicas the processes", file=sys.stderr
-        )
+        echo(f"{name} means nothing on Ray: its proxies hold the connections, --replicas the processes", err=True)
     names, how = ", ".join(place.name for place in settings.models), "--stop ends it" if address else "Ctrl-C stops"
     scale = Scale(*_range(replicas)) if replicas else None
-    serve_on_ray(settings, address, scale, lambda at: console.print(f"serving {names} at {at} ({how})", markup=False))
+    serve_on_ray(settings, address, scale, lambda at: console.say(f"serving {names} at {at} ({how})"))
     return None
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 
 from fansrec.cli.cluster_options import Address, Engine, Workers, refuse_without_ray
 from fansrec.cli.progress import BarReporter
+from fansrec.cli.terminal import Terminal, echo
 from fansrec.errors import BadSetting
 
 PAPER = "Only in the paper's recipe"
@@ -90,12 +90,12 @@ def train(
     given = {name: value for name, value in flags.items() if value is not None}
     values = _from_file(config) | given | _pairs([*(set_ or []), *context.args])
     name = values.pop("model", None)
-    console = Console()
+    console = Terminal()
     with BarReporter(console) as reporter:
         asked = {"model": name, "values": values, "reporter": reporter, "resume": resume, "compare": not no_compare}
         plan = _train(corpus, out, **asked) if engine == "local" else _on_ray(corpus, out, address, workers, **asked)
-    typer.echo(f"{out}: {plan.variant}")
-    console.print(f"next: fans evaluate {out} --corpus {corpus}", highlight=False, markup=False)
+    echo(f"{out}: {plan.variant}")
+    console.say(f"next: fans evaluate {out} --corpus {corpus}")
 
 
 def _train(corpus: Path, out: Path, **asked: Any) -> Any:

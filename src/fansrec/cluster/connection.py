@@ -6,17 +6,19 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 import grpc
 import ray
 import ray.data
+from ray._private.services import canonicalize_bootstrap_address
 
+from fansrec.cluster.tokens import private_ray, sent_token, wanted_token
 from fansrec.cluster.troubles import in_plain_words
 from fansrec.errors import BadSetting
 
-LOCAL = "local"
-KNOCK_SECONDS = 5.0
+LOCAL, AUTO = "local", "auto"
+KNOCK_SECONDS = 20.0  # a busy machine takes several
 LOGGERS = ("ray", "ray.data", "ray.train", "ray.serve")
 
 
@@ -25,19 +27,35 @@ def cluster(address: str | None = None, cpus: int | None = None) -> Iterator[Non
     """Connected to Ray inside the block; what fails there is told as the FansError it comes to.
 
     `address` is that of a running cluster (`host:6379`, or `auto` on one of its machines). Without one, a local Ray of
-    `cpus` cores (all, unless told otherwise) begins and ends with the block. Who is connected already stays so.
+    `cpus` cores (all, unless told otherwise) begins and ends with the block, and only this process can use it. Who is
+    connected already stays so.
     """
     if ray.is_initialized():
         with in_plain_words():
             yield
         return
-    _connect(address or LOCAL, cpus)
-    try:
-        with _stopped_by_termination(), in_plain_words():
-            yield
-    finally:
-        with suppress(Exception):  # a cluster that is gone needs no goodbye
-            ray.shutdown()
+    address = _found() if address == AUTO else address or LOCAL
+    with _access(address):
+        _connect(address, cpus)
+        try:
+            with _stopped_by_termination(), in_plain_words():
+                yield
+        finally:
+            with suppress(Exception):  # a cluster that is gone needs no goodbye
+                ray.shutdown()
+
+
+def _access(address: str) -> AbstractContextManager[None]:
+    """Return the block in which Ray authenticates itself as the cluster wants it."""
+    return private_ray() if address == LOCAL else sent_token(knock(address))
+
+
+def _found() -> str:
+    """Return the address of the cluster that this machine belongs to."""
+    address = canonicalize_bootstrap_address(AUTO)
+    if address is None:
+        raise _refusal(AUTO, ConnectionError("no Ray was started on this machine"))
+    return str(address)
 
 
 @contextmanager
@@ -54,7 +72,6 @@ def _stopped_by_termination() -> Iterator[None]:
 
 
 def _connect(address: str, cpus: int | None) -> None:
-    knock(address)
     local = {"num_cpus": cpus, "include_dashboard": False} if address == LOCAL else {}
     try:
         with _silence():
@@ -94,19 +111,22 @@ def _refusal(address: str, error: Exception) -> BadSetting:
     )
 
 
-def knock(address: str) -> None:
-    """Ray itself waits for minutes where nobody answers, or somebody who does not speak as it does."""
-    if address in (LOCAL, "auto"):
-        return
+def knock(address: str) -> str | None:
+    """Return the token to use at the address, None if the cluster does not ask for one (or uses TLS).
+
+    Ray itself waits for minutes where nobody answers, or somebody who does not speak as it does.
+    """
     host, _, port = address.rpartition(":")
     if "//" in host or not host or not port.isdigit() or int(port) > 65535:
         raise BadSetting(f"--address {address} is not of the form HOST:PORT, or auto")
     try:
         socket.create_connection((host.strip("[]"), int(port)), KNOCK_SECONDS).close()
-        if os.environ.get("RAY_USE_TLS", "0") == "0":
-            with grpc.insecure_channel(address, [("grpc.enable_http_proxy", 0)]) as channel:
-                grpc.channel_ready_future(channel).result(timeout=KNOCK_SECONDS)
+        if os.environ.get("RAY_USE_TLS", "0") != "0":
+            return None
+        with grpc.insecure_channel(address, [("grpc.enable_http_proxy", 0)]) as channel:
+            grpc.channel_ready_future(channel).result(timeout=KNOCK_SECONDS)
+            return wanted_token(channel, address, KNOCK_SECONDS)
     except OSError as error:
         raise _refusal(address, error) from error
-    except grpc.FutureTimeoutError:
+    except (grpc.FutureTimeoutError, grpc.RpcError):
         raise _refusal(address, TimeoutError("what listens there is no Ray")) from None

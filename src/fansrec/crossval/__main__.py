@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fansrec.errors import BadSetting, FansError, Interrupted
+from fansrec.printable import printable
 from fansrec.watching import Log
 from fansrec.workers import hide_gpu
 
@@ -47,15 +48,17 @@ def run(options: argparse.Namespace) -> int:
     wanted = split.chosen(numbers("--fold-numbers", options.fold_numbers))
     folds = made(folder, wanted)
     for fold in sorted(set(wanted) - set(folds)):
-        print(f"skipped: {fold_folder(folder, fold)} is not there", flush=True)
+        print(printable(f"skipped: {fold_folder(folder, fold)} is not there"), flush=True)
     if not folds:
         raise BadSetting(f"{folder} holds none of the folds; make them with `fans crossval --only folds`")
     systems = parse_systems(options.models)
     check_systems(systems, read_corpus(fold_folder(folder, folds[0])))
     choice = Choice(folder, split, folds, systems, numbers("--seeds", options.seeds) or [0], options.part)
-    undone = do_cells(choice, Log(), print, options.workers, options.keep_weights, options.time_limit)
+    undone = do_cells(
+        choice, Log(), lambda text: print(printable(text)), options.workers, options.keep_weights, options.time_limit
+    )
     for cell in undone:
-        print(f"not finished: {cell}", file=sys.stderr)
+        print(printable(f"not finished: {cell}"), file=sys.stderr)
     if options.json is not None:
         write_result(choice, options.json)
     return len(undone)
@@ -66,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         undone = run(parse(arguments))
     except (FansError, OSError) as error:
-        print(f"fansrec: {error}", file=sys.stderr)
+        print(printable(f"fansrec: {error}"), file=sys.stderr)
         return 130 if isinstance(error, Interrupted) else 2
     if undone:
         print(f"{undone} cells left; the same command goes on with them", file=sys.stderr)

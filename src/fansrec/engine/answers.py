@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadArtifact, BadSetting
+from fansrec.printable import printable
 
 Inputs = Sequence[NDArray[np.int64]]
 
@@ -88,7 +89,7 @@ log = logging.getLogger("fansrec")
 @cache
 def say_once(message: str) -> None:
     """What a user should know and need not hear again."""
-    log.warning(message)
+    log.warning("%s", printable(message))
 
 
 class Categories:

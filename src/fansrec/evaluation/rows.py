@@ -121,7 +121,7 @@ def _names(artifact: Artifact, generation: str, how: Protocol, part: str, fill: 
     return {
         "run": artifact.folder.resolve().name,
         "model": artifact.config["model"],
-        "variant": artifact.config["variant"],
+        "variant": str(artifact.config.get("variant", "")),
         "generation": generation,
         "protocol": how.name,
         "input": how.input,

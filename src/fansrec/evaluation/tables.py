@@ -10,6 +10,7 @@ from rich.text import Text
 
 from fansrec.evaluation.rows import Row
 from fansrec.evaluation.wording import Cell, accuracy, beside, manner
+from fansrec.printable import printable
 
 Cells = Callable[[Row], Mapping[str, Cell]]
 
@@ -34,8 +35,8 @@ def _table(rows: Sequence[Row], cells: Cells, between: str) -> Table:
     for heading in cells(rows[0]):
         table.add_column(heading, justify="right")
     for row in rows:
-        names = [row["run"], row["variant"], manner(row)]
+        names = list(map(printable, (row["run"], row["variant"], manner(row))))
         figures = [between.join(filter(None, cell)) for cell in cells(row).values()]
-        # As Text: a folder called "[a]" is a name, no markup.
+        # As Text: a folder called "[a]" is a name, no markup. Escaped one by one, since a table breaks lines itself.
         table.add_row(*map(Text, names if between == " " else [between.join(names)]), *map(Text, figures))
     return table

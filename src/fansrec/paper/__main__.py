@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fansrec.errors import BadSetting, FansError, Interrupted
+from fansrec.printable import printable
 from fansrec.watching import Log
 from fansrec.workers import hide_gpu
 
@@ -47,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     choice = choose(options.what, options.datasets, options.seeds, options.quick)
     corpora = Corpora(Folder(options.out))
     for name in skipped(choice, corpora):
-        print(f"skipped: {options.out / 'corpora' / name} is not there", flush=True)
+        print(printable(f"skipped: {options.out / 'corpora' / name} is not there"), flush=True)
     if not corpora.known and any(experiment.systems for experiment in choice.experiments):
         raise BadSetting(f"{options.out / 'corpora'} holds none of the corpora; prepare them "
                          "with `fans reproduce --only-report`")  # fmt: skip
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         undone = run(parse(arguments))
     except (FansError, OSError) as error:
-        print(f"fansrec: {error}", file=sys.stderr)
+        print(printable(f"fansrec: {error}"), file=sys.stderr)
         return 130 if isinstance(error, Interrupted) else 2
     if undone:
         print(f"{undone} left undone; the same command goes on with them", file=sys.stderr)

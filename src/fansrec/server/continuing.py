@@ -46,9 +46,17 @@ class Continuing:
             asked: ContinueRequest = self.accepted.model_validate_json(content)
         except ValidationError as error:
             raise invalid(error) from None
+        self._check_answer_size(asked)
         model = self._service.named(asked.model)["name"]
         waiting = self._service.dispatcher.ask(model, content, _cost(asked), since, since + timeout)
         return await self._waited_for(waiting, receive)
+
+    def _check_answer_size(self, asked: ContinueRequest) -> None:
+        """Refuse what would be answered with far more than was sent: many short lists and a large k."""
+        most, wanted = self._service.settings.max_answer_items, len(asked.lists) * asked.k
+        if wanted > most:
+            detail = f"{len(asked.lists)} lists times k = {asked.k} are {wanted} items, more than {most}; split it."
+            raise Problem(422, "answer-too-large", detail, limit=most)
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes:
         """The body; many large ones that arrive slowly must not add up to more than the machine has."""

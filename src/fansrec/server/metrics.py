@@ -50,6 +50,12 @@ class Metrics:
             "fans_queue_seconds", "Waiting for a worker", buckets=(0.0001, *SECONDS), registry=registry
         )
         self.refused = Counter("fans_refused", "Requests refused", ["reason"], registry=registry)
+        self.unsent_bytes = Gauge("fans_unsent_bytes", "Answers that clients have not read yet", registry=registry)
+        self.cut_off = Counter(
+            "fans_cut_off",
+            "Connections closed since their clients did not read and others needed room",
+            registry=registry,
+        )
         self.workers = Gauge("fans_workers", "Workers", ["state"], registry=registry)
         self.workers_wanted = Gauge("fans_workers_wanted", "Workers there should be", registry=registry)
         self.deaths = Counter("fans_worker_deaths", "Workers lost", ["cause"], registry=registry)

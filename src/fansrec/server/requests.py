@@ -110,6 +110,7 @@ class Limits(BaseModel):
     lists: int
     items: int
     k: int
+    answer_items: int = Field(description="Most items asked for in a request: its lists times k")
     rule_items: int
     body_bytes: int
     timeout_ms: int

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
 import time
@@ -16,10 +17,11 @@ from fansrec.errors import BadSetting
 from fansrec.files import told
 from fansrec.server.continuing import CONTINUE
 from fansrec.server.edge.gate import Gate
+from fansrec.server.edge.hosts import Hosts
 from fansrec.server.edge.http import protocol_class
-from fansrec.server.edge.keys import KeyRing
 from fansrec.server.edge.logs import setup_logs
 from fansrec.server.edge.problems import Problem
+from fansrec.server.inherited import inherited_socket
 from fansrec.server.routes import build_app
 from fansrec.server.service import Service
 from fansrec.server.settings import Settings
@@ -34,7 +36,8 @@ Announce = Callable[[str], None]  # is given the address when the first answer c
 def serve(settings: Settings, announce: Announce) -> None:
     """Serve until told to stop; a model that cannot be loaded is raised as the FansError it is."""
     setup_logs(settings.log_style, settings.log_level)
-    listening = bind(settings.host, settings.port)
+    where = (settings.host, settings.port)
+    listening = inherited_socket(os.environ, os.getpid(), *where) or bind(*where)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(settings, listening, announce))
 
@@ -147,7 +150,7 @@ def _configuration(service: Service) -> uvicorn.Config:
     settings = service.settings
     return uvicorn.Config(
         _closing_when_draining(gate_around(service), service),
-        http=protocol_class(settings, service.metrics.saw, CONTINUE, service.dispatcher.overloaded),
+        http=protocol_class(settings, service.metrics.saw, CONTINUE, service.dispatcher.overloaded, service.unsent),
         ws="none",
         lifespan="off",
         log_config=None,
@@ -167,10 +170,19 @@ def gate_around(service: Service) -> Gate:
         build_app(service),
         seen=service.metrics.saw,
         refuse=_refusal(service),
-        keys=KeyRing(settings.keys) if settings.keys else None,
-        check_host=settings.loopback and settings.keys is None,
+        keys=service.keys,
+        hosts=_hosts(settings),
         allow_origins=settings.allow_origins,
     )
+
+
+def _hosts(settings: Settings) -> Hosts | None:
+    """The names to answer to; None for any, which only a service with keys and without `allowed_hosts` has."""
+    if settings.keys is not None and not settings.allowed_hosts:
+        return None
+    if settings.loopback:
+        return Hosts(settings.allowed_hosts)
+    return Hosts((*settings.allowed_hosts, settings.host, socket.gethostname()), addresses=True)
 
 
 def _refusal(service: Service) -> Callable[[Scope], Problem | None]:

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fansrec.errors import BadArtifact
+from fansrec.server.edge.key_ring import KeyRing
 from fansrec.server.edge.problems import Problem
+from fansrec.server.edge.unsent import Unsent
 from fansrec.server.metrics import Metrics
 from fansrec.server.search.indexes import Indexes
 from fansrec.server.settings import Settings
@@ -47,6 +49,9 @@ class Service:
     def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop, holders: Made = Generations) -> None:
         self.settings = settings
         self.metrics = Metrics()
+        self.keys = KeyRing(settings.keys, grace_s=settings.key_file_grace_s) if settings.keys else None
+        self.unsent = Unsent(settings.max_unsent_bytes, closed=self.metrics.cut_off.inc)
+        self.metrics.unsent_bytes.set_function(lambda: self.unsent.size)
         self.dispatcher = Dispatcher(settings, self.metrics, loop)
         self.generations = holders(settings, self.metrics, self.dispatcher, self.find_items)
         self.indexes = Indexes(index_folder(settings))
@@ -68,11 +73,19 @@ class Service:
 
     @property
     def ready(self) -> bool:
-        return self.generations.ready and not self.draining
+        return self.generations.ready and not self.draining and self._keys_readable
+
+    @property
+    def _keys_readable(self) -> bool:
+        return self.keys is None or self.keys.readable
 
     @property
     def why_not_ready(self) -> str:
-        return "the service is about to stop; ask another" if self.draining else "the models are being loaded"
+        if self.draining:
+            return "the service is about to stop; ask another"
+        if not self._keys_readable:
+            return "the key file cannot be read, and nobody is let in; the log says why"
+        return "the models are being loaded"
 
     @property
     def served(self) -> list[dict[str, Any]]:
@@ -102,6 +115,7 @@ class Service:
                 "lists": own.max_lists,
                 "items": own.max_items,
                 "k": own.max_k,
+                "answer_items": own.max_answer_items,
                 "rule_items": own.max_rule_items,
                 "body_bytes": own.max_body_bytes,
                 "timeout_ms": own.timeout_ms,

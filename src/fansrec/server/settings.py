@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from fansrec.errors import BadInput, BadSetting
+from fansrec.server.edge.hosts import is_host_name
 
 PREFIX = "FANS_"
 ELSEWHERE = {"FANS_DATA", "FANS_NATIVE"}  # variables of other parts of fansrec
@@ -50,17 +51,24 @@ class Settings(BaseModel):
     device: str = Field("cpu", description="Where models run: cpu or cuda")
     backend: Literal["auto", "torch", "native", "cuda"] = Field("auto", description="What runs them")
     keys: Path | None = Field(None, description="File of API keys (`fans keys add FILE NAME`)")
+    key_file_grace_s: float = Field(
+        30, ge=0, description="Seconds without a readable key file after which every key is refused"
+    )
     without_keys: bool = Field(False, description="Listen beyond this machine without any key")
     allow_origins: tuple[str, ...] = Field((), description="Origins of other pages that may call")
+    allowed_hosts: tuple[str, ...] = Field((), description="Host names by which the service may be called; * for any")
     max_connections: int = Field(1024, ge=1, description="Connections held at once")
     max_header_bytes: int = Field(32768, ge=1024, description="Size of a request's headers")
     header_timeout_s: float = Field(10, gt=0, description="Seconds a client may take to send its headers")
     body_timeout_s: float = Field(30, gt=0, description="Seconds a client may take to send its body")
+    write_timeout_s: float = Field(10, gt=0, description="Seconds a client may take to read the next part of an answer")
+    max_unsent_bytes: int = Field(64 * MIB, ge=MIB, description="Size of all answers that clients have not read yet")
     max_body_bytes: int = Field(1 * MIB, ge=1, description="Size of a body as sent")
     max_unpacked_bytes: int = Field(2 * MIB, ge=1, description="Size of a body when decompressed")
     max_lists: int = Field(256, ge=1, description="Lists in a request")
     max_items: int = Field(2000, ge=1, description="Items in a list")
     max_k: int = Field(500, ge=1, description="Items asked for a list")
+    max_answer_items: int = Field(25_600, ge=1, description="Items asked for in a request: its lists times k")
     max_rule_items: int = Field(10_000, ge=1, description="Items in exclude or allow, categories in categories")
     queue_ms: int = Field(300, ge=1, description="Longest wait for a worker that is expected of a request taken in")
     queue_requests: int = Field(1024, ge=1, description="Requests that may wait")
@@ -92,6 +100,10 @@ class Settings(BaseModel):
             raise ValueError(f"two models have one name ({', '.join(names)}); write NAME=RUN")
         if "*" in self.allow_origins:
             raise ValueError("allow_origins takes single origins, such as https://lists.example.org; '*' would be all")
+        if wrong := [name for name in self.allowed_hosts if not is_host_name(name)]:
+            raise ValueError(
+                f"allowed_hosts takes names without a port or scheme, such as fans.example.org: {wrong[0]!r}"
+            )
         if not (self.loopback or self.keys or self.without_keys):
             raise ValueError(
                 f"{self.host} can be reached from elsewhere: give --keys FILE (`fans keys add FILE NAME` makes one), "
@@ -155,7 +167,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
             continue
         if name not in Settings.model_fields:
             raise BadSetting(f"the variable {variable} means nothing to `fans serve`; unset it, or see --help")
-        if name in ("models", "allow_origins"):
+        if name in ("models", "allow_origins", "allowed_hosts"):
             values[name] = [part for part in text.split(",") if part]
         elif text:
             values[name] = text

@@ -13,6 +13,7 @@ from fansrec.evaluation.protocol import CUTS, protocol
 from fansrec.evaluation.rows import evaluate_run, open_run
 from fansrec.files import write_json
 from fansrec.models.registry import names
+from fansrec.printable import printable
 from fansrec.training.reporting import PlainReporter
 from fansrec.training.start import train
 
@@ -48,7 +49,7 @@ def evaluate(options: argparse.Namespace) -> None:
     rows = [evaluate_run(run, corpus, protocol(name)) for name in ("paper", "standard")]
     for row in rows:
         figures = "  ".join(f"{metric}@{n} {row[f'{metric}@{n}']}" for n in CUTS for metric in ("NDCG", "HR"))
-        print(f"{row['variant']}, {row['protocol']}: {figures}", flush=True)
+        print(printable(f"{row['variant']}, {row['protocol']}: {figures}"), flush=True)
     if options.json is not None:
         write_json(options.json, rows)
 
@@ -61,7 +62,7 @@ def main() -> int:
         if PartialState().is_main_process:
             evaluate(options)
     except (FansError, OSError) as error:
-        print(f"fansrec: {error}", file=sys.stderr)
+        print(printable(f"fansrec: {error}"), file=sys.stderr)
         return 130 if isinstance(error, Interrupted) else 2
     return 0
 

@@ -2,6 +2,8 @@
 
 from typing import Any, Protocol
 
+from fansrec.printable import printable
+
 
 class Reporter(Protocol):
     def start(self, epochs: int, batches: int) -> None:
@@ -30,7 +32,7 @@ class PlainReporter:
         print("  ".join(f"{name} {_short(value)}" for name, value in row.items()), flush=True)
 
     def say(self, text: str) -> None:
-        print(text, flush=True)
+        print(printable(text), flush=True)
 
 
 class Silence:

@@ -13,11 +13,12 @@ from fansrec.training.trainer import train
 from server.page.screen import Screen
 from server.page.service import page_service
 from server.page.songs import named_vocabulary
-from server.serving import Running
+from server.serving import DEADLINE_S, Running
+from skipping import skip_or_fail
 from worlds import MINUTE, walks
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-WAIT_MS = 15_000
+WAIT_MS = 1000 * DEADLINE_S
 
 
 @pytest.fixture(scope="session")
@@ -42,10 +43,7 @@ def service(runs: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterat
 def chromium() -> str:
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
-        word = "no Chromium on this machine (apt-get install chromium): the page is not tested"
-        if os.environ.get("CI"):
-            pytest.fail(word)
-        pytest.skip(word)
+        skip_or_fail("Chromium is not installed: the page is not tested. Install it with: apt-get install chromium")
     return found
 
 
@@ -53,20 +51,23 @@ def chromium() -> str:
 def browser(chromium: str) -> Iterator[Browser]:
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as driver:
-        launched = driver.chromium.launch(executable_path=chromium, args=arguments)
+        launched = driver.chromium.launch(executable_path=chromium, args=arguments, timeout=WAIT_MS)
         yield launched
         launched.close()
 
 
 @pytest.fixture
 def open_page(browser: Browser, service: Running) -> Iterator[Callable[..., Screen]]:
-    """Opens the page; at the end, whatever a test did: no error, no script of a name's, no request to elsewhere."""
+    """Opens the page, or a blank tab without `fragment`, for a test that prepares something before `Screen.goto`.
+
+    At the end, whatever a test did: no error, no script of a name's, no request to elsewhere.
+    """
     contexts: list[BrowserContext] = []
     screens: list[Screen] = []
 
     def open_(
         address: str = service.url,
-        fragment: str = "",
+        fragment: str | None = "",
         expected: tuple[str, ...] = (),
         ready: bool = True,
         **options: object,
@@ -77,7 +78,8 @@ def open_page(browser: Browser, service: Running) -> Iterator[Callable[..., Scre
         context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
         contexts.append(context)
         screens.append(Screen(context.new_page(), address, expected))
-        screens[-1].goto(fragment, ready)
+        if fragment is not None:
+            screens[-1].goto(fragment, ready)
         return screens[-1]
 
     yield open_

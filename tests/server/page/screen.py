@@ -37,6 +37,17 @@ class Screen:
         if ready:
             self.settle()
 
+    def reload(self) -> None:
+        """Once the address names the list, which the page writes there a moment after a change."""
+        items = "new URLSearchParams(location.hash.slice(1)).getAll('i').length"
+        self.page.wait_for_function(f"() => {items} === document.querySelectorAll('#list li').length")
+        self.page.reload()
+        self.settle()
+
+    def notice(self) -> str:
+        """The last notice, also after it has faded from the screen."""
+        return str(self.page.text_content("#notice")).strip()
+
     def settle(self) -> None:
         """Until every model has answered what was asked last."""
         self.page.wait_for_selector(".column[aria-busy=false] .accept")

@@ -21,29 +21,23 @@ def limited(screen: Screen, **limits: int) -> None:
     screen.page.route("**/v1/models", tell)
 
 
-def follow(screen: Screen, fragment: str, ready: bool = True) -> None:
-    """Open a link as a page of its own, not as a change of the one that is shown."""
-    screen.page.goto("about:blank")
-    screen.goto(fragment, ready)
-
-
 def asked(screen: Screen, fragment: str) -> dict[str, Any]:
-    """What the page asks for first when a link is opened."""
-    bodies: list[dict[str, Any]] = []
-    screen.page.on("request", lambda it: it.url.endswith("/continue") and bodies.append(json.loads(it.post_data)))
-    follow(screen, fragment)
-    return bodies[0]
+    """What the page asks for first when a link is opened, in a tab that shows nothing else."""
+    screen.page.goto("about:blank")
+    with screen.page.expect_request("**/v1/continue") as first:
+        screen.goto(fragment)
+    return dict(json.loads(first.value.post_data))
 
 
 def test_a_link_cannot_ask_for_more_than_the_service_gives(open_page: Callable[..., Screen]) -> None:
-    screen = open_page(ready=False)
+    screen = open_page(fragment=None)
     for told, k in {"300000": 500, "999999999": 500, "-4": 1, "0": 10, "many": 10}.items():
         assert asked(screen, f"#i=i0&k={told}")["k"] == k
         assert screen.page.inner_text("[data-part=k-value]") == str(k)
 
 
 def test_a_link_cannot_ask_for_a_senseless_number_per_artist(open_page: Callable[..., Screen]) -> None:
-    screen = open_page(ready=False)
+    screen = open_page(fragment=None)
     for told, most in {"-3": 1, "0": None, "x": None, "2": 2, "9" * 30: 500}.items():
         assert asked(screen, f"#i=i0&per={told}")["max_per_group"] == most
 
@@ -51,28 +45,27 @@ def test_a_link_cannot_ask_for_a_senseless_number_per_artist(open_page: Callable
 def test_a_link_with_more_items_than_the_service_takes_is_cut_and_that_is_told(
     open_page: Callable[..., Screen],
 ) -> None:
-    screen = open_page(ready=False)
+    screen = open_page(fragment=None)
     limited(screen, items=3, rule_items=2)
     fragment = "#" + "&".join([f"i=i{n}" for n in range(6)] + [f"block=i{n}" for n in range(20, 25)])
     question = asked(screen, fragment)
     assert question["lists"] == [["i0", "i1", "i2"]] and question["exclude"] == ["i20", "i21"]
-    assert screen.page.inner_text("#notice").strip() == "6 items more than this service takes: left out."
+    assert screen.notice() == "6 items more than this service takes: left out."
 
 
 def test_ids_that_no_address_could_hold_do_not_keep_the_page_from_starting(open_page: Callable[..., Screen]) -> None:
     long = "&".join(f"i={n}{'é' * 900}" for n in range(20))  # 100,000 characters as an address
     screen = open_page(fragment=f"#i=i0&{long}&i={'x' * 100_000}")
     assert screen.titles() == ["Amber Lantern"]
-    told = screen.page.inner_text("#notice")
+    told = screen.notice()
     assert told.startswith("21 items of this link unknown here: 0éé") and told.endswith("… and 11 others.")
     assert len(told) < 1000
 
 
 def test_the_usual_number_is_within_the_limit_too(open_page: Callable[..., Screen]) -> None:
-    screen = open_page(ready=False)
+    screen = open_page(fragment=None)
     limited(screen, k=4)
-    screen.page.reload()
-    screen.settle()
+    screen.goto()
     assert len(screen.answer()) == 4 and screen.page.inner_text("[data-part=k-value]") == "4"
 
 
@@ -91,15 +84,15 @@ def test_a_file_whose_items_are_none_is_refused_with_a_word(screen: Screen, tmp_
 def test_a_file_with_more_items_than_the_service_takes_is_cut_as_a_link_is(
     open_page: Callable[..., Screen], tmp_path: Path
 ) -> None:
-    screen = open_page(ready=False)
+    screen = open_page(fragment=None)
     limited(screen, items=2)
-    screen.page.reload()
-    screen.settle()
+    screen.goto()
     (tmp_path / "long.json").write_text(json.dumps({"kind": "fansrec-list", "items": [AMBER] * 5}))
     screen.page.click("#open-saved")
     screen.page.set_input_files("#upload", tmp_path / "long.json")
-    screen.page.wait_for_selector("#notice:has-text('long.json: 2 items. 3 items more than this service takes')")
+    screen.page.wait_for_selector("#saved", state="hidden")
     assert screen.titles() == ["Amber Lantern"] * 2
+    assert screen.notice().startswith("long.json: 2 items. 3 items more than this service takes")
 
 
 def test_storage_that_holds_something_else_loses_only_that(screen: Screen) -> None:
@@ -119,9 +112,9 @@ def test_storage_that_holds_something_else_loses_only_that(screen: Screen) -> No
 
 
 def test_a_refusal_names_what_is_wrong_as_the_page_calls_it(open_page: Callable[..., Screen]) -> None:
-    screen = open_page(ready=False, expected=(FAILED_LOAD,))
+    screen = open_page(fragment=None, expected=(FAILED_LOAD,))
     limited(screen, k=1000, items=5000)  # more than the service really takes
-    follow(screen, f"#k=600&{'&'.join(['i=i0'] * 2001)}", ready=False)
+    screen.goto(f"#k=600&{'&'.join(['i=i0'] * 2001)}", ready=False)
     message = screen.column().locator(".message")
     message.filter(has_text="does not take this").wait_for()
     words = message.inner_text()

@@ -114,7 +114,7 @@ def test_two_models_stand_side_by_side_with_their_latencies(open_page: Callable[
 
 
 def test_models_of_one_title_are_told_apart(open_page: Callable[..., Screen]) -> None:
-    screen = open_page(ready=False)
+    screen = open_page(fragment=None)
 
     def rename(route: Any) -> None:
         told = route.fetch().json()
@@ -122,8 +122,7 @@ def test_models_of_one_title_are_told_apart(open_page: Callable[..., Screen]) ->
         route.fulfill(json=told | {"models": models})
 
     screen.page.route("**/v1/models", rename)
-    screen.page.reload()
-    screen.settle()
+    screen.goto()
     assert screen.column().locator("option").all_text_contents() == ["FANS (fans)", "FANS (ease)"]
 
 
@@ -137,8 +136,7 @@ def test_a_list_is_saved_by_name_and_opened_again(open_page: Callable[..., Scree
     page.keyboard.press("Escape")
     page.click("#clear")
     assert screen.titles() == []
-    page.reload()
-    screen.settle()
+    screen.reload()
     page.click("#open-saved")
     page.click("#saved-lists button.wide")
     assert screen.titles() == ["Amber Lantern"]
@@ -182,7 +180,7 @@ def test_a_list_is_copied_as_text_and_as_json(open_page: Callable[..., Screen]) 
 def test_a_link_keeps_rules_and_tells_what_nobody_knows(open_page: Callable[..., Screen]) -> None:
     screen = open_page(fragment="#i=i1&i=gone&i=i2&k=4&only=Birch+songs&block=i20&model=ease")
     assert screen.titles() == ["Amber Ferry", "Amber Garden"]
-    assert "gone" in screen.page.inner_text("#notice")
+    assert "gone" in screen.notice()
     assert screen.page.locator(".column").count() == 1
     assert (
         len(screen.answer()) == 4 and screen.categories() == {"Birch songs"} and "Birch Orchard" not in screen.answer()
@@ -191,7 +189,5 @@ def test_a_link_keeps_rules_and_tells_what_nobody_knows(open_page: Callable[...,
 
 def test_the_list_survives_a_reload(screen: Screen) -> None:
     screen.add("amber lan")
-    screen.page.wait_for_function("() => location.hash !== ''")
-    screen.page.reload()
-    screen.settle()
+    screen.reload()
     assert screen.titles() == ["Amber Lantern"]

@@ -34,8 +34,7 @@ def test_names_with_markup_stay_text_everywhere(screen: Screen) -> None:
     screen.column(1).locator("li", has_text=MARKUP[46]).locator("[aria-label^=Block]").click()
     screen.settle()
     assert MARKUP[46] in page.inner_text("[data-part=blocked-items]")
-    page.reload()  # through the link now
-    screen.settle()
+    screen.reload()  # through the link now
     assert screen.titles() == [MARKUP[45], MARKUP[49]]
     assert page.locator("main img, main script, main b, main [onclick], main [onmouseover], main [onload]").count() == 0
 
@@ -54,25 +53,23 @@ def test_an_answer_that_comes_late_is_dropped(screen: Screen) -> None:
     screen.page.route("**/v1/continue", hold_the_first)
     screen.page.fill("#search", "birch lan")
     screen.page.wait_for_selector("#options [role=option]")
-    screen.page.press("#search", "Enter")
-    while not held:
-        screen.page.wait_for_timeout(20)
+    with screen.page.expect_request("**/v1/continue"):
+        screen.page.press("#search", "Enter")
     screen.page.click("#clear")
     screen.add("amber lan")
     late = {"positions": [], "unknown": [], "reason": "too late"}
     answer = {"model": {"name": "fans", "hash": "0" * 64}, "milliseconds": 1, "answers": [late]}
     held[0].fulfill(status=200, content_type="application/json", body=json.dumps(answer))
-    screen.page.wait_for_timeout(100)
+    screen.page.evaluate("fetch('/health/live').then((answer) => answer.text())")  # comes after the late answer
     assert screen.answer() == expected and not screen.column().locator(".message").is_visible()
 
 
 def test_a_busy_service_is_asked_again_when_it_said(open_page: Callable[..., Screen]) -> None:
     screen = open_page(expected=(FAILED_LOAD,))
-    busy = [True, True]
+    busy = [True]
 
     def refuse(route: Any) -> None:
         if busy:
-            busy.pop()
             route.fulfill(**problem(429, "Too many requests wait already.", **{"Retry-After": "1"}))
         else:
             route.continue_()
@@ -83,6 +80,7 @@ def test_a_busy_service_is_asked_again_when_it_said(open_page: Callable[..., Scr
     message.wait_for()
     assert message.inner_text().startswith("Too many requests wait already. Trying again in 1 s.")
     assert len(screen.answer()) == 10  # the last answer stays meanwhile
+    busy.clear()
     screen.page.wait_for_function("() => document.querySelectorAll('.column .accept').length === 8")
     assert not message.is_visible()
 
@@ -95,12 +93,12 @@ def test_a_search_waits_for_the_index(open_page: Callable[..., Screen]) -> None:
         if built:
             route.continue_()
         else:
-            built.append(True)
             route.fulfill(**problem(503, "The search index is being built.", **{"Retry-After": "1"}))
 
     screen.page.route("**/v1/items?*", build)
     screen.page.fill("#search", "amber lan")
     screen.page.wait_for_selector("#search-note:has-text('The search index is being built. Trying again in 1 s.')")
+    built.append(True)
     screen.page.wait_for_selector("#options [role=option]")
     assert not screen.page.is_visible("#search-note")
 

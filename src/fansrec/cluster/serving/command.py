@@ -24,7 +24,14 @@ from fansrec.errors import BadSetting, Unfinished
 from fansrec.server.run import KEEP_ALIVE_SECONDS, Announce, bind
 from fansrec.server.settings import Settings, read_settings
 
-NOTHING_THERE = ("workers", "max_connections", "max_header_bytes", "header_timeout_s")
+NOTHING_THERE = (
+    "workers",
+    "max_connections",
+    "max_header_bytes",
+    "header_timeout_s",
+    "write_timeout_s",
+    "max_unsent_bytes",
+)
 # For all processes of Serve: what asks a dead front's requests again; and that calls go the short way, which takes a
 # fifth less processor time and suits parts that never block their event loop, as ours do not.
 SERVE_ENVIRONMENT = {

@@ -1,17 +1,18 @@
-"""Who may come in: hosts, keys, and pages of other origins."""
+"""Who may come in: keys, and pages of other origins."""
 
-import re
-from collections.abc import Mapping
-from enum import IntEnum
+from collections.abc import Iterable, Mapping
+from enum import Enum
 
-from fansrec.server.edge.keys import Holder, KeyRing
+from fansrec.server.edge.key_ring import KeyRing
+from fansrec.server.edge.keys import Holder, Role
 from fansrec.server.edge.problems import Problem
 
 
-class Access(IntEnum):
+class Access(Enum):
     OPEN = 0  # for everyone: the page's files and what machines ask about health
     USE = 1  # a key, where keys are asked for
-    ADMIN = 2  # an admin key, always
+    METRICS = 2  # a metrics or admin key, where keys are asked for
+    ADMIN = 3  # an admin key, always
 
 
 # All there is. A path that is not here counts as "other", so that nobody can make labels in logs and metrics,
@@ -21,7 +22,7 @@ ROUTES = {
     "/health/live": Access.OPEN,
     "/health/ready": Access.OPEN,
     "/openapi.json": Access.OPEN,
-    "/metrics": Access.USE,
+    "/metrics": Access.METRICS,
     "/v1/continue": Access.USE,
     "/v1/items": Access.USE,
     "/v1/models": Access.USE,
@@ -31,7 +32,16 @@ ROUTES = {
 STATIC, OTHER = "/static/*", "other"
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 
-LOOPBACK = re.compile(rb"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?", re.IGNORECASE)
+ALLOWED: dict[Role, frozenset[Access]] = {
+    "use": frozenset((Access.USE,)),
+    "metrics": frozenset((Access.METRICS,)),
+    "admin": frozenset((Access.USE, Access.METRICS, Access.ADMIN)),
+}
+REFUSED = {
+    Access.USE: "This key does not open this; use another one (`fans keys add`).",
+    Access.METRICS: "This key does not open this; use a metrics or admin key (`fans keys add --metrics`).",
+    Access.ADMIN: "This key does not open this; use an admin key (`fans keys add --admin`).",
+}
 CORS_ANSWER = [
     (b"access-control-allow-methods", b"GET, POST"),
     (
@@ -44,6 +54,9 @@ CORS_ANSWER = [
 ]
 CORS_EXPOSED = (b"access-control-expose-headers", b"x-request-id, traceparent, retry-after")
 
+# Of two of these, a proxy before the service may have looked at the other one.
+ONCE = frozenset((b"authorization", b"content-encoding", b"content-type", b"fans-timeout-ms", b"host", b"x-api-key"))
+
 Given = Mapping[bytes, bytes]  # the few headers that decide
 
 
@@ -53,13 +66,12 @@ def route_of(path: str) -> str:
     return STATIC if path.startswith("/static/") else OTHER
 
 
-def check_host(hosts: list[bytes]) -> None:
-    """A page elsewhere may have its name point here (DNS rebinding): its requests still carry that name."""
-    if len(hosts) != 1 or not LOOPBACK.fullmatch(hosts[0]):
-        detail = (
-            "This service answers on this machine only: call it by localhost or 127.0.0.1, or start it with --keys."
-        )
-        raise Problem(421, "wrong-host", detail)
+def refuse_repeated(headers: Iterable[tuple[bytes, bytes]]) -> None:
+    """Raise the problem for a request that has one of the headers that decide more than once."""
+    names = [name for name, _ in headers if name in ONCE]
+    if len({*names}) < len(names):
+        twice = next(name for name in names if names.count(name) > 1).decode().title()
+        raise Problem(400, "repeated-header", f"The header {twice} came more than once; send it once.")
 
 
 def check_key(route: str, given: Given, keys: KeyRing | None) -> Holder | None:
@@ -77,8 +89,8 @@ def check_key(route: str, given: Given, keys: KeyRing | None) -> Holder | None:
     holder = keys.holder_of(key) if key is not None else None
     if holder is None:
         raise _unauthorized(key is not None)
-    if need is Access.ADMIN and holder.role != "admin":
-        raise Problem(403, "not-admin", "This key does not open this; use an admin key (`fans keys add --admin`).")
+    if need not in ALLOWED[holder.role]:
+        raise Problem(403, f"not-{need.name.lower()}", REFUSED[need])
     return holder
 
 

@@ -12,15 +12,16 @@ from fansrec.server.edge.admission import (
     CORS_ANSWER,
     METHODS,
     OTHER,
-    check_host,
     check_key,
     cors_headers,
     is_preflight,
+    refuse_repeated,
     route_of,
 )
 from fansrec.server.edge.bodies import ClientLeft
+from fansrec.server.edge.hosts import Hosts
 from fansrec.server.edge.http import ANSWERED, Seen
-from fansrec.server.edge.keys import KeyRing
+from fansrec.server.edge.key_ring import KeyRing
 from fansrec.server.edge.logs import access, current, refused
 from fansrec.server.edge.problems import Problem, our_fault, problem_of, send_problem
 from fansrec.server.edge.tracing import trace_of
@@ -112,14 +113,14 @@ class Gate:
         seen: Seen,
         refuse: Refuse = lambda scope: None,
         keys: KeyRing | None = None,
-        check_host: bool = False,
+        hosts: Hosts | None = None,
         allow_origins: Iterable[str] = (),
     ) -> None:
         self.app = app
         self.seen = seen
         self.refuse = refuse
         self.keys = keys
-        self.check_host = check_host
+        self.hosts = hosts
         self.origins = frozenset(origin.encode() for origin in allow_origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -160,8 +161,9 @@ class Gate:
         """Refuse who may not come in, and leave word for the application of who does."""
         if "\0" in scope["path"]:
             raise Problem(400, "bad-path", "No path here has a NUL in it.")
-        if self.check_host:
-            check_host([value for name, value in scope["headers"] if name == b"host"])
+        refuse_repeated(scope["headers"])
+        if self.hosts is not None:
+            self.hosts.check([value for name, value in scope["headers"] if name == b"host"])
         holder = check_key(visit.route, visit.given, self.keys)
         visit.holder = holder.name if holder else None
         trace = visit.trace

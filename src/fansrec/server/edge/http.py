@@ -14,11 +14,14 @@ from fansrec.server.edge.logs import refused
 from fansrec.server.edge.problems import Problem
 from fansrec.server.edge.refusing import Refusal, is_whole_request
 from fansrec.server.edge.tracing import new_id
+from fansrec.server.edge.unsent import Unsent
 
 MOST_PIPELINED = 32  # requests of one connection that may wait for the one before them
 GRACE_S = 0.5  # when told to stop: a request that is on its way over an idle connection is still taken
 DROPPED_BODIES = 16  # so many times the largest body is read and dropped, for clients that read only after they sent
 FRAMING = 4  # bytes around a header: its colon, its space and the end of its line
+CHUNK = 16  # bytes around a chunk: its size, and the ends of two lines
+LEAST_READ = 2**16  # bytes of an answer that a client must read within the time for writing
 ANSWERED = "fans.answered"  # in a scope: the status its client got from here, whatever the application sends
 
 Seen = Callable[[str, str, int, float], None]  # route, method, status, seconds
@@ -34,7 +37,9 @@ class ConnectionLimits(Protocol):
     @property
     def header_timeout_s(self) -> float: ...
     @property
-    def body_timeout_s(self) -> float: ...
+    def write_timeout_s(self) -> float: ...
+    @property
+    def max_unsent_bytes(self) -> int: ...
     @property
     def max_body_bytes(self) -> int: ...
 
@@ -44,12 +49,14 @@ def protocol_class(
     seen: Seen = lambda *_: None,
     busy_route: str = "",
     overloaded: Callable[[], Problem | None] = lambda: None,
+    unsent: Unsent | None = None,
 ) -> type[HttpToolsProtocol]:
     """The class to give uvicorn as `http`; `seen` hears of refusals that never reach the application.
 
     While `overloaded` gives a problem, it is the answer to whoever posts to `busy_route`.
     """
     members = {"limits": limits, "seen": staticmethod(seen), "overloaded": staticmethod(overloaded)}
+    members |= {"unsent": unsent or Unsent(limits.max_unsent_bytes)}
     return type("BoundedProtocol", (Bounded,), members | {"busy_route": busy_route})
 
 
@@ -58,14 +65,17 @@ class Bounded(HttpToolsProtocol):
     seen: Seen
     busy_route: str
     overloaded: Callable[[], Problem | None]
+    unsent: Unsent
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.polite: PoliteTransport = cast(Any, None)
         self.active: RequestResponseCycle | None = None  # the request the application has
         self.in_headers = self.in_body = False  # of the request that is being read
-        self.begun_now = False  # whether it began with the bytes at hand
+        self.begun = 0  # how many requests began with the bytes at hand
         self.header_bytes = self.waited_bytes = self.dropped_bytes = 0
+        self.framing_bytes = 0  # of a request: all that is neither body, nor what frames its chunks
+        self.held: tuple[RequestResponseCycle, Any] | None = None  # a request that begins when the client has read
         self.header_timer: asyncio.TimerHandle | None = None
         self.write_timer: asyncio.TimerHandle | None = None
         self.deaf = False  # nothing more is read: the connection ends after the answers that are due
@@ -88,6 +98,7 @@ class Bounded(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_header_timer()
         self._stop_write_timer()
+        self.unsent.remove(self)
         self._unset_keepalive_if_required()
         self.polite.forget()
         if self.active is not None and not self.active.response_complete:  # uvicorn tells the newest only
@@ -116,14 +127,18 @@ class Bounded(HttpToolsProtocol):
             return
         if self._refused_at_once(data):
             return
-        self.begun_now = False
+        self.begun, under_way = 0, self.in_headers or self.in_body
         try:
             self.parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._refuse(_problem_behind(error))
             return
+        if self.begun + under_way == 1:  # the bytes are all of one request
+            self.framing_bytes += len(data)
         if self.in_headers:
             self._wait_for_headers(len(data))
+        elif self._busy() and self.framing_bytes - self.header_bytes > self.limits.max_header_bytes:
+            self._refuse(self._overframed())
         elif self.in_body and not self._busy():  # its answer has gone out: the rest is not wanted
             self._drop(len(data))
 
@@ -142,7 +157,7 @@ class Bounded(HttpToolsProtocol):
         return True
 
     def _wait_for_headers(self, size: int) -> None:
-        if self.begun_now:
+        if self.begun:
             self._arm_header_timer()
             return
         self.waited_bytes += size
@@ -159,8 +174,9 @@ class Bounded(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._unset_keepalive_if_required()
-        self.in_headers = self.begun_now = self.polite.linger = True
-        self.header_bytes = self.waited_bytes = self.dropped_bytes = 0
+        self.in_headers = self.polite.linger = True
+        self.begun += 1
+        self.header_bytes = self.waited_bytes = self.dropped_bytes = self.framing_bytes = 0
 
     def on_url(self, url: bytes) -> None:
         self._count(len(url))
@@ -180,11 +196,24 @@ class Bounded(HttpToolsProtocol):
         most = self.limits.max_header_bytes
         return Problem(431, "headers-too-large", f"The headers are larger than {most} bytes; send less.", limit=most)
 
+    def _overframed(self) -> Problem:
+        most = self.limits.max_header_bytes
+        detail = f"What surrounds the body (extensions of chunks, spaces) has more than {most} bytes; leave it out."
+        return Problem(431, "framing-too-large", detail, limit=most)
+
+    def on_chunk_header(self) -> None:
+        self.framing_bytes -= CHUNK
+
+    def on_body(self, body: bytes) -> None:
+        self.framing_bytes -= len(body)
+        super().on_body(body)
+
     def on_headers_complete(self) -> None:
         if self.parser.should_upgrade():
             raise Problem(400, "no-upgrade", "Only plain HTTP/1.1 is spoken here; leave out the Upgrade header.")
         if self.parser.get_http_version() not in ("1.0", "1.1"):
             raise Problem(400, "http-version", "Only HTTP/1.1 (and 1.0) is spoken here.")
+        self._check_transfer()
         if len(self.pipeline) >= MOST_PIPELINED:
             raise Problem(429, "pipeline-too-long", f"At most {MOST_PIPELINED} requests may wait on one connection.")
         super().on_headers_complete()
@@ -193,13 +222,26 @@ class Bounded(HttpToolsProtocol):
         if self.draining or self.expect_100_continue:  # a refused 100-continue leaves open whether the body comes
             self.cycle.keep_alive = False
 
+    def _check_transfer(self) -> None:
+        """Refuse codings of the transfer that a proxy before the service may have read in another way."""
+        codings = [value.strip().lower() for name, value in self.headers if name == b"transfer-encoding"]
+        if codings and self.parser.get_http_version() == "1.0":
+            raise Problem(
+                400, "chunked-http-1.0", "HTTP/1.0 has no chunked bodies; send a Content-Length, or HTTP/1.1."
+            )
+        if codings not in ([], [b"chunked"]):
+            raise Problem(400, "unsupported-transfer", "Send the body with a Content-Length or chunked, nothing else.")
+
     def on_message_complete(self) -> None:
         super().on_message_complete()
         self.in_body = self.polite.linger = False
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self.active = cycle
-        super()._start_asgi_task(cycle, app)
+        if self.flow.write_paused:  # nothing is computed for a client that has not read the answer before
+            self.held = cycle, app
+        else:
+            super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -258,11 +300,35 @@ class Bounded(HttpToolsProtocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self.write_timer = self.loop.call_later(self.limits.body_timeout_s, self.transport.abort)
+        self.unsent.add(self)
+        self.loop.call_soon(self.unsent.make_room)  # not at once: this may be in the middle of a write
+        self._arm_write_timer(self.unsent_bytes())
 
     def resume_writing(self) -> None:
         super().resume_writing()
+        self.unsent.remove(self)
         self._stop_write_timer()
+        if self.held is not None:
+            held, self.held = self.held, None
+            super()._start_asgi_task(*held)
+
+    def unsent_bytes(self) -> int:
+        return self.polite.get_write_buffer_size()  # type: ignore[no-any-return]
+
+    def cut_off(self) -> None:
+        refused("answer-not-read")
+        self.transport.abort()
+
+    def _arm_write_timer(self, unsent: int) -> None:
+        self.write_timer = self.loop.call_later(self.limits.write_timeout_s, self._check_reader, unsent)
+
+    def _check_reader(self, unsent_before: int) -> None:
+        """Close the connection unless its client has read on since the last look."""
+        unsent = self.unsent_bytes()
+        if unsent_before - unsent < LEAST_READ:
+            self.cut_off()
+        else:
+            self._arm_write_timer(unsent)
 
     def _stop_header_timer(self) -> None:
         if self.header_timer is not None:

@@ -1,14 +1,11 @@
-"""API keys: a file of names, roles and hashes that can be changed while the service runs."""
+"""API keys: a file of names, roles and hashes, and changing it."""
 
 import fcntl
 import hashlib
-import hmac
-import logging
 import os
 import re
 import secrets
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
@@ -16,14 +13,14 @@ from typing import Literal, NamedTuple, get_args
 from fansrec.errors import BadInput, BadSetting
 from fansrec.files import told, write_atomically
 
-Role = Literal["use", "admin"]
+Role = Literal["use", "admin", "metrics"]
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 HASH = re.compile(r"[0-9a-f]{64}")
 PREFIX = "fans_"  # so that a key is known for one wherever it turns up
 LARGEST_FILE = 2**20
-HEADING = "# API keys of `fans serve`: name, role (use or admin), SHA-256 of the key. Change with `fans keys`.\n"
-
-log = logging.getLogger(__name__)
+HEADING = (
+    "# API keys of `fans serve`: name, role (use, admin or metrics), SHA-256 of the key. Change with `fans keys`.\n"
+)
 
 
 class Holder(NamedTuple):
@@ -55,7 +52,7 @@ def read_keys(text: str, where: str) -> list[Entry]:
             raise BadInput(f"{where}, line {number}: not `name role sha256`; make keys with `fans keys add`")
         role = next((role for role in get_args(Role) if role == words[1]), None)
         if role is None:
-            raise BadInput(f"{where}, line {number}: the role must be use or admin")
+            raise BadInput(f"{where}, line {number}: the role must be use, admin or metrics")
         if words[0] in {entry.holder.name for entry in entries}:
             raise BadInput(f"{where}, line {number}: there is a key of this name already; remove one of the two")
         entries.append(Entry(Holder(words[0], role), words[2]))
@@ -99,9 +96,20 @@ def _changing(file: Path) -> Iterator[list[str]]:
         lines = _text(file).splitlines(keepends=True) if file.exists() else [HEADING]
         yield lines
         content = _bounded("".join(lines).encode(), file)
-        write_atomically(file, lambda temporary: temporary.write_bytes(content), mode=0o600)
+        _replace(file, content)
     finally:
         os.close(folder)
+
+
+def _replace(file: Path, content: bytes) -> None:
+    """Write the file with the owner and the mode it had: a service that could read it before still can."""
+    try:
+        write_atomically(file, lambda temporary: temporary.write_bytes(content), mode=0o600, same_owner=True)
+    except OSError as error:
+        raise BadSetting(
+            f"{file} was not changed: it cannot be written with the owner and the mode it has ({told(error)}). "
+            "Run the command as the file's owner or as root."
+        ) from error
 
 
 def _text(file: Path) -> str:
@@ -119,51 +127,3 @@ def _bounded(content: bytes, file: Path) -> bytes:
     if len(content) > LARGEST_FILE:
         raise BadInput(f"{file} has more than {LARGEST_FILE} bytes, too many for a key file; give another")
     return content
-
-
-class KeyRing:
-    """The keys of a file, read again when it has changed."""
-
-    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
-        self.path = path
-        self._clock = clock
-        self._looked_at = clock()
-        self._stamp = _stamp(path)
-        self._entries = read_key_file(path)
-
-    def holder_of(self, key: str) -> Holder | None:
-        """Whose key this is; all are compared, so that time tells nothing."""
-        self._look_again()
-        digest, found = digest_of(key), None
-        for entry in self._entries:
-            if hmac.compare_digest(entry.digest, digest):
-                found = entry.holder
-        return found
-
-    def _look_again(self) -> None:
-        """At most once a second; a file that is broken or gone leaves the keys as they were.
-
-        A file on its way, by a copy or a mount, would otherwise lock everyone out. Revoking is done in the file.
-        """
-        now = self._clock()
-        if now - self._looked_at < 1:
-            return
-        self._looked_at = now
-        stamp = _stamp(self.path)
-        if stamp == self._stamp:
-            return
-        self._stamp = stamp
-        try:
-            self._entries = read_key_file(self.path)
-            log.info("the key file has changed: %d keys", len(self._entries))
-        except BadInput as error:
-            log.warning("the keys stay as they were, none is revoked: %s", error)
-
-
-def _stamp(path: Path) -> tuple[int, ...] | None:
-    """What changes when the file does."""
-    try:
-        state = path.stat()
-    except OSError:
-        return None
-    return state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns

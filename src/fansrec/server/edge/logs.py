@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from fansrec.printable import printable, printable_lines
 from fansrec.server.edge.log_lines import LineWriter
 from fansrec.server.edge.tracing import Trace
 
@@ -94,8 +95,8 @@ def json_line(when: float, level: str, message: str, fields: dict[str, Any]) -> 
 def text_line(when: float, level: str, message: str, fields: dict[str, Any]) -> str:
     exception = fields.pop("exception", None)
     shown = "".join(f" {name}={_shown(value)}" for name, value in fields.items())
-    line = f"{_time(when)} {level} {_one_line(message)}{shown}"
-    return KEY.sub("fans_…", f"{line}\n{exception}" if exception else line)
+    line = f"{_time(when)} {level} {printable(message)}{shown}"
+    return KEY.sub("fans_…", f"{line}\n  {printable_lines(exception)}" if exception else line)
 
 
 def _time(when: float) -> str:
@@ -110,10 +111,6 @@ def _of_request() -> dict[str, Any]:
 def _shown(value: Any) -> str:
     text = str(value)
     return text if text.isprintable() and " " not in text and text else json.dumps(text)
-
-
-def _one_line(text: str) -> str:
-    return text if text.isprintable() else json.dumps(text)[1:-1]
 
 
 _out: LineWriter | None = None

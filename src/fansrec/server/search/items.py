@@ -19,7 +19,7 @@ from fansrec.server.search.words import SIZE, Words
 
 LONGEST_TEXT = 200  # characters that are looked at
 MOST_FOUND = 100
-SECONDS = 0.25  # then what was found so far is the answer
+SECONDS = 0.25  # of processor time, so that a busy machine finds as much; then what was found is the answer
 DAMAGE = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)  # all other trouble may pass
 
 NUMBERS = """
@@ -57,7 +57,7 @@ class ItemIndex:
         if not text or limit < 1:
             return []
         with self._connection() as connection:
-            search = Search(connection, text, limit, time.monotonic() + SECONDS)
+            search = Search(connection, text, limit, time.thread_time() + SECONDS)
             search.run(lambda: self._words)
             return self._rows(connection, search.ranked())
 

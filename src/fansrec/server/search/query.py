@@ -46,7 +46,7 @@ class Search:
         self._found: dict[int, None] = {}  # in order
 
     def run(self, known: Callable[[], Words]) -> None:
-        self._connection.set_progress_handler(lambda: time.monotonic() > self._end, STEPS_BETWEEN_LOOKS)
+        self._connection.set_progress_handler(lambda: time.thread_time() > self._end, STEPS_BETWEEN_LOOKS)
         try:
             self._plainly()
             # Few items have all of several words, so that few hits are no sign of an error.
@@ -140,7 +140,7 @@ class Search:
         self._found |= dict.fromkeys(numbers)
 
     def _numbers(self, statement: str, wanted: str | int, most: int | None = None) -> list[int]:
-        if time.monotonic() > self._end:
+        if time.thread_time() > self._end:
             raise TimeoutError
         try:
             return [number for (number,) in self._connection.execute(statement, (wanted, most or self._limit))]

@@ -20,6 +20,8 @@ const part = (name) => document.getElementById(name);
 const store = createStore(START);
 let service = null; // what /v1/models told: {default, models, limits}
 let starting; // the timer of the next attempt
+let lastHash = location.hash; // the fragment as the page last read or wrote it; a different one is a new link
+let readings = 0; // how often the address was read: a slow answer about an earlier link must not replace a later one
 
 const undo = () => {
   const words = store.undo();
@@ -74,9 +76,12 @@ function chooseModel(at, name) {
   store.reset({ ...store.state, models: chosen });
 }
 
+/** Write the list into the address, unless a link was opened there that the page has not read yet. */
 const remember = debounced((state) => {
+  if (location.hash !== lastHash) return; // the hashchange event is still queued; its handler reads the link
   const fragment = toFragment(state);
   history.replaceState(null, "", fragment ? `#${fragment}` : location.pathname);
+  lastHash = location.hash;
 }, 200);
 
 store.subscribe((state) => {
@@ -102,12 +107,16 @@ function chosenModels(wanted) {
   return known.length ? known : [service.default, ...names.filter((name) => name !== service.default)].slice(0, 2);
 }
 
-/** The state that the address names; items it names that nobody knows here are told. */
+/** Return the state that the address names and report the items that are unknown here; null if the address was read
+ * again meanwhile. */
 async function fromAddress() {
-  const link = fromFragment(location.hash, service.limits);
+  const reading = ++readings;
+  lastHash = location.hash;
+  const link = fromFragment(lastHash, service.limits);
   const models = chosenModels(link?.models ?? []);
   if (!link) return { ...START, ...checked({}, service.limits).rules, models };
   const items = await api.itemsById(possibleIds([...link.items, ...link.blocked]), models[0]);
+  if (reading !== readings) return null;
   const byId = new Map(items.map((item) => [String(item.item), item]));
   const missing = link.items.filter((id) => !byId.has(id));
   const unknown = `${count(missing.length, "item")} of this link unknown here: ${listed(missing)}.`;
@@ -127,7 +136,8 @@ async function start(failures = 0) {
   try {
     service = await api.models();
     learnCategories(service.models);
-    store.reset(await fromAddress());
+    const next = await fromAddress();
+    if (next) store.reset(next);
     noBanner();
   } catch (problem) {
     if (problem.status === undefined) throw problem;
@@ -138,9 +148,18 @@ async function start(failures = 0) {
   }
 }
 
-/** A link pasted into the open page; other fragments, like that of the skip link, are no lists. */
+/** A link pasted into the open page. Other fragments, like that of the skip link, are not lists: the list's own returns
+ * to the address soon after. */
 window.addEventListener("hashchange", () => {
-  if (!service || !fromFragment(location.hash, service.limits)) return;
-  fromAddress().then((next) => store.change(next, "opened a link"), (problem) => notice(problem.message));
+  if (!service || location.hash === lastHash) return; // the start will read it, or has read it already
+  const started = store.state.models.length > 0;
+  if (!fromFragment(location.hash, service.limits)) {
+    lastHash = location.hash;
+    if (started) remember(store.state);
+  } else if (started) {
+    fromAddress().then((next) => next && store.change(next, "opened a link"), (problem) => notice(problem.message));
+  } else {
+    start();
+  }
 });
 start();

@@ -134,7 +134,7 @@ class Served:
         given = len(scores)
         return {
             "positions": [
-                {**self._details(item), "score": score}
+                {**self.details(item), "score": score}
                 for item, score in zip(answer.items.tolist(), scores, strict=True)
             ],
             "unknown": unknown,
@@ -142,7 +142,7 @@ class Served:
         }
 
     @cached_property
-    def _details(self) -> Any:
+    def details(self) -> Any:
         vocabulary = self.continuer.vocabulary
 
         @lru_cache(REMEMBERED_ITEMS)

@@ -55,8 +55,8 @@ class Generations:
     async def start(self) -> None:
         """The first generation; a model that cannot be loaded is told as the FansError it is."""
         await self._nursery.start()
-        await self._replace_by(await self._load(self._places()))
         self._do(self._watch())
+        await self._replace_by(await self._load(self._places()))
 
     async def reload(self) -> list[str]:
         """Read the folders again; gives the names of models that are others now."""
@@ -236,8 +236,8 @@ class Generations:
         while True:
             await asyncio.sleep(min(0.25, self._settings.hang_s / 4))
             self._dispatcher.look_after()
-            if self.current is not None:
-                self.current.fork()
+            for generation in self._all.values():  # those on their way to serve as well
+                generation.fork()
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
         if self._closing:

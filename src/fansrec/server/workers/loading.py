@@ -1,16 +1,16 @@
 """Models as a service holds them: read, tried, and told about."""
 
+import math
 from pathlib import Path
 from typing import Any
 
-import torch
+from pydantic_core import to_json
 
-from fansrec.artifact import Artifact, read_artifact
+from fansrec.artifact import read_artifact, recipe_of
 from fansrec.continuer import Continuer
-from fansrec.engine.rules import Rules
 from fansrec.errors import BadArtifact
 from fansrec.server.search.index import key_of
-from fansrec.server.workers.answering import Served
+from fansrec.server.workers.answering import Job, Served
 from fansrec.server.workers.wire import Message
 
 
@@ -21,7 +21,6 @@ def load_models(places: list[Message], device: str, backend: str) -> dict[str, S
 
 def _load(place: Message, device: str, backend: str) -> Served:
     artifact = read_artifact(Path(place["run"]).resolve())  # what a link leads to now, also when it moves on
-    _refuse_broken_numbers(artifact)
     on_host = device == "cpu"  # a GPU's state does not survive a fork: each worker goes there by itself
     continuer = Continuer(artifact, "cpu", backend if on_host else "torch", place["generation"])
     served = Served(place["name"], continuer, None if on_host else (device, backend))
@@ -29,18 +28,26 @@ def _load(place: Message, device: str, backend: str) -> Served:
     return served
 
 
-def _refuse_broken_numbers(artifact: Artifact) -> None:
-    """A training gone wrong leaves NaN; it would answer, but nonsense."""
-    for name, tensor in artifact.model.state_dict().items():
-        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
-            raise BadArtifact(f"{artifact.folder}: {name} holds numbers that are not finite; train it anew")
-
-
 def _try_out(served: Served) -> None:
-    """One answer, so that whatever is made at the first one is there before users come."""
-    served.continuer.engine.continue_lists([torch.zeros(1, dtype=torch.int64).numpy()], 1, Rules())
-    served.continuer.vocabulary.find("")
-    served.continuer.vocabulary.group_numbers  # noqa: B018
+    """Answer one request as a worker does, up to the JSON of the answer; raise BadArtifact where that fails.
+
+    Whatever is made for the first answer is then there before users come.
+    """
+    try:
+        served.continuer.vocabulary.group_numbers  # noqa: B018
+        _format_everything(served)
+    except Exception as error:
+        folder = served.continuer.artifact.folder
+        raise BadArtifact(f"{folder}: the model cannot answer a request ({error}); train it again") from error
+
+
+def _format_everything(served: Served) -> None:
+    """Format an answer, the labels of every category and the description of the model."""
+    vocabulary = served.continuer.vocabulary
+    request = {"lists": [[vocabulary.ids[0]]], "k": 1}
+    served.run([served.prepare(Job(0, served.name, to_json(request), 0.0, math.inf))], lambda: None)
+    to_json([served.details(first) for first in vocabulary.starts[:-1].tolist()])
+    to_json(described(served))
 
 
 def described(served: Served) -> dict[str, Any]:
@@ -52,7 +59,7 @@ def described(served: Served) -> dict[str, Any]:
         "hash": artifact.hash,
         "model": artifact.config["model"],
         "title": artifact.model.title,
-        "recipe": artifact.config.get("training", {}).get("recipe", "paper"),
+        "recipe": recipe_of(artifact.config),
         "items": len(vocabulary),
         "categories": [
             {"name": name, "items": size} for name, size in zip(vocabulary.category_names, sizes, strict=True)

@@ -1,0 +1,45 @@
+"""The one way the command line prints: whatever comes from data or models is escaped (`fansrec.printable`)."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import typer
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from fansrec.printable import printable, printable_json
+
+
+def echo(*lines: object, err: bool = False) -> None:
+    """Print each of `lines` as exactly one line."""
+    typer.echo("\n".join(map(printable, lines)), err=err)
+
+
+def echo_row(*columns: object) -> None:
+    """Print `columns` as one line with tabs between them."""
+    typer.echo("\t".join(map(printable, columns)))
+
+
+def echo_json(value: Any) -> None:
+    """Print `value` as one line of JSON."""
+    typer.echo(printable_json(value))
+
+
+class Terminal(Console):
+    """A rich console that escapes the text it renders and takes no markup or emoji codes from it."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(markup=False, emoji=False, highlight=False, **options)
+
+    def say(self, text: object) -> None:
+        """Print `text` as exactly one line, which a narrow terminal does not break."""
+        self.print(printable(text), soft_wrap=True)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Escape what a table, a progress bar or a message would print; line breaks are those of the layout."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(_escaped(segment.text), segment.style)
+
+
+def _escaped(text: str) -> str:
+    return "\n".join(map(printable, text.split("\n")))

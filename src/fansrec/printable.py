@@ -1,0 +1,28 @@
+"""Text from data, models and users, made safe to print on a terminal or into a log.
+
+Item ids, names, categories and file names are whatever somebody wrote. Printed as they are, a line break forges a line,
+an escape sequence drives the terminal, and a bidirectional override shows other characters than there are.
+"""
+
+import json
+import re
+from typing import Any
+
+# C0, DEL and C1 controls; line and paragraph separators; bidirectional embeddings, overrides and isolates; surrogates.
+# Marks that scripts and emoji need (joiners, U+200E, U+200F) stay.
+_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(value: object) -> str:
+    """Return `value` as one line of text in which unsafe characters are written as Python escapes, such as `\\x1b`."""
+    return _UNSAFE.sub(lambda found: ascii(found[0])[1:-1], str(value))
+
+
+def printable_lines(text: str) -> str:
+    """Return `text` of several lines (a traceback) with those after the first indented, so that none is forged."""
+    return "\n  ".join(map(printable, text.split("\n")))
+
+
+def printable_json(value: Any) -> str:
+    """Return `value` as one line of JSON that is safe to print and still means the same."""
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))

@@ -1,0 +1,22 @@
+"""Run a Ray cluster of two simulated machines of one core each; prints its address.
+
+The first line on stdin kills the second machine, the end of stdin ends the cluster.
+"""
+
+import sys
+
+from ray.cluster_utils import Cluster
+
+NODES_SECONDS = 300
+
+nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+try:
+    other = nodes.add_node(num_cpus=1)
+    nodes.wait_for_nodes(NODES_SECONDS)
+    print(nodes.address, flush=True)
+    if sys.stdin.readline():
+        nodes.remove_node(other, allow_graceful=False)
+        print("killed", flush=True)
+    sys.stdin.read()
+finally:
+    nodes.shutdown()
