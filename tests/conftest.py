@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import hypothesis
 import pytest
 
 import sanitizers
@@ -16,9 +16,12 @@ from fansrec.vocabulary import Vocabulary
 from skipping import skip_or_fail
 from worlds import MINUTE, walks
 
-# How long an example takes says more about the machine than about the code.
-hypothesis.settings.register_profile("any machine", deadline=None)
-hypothesis.settings.load_profile("any machine")
+with suppress(ImportError):  # a bare accelerator machine does not have it
+    import hypothesis
+
+    # How long an example takes says more about the machine than about the code.
+    hypothesis.settings.register_profile("any machine", deadline=None)
+    hypothesis.settings.load_profile("any machine")
 
 
 @pytest.fixture

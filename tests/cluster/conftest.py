@@ -14,9 +14,8 @@ import pytest
 from cluster.lists import of_one_machine, write_shard
 from fansrec.cluster.connection import cluster
 
-# Ray's workers run at the lowest priorities by default: on a machine with other work they would hardly run at all.
-os.environ.setdefault("RAY_worker_niceness", "0")
-OUTSIDE = dict(os.environ)  # what a process has that did not start the local Ray: not its token
+EAGER = {"RAY_worker_niceness": "0"}  # Ray's workers would otherwise starve on a busy machine
+OUTSIDE = dict(os.environ) | EAGER  # what a process has that did not start the local Ray: not its token
 TWO_NODES = Path(__file__).with_name("two_nodes.py")
 
 
@@ -24,7 +23,8 @@ TWO_NODES = Path(__file__).with_name("two_nodes.py")
 def ray_local() -> Iterator[None]:
     """A private Ray, although the user's environment says that Ray asks for no token."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_AUTH_MODE", "disabled")
+        for name, value in (EAGER | {"RAY_AUTH_MODE": "disabled"}).items():
+            patch.setenv(name, value)
         with cluster(cpus=2):
             yield
 
