@@ -22,17 +22,18 @@ lint: install
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Programs that tests run: a browser for the page, promtool for the alerts, systemd-analyze for the unit. Only root can
-# install them; elsewhere the tests say how to get them.
+# Programs that tests run: a browser for the page, which only root can install, and promtool for the alerts, which is
+# unpacked into .venv: installed as a package it would start a service. Elsewhere the tests say how to get them.
 programs:
-	@missing=; \
-	which chromium chromium-browser google-chrome 2>/dev/null | grep -q . || missing="$$missing chromium"; \
-	which promtool >/dev/null 2>&1 || missing="$$missing prometheus"; \
-	which systemd-analyze >/dev/null 2>&1 || missing="$$missing systemd"; \
-	[ -z "$$missing" ] || \
-	{ [ "$$(id -u)" = 0 ] && which apt-get >/dev/null 2>&1 && echo "Installing for the tests:$$missing" && apt-get update -qq && \
-	  DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $$missing >/dev/null 2>&1; } || \
-	echo "Not found, and cannot be installed here:$$missing. The tests that need them are skipped, except in CI." >&2
+	@which chromium chromium-browser google-chrome 2>/dev/null | grep -q . || \
+	{ [ "$$(id -u)" = 0 ] && which apt-get >/dev/null 2>&1 && echo "Installing Chromium for the tests of the page" && \
+	  apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium >/dev/null; } || \
+	echo "Chromium was not found and cannot be installed here; CONTRIBUTING.md says what follows" >&2
+	@PATH="$(BIN):$$PATH" which promtool >/dev/null 2>&1 || \
+	{ which apt-get dpkg >/dev/null 2>&1 && cd .venv && { [ "$$(id -u)" != 0 ] || apt-get update -qq; } && \
+	  apt-get download -qq prometheus 2>/dev/null && \
+	  dpkg -x prometheus_*.deb prometheus && mv prometheus/usr/bin/promtool bin/ && rm -r prometheus prometheus_*.deb; } || \
+	echo "promtool was not found and cannot be downloaded here; CONTRIBUTING.md says what follows" >&2
 
 test: lint programs
 	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report=term

@@ -16,6 +16,10 @@ from fansrec.vocabulary import Vocabulary
 from skipping import skip_or_fail
 from worlds import MINUTE, walks
 
+# Threads that wait for each other take minutes where other programs use the cores; child processes inherit this.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
 with suppress(ImportError):  # a bare accelerator machine does not have it
     import hypothesis
 

@@ -258,7 +258,7 @@ def test_weights_of_another_shape_are_refused(artifact: Path) -> None:
     weights["embed.items.weight"] = weights["embed.items.weight"][:-1].contiguous()
     save_file(weights, artifact / "model.safetensors")
     seal(artifact)
-    with pytest.raises(BadArtifact, match="train it anew"):
+    with pytest.raises(BadArtifact, match="train it again"):
         read_artifact(artifact)
 
 
@@ -284,7 +284,7 @@ def test_weights_of_another_precision_are_refused(artifact: Path) -> None:
     weights = load_file(artifact / "model.safetensors")
     save_file({name: tensor.half() for name, tensor in weights.items()}, artifact / "model.safetensors")
     seal(artifact)
-    with pytest.raises(BadArtifact, match=r"is F16 .* and must be F32 .*; train it anew"):
+    with pytest.raises(BadArtifact, match=r"is F16 .* and must be F32 .*; train it again"):
         read_artifact(artifact)
 
 
@@ -293,7 +293,7 @@ def test_a_missing_weight_is_refused(artifact: Path) -> None:
     weights.pop("embed.items.weight")
     save_file(weights, artifact / "model.safetensors")
     seal(artifact)
-    with pytest.raises(BadArtifact, match="train it anew"):
+    with pytest.raises(BadArtifact, match="train it again"):
         read_artifact(artifact)
 
 

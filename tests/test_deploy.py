@@ -1,9 +1,11 @@
 """What is in deploy/ against the code it deploys: names, paths, numbers and syntax."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from configparser import ConfigParser
 from pathlib import Path
@@ -71,7 +73,8 @@ def test_every_alert_says_what_is_wrong_and_what_to_do_and_is_tried() -> None:
 
 
 def test_prometheus_accepts_its_files_and_the_alerts_fire_when_they_should() -> None:
-    if shutil.which("promtool") is None:
+    promtool = shutil.which("promtool", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if promtool is None:
         skip_or_fail("promtool is not installed (apt-get install prometheus)")
     checks = [
         ["check", "rules", "alerts.yml"],
@@ -79,7 +82,7 @@ def test_prometheus_accepts_its_files_and_the_alerts_fire_when_they_should() -> 
         ["test", "rules", "alerts_test.yml"],
     ]
     for check in checks:
-        done = subprocess.run(["promtool", *check], cwd=DEPLOY / "prometheus", capture_output=True, text=True)
+        done = subprocess.run([promtool, *check], cwd=DEPLOY / "prometheus", capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -18,6 +18,7 @@ from fansrec.errors import BadArtifact, BadSetting
 from fansrec.files import json_text, read_json, sha256, write_atomically, write_bytes, write_json, write_text
 from fansrec.models.registry import MODELS, build, is_known
 from fansrec.models.validation import check_model
+from fansrec.printable import printable
 from fansrec.vocabulary import CATEGORIES_FILE, ITEMS_FILE, Vocabulary, read_vocabulary
 from fansrec.weights_file import check_header, outline_of
 
@@ -78,7 +79,7 @@ def read_artifact(folder: Path) -> Artifact:
     try:
         if vocabulary.starts.tolist() != config["config"]["category_starts"]:
             raise BadArtifact(
-                f"{folder} holds the vocabulary of another model; copy the whole folder again, or train anew"
+                f"{folder} holds the vocabulary of another model; copy the whole folder again, or train it again"
             )
         model = _read_model(folder, config)
     except (*UNREADABLE, BadSetting) as error:
@@ -86,7 +87,7 @@ def read_artifact(folder: Path) -> Artifact:
     try:
         check_model(model)
     except BadArtifact as error:
-        raise BadArtifact(f"{folder / WEIGHTS}: {error}; copy the whole folder again, or train anew") from error
+        raise BadArtifact(f"{folder / WEIGHTS}: {error}; copy the whole folder again, or train it again") from error
     return Artifact(folder, model, vocabulary, config, manifest_hash)
 
 
@@ -109,13 +110,14 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def recipe_of(config: Mapping[str, Any]) -> str:
+    """Return the recipe by which a model was trained."""
     return str(config.get("training", {}).get("recipe", "paper"))
 
 
 def unfit(folder: Path, error: Exception) -> BadArtifact:
     """Return the error to raise for a folder whose parts cannot be read or do not fit together."""
-    reason = "".join(c if c.isprintable() else " " for c in str(error)[:500])  # it may quote what a stranger wrote
-    return BadArtifact(f"{folder} does not hold a model this fansrec can build ({reason}); train it anew")
+    reason = printable(str(error)[:500])  # it may quote what a stranger wrote
+    return BadArtifact(f"{folder} does not hold a model this fansrec can build ({reason}); train it again")
 
 
 def _read_model(folder: Path, config: Mapping[str, Any]) -> Any:
@@ -159,9 +161,9 @@ def check(folder: Path) -> str:
     for name, expected in manifest["files"].items():
         path = _listed(folder, name)
         if not os.path.isfile(path):  # a pipe, a device or a name that is too long is none
-            raise BadArtifact(f"{path} is missing; copy the whole folder again, or train anew")
+            raise BadArtifact(f"{path} is missing; copy the whole folder again, or train it again")
         if sha256(path) != expected:
-            raise BadArtifact(f"{path} was changed or damaged; copy the whole folder again, or train anew")
+            raise BadArtifact(f"{path} was changed or damaged; copy the whole folder again, or train it again")
     return str(manifest["sha256"])
 
 
@@ -190,12 +192,12 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         intact = content == _manifest_text(manifest) and manifest["format"] == FORMAT
         intact = intact and isinstance(manifest["files"], dict) and {*manifest["files"]} >= NEEDED
     except UNREADABLE as error:
-        raise BadArtifact(f"{path} was changed or damaged; copy the whole folder again, or train anew") from error
+        raise BadArtifact(f"{path} was changed or damaged; copy the whole folder again, or train it again") from error
     if newer:
         raise BadArtifact(
             f"{folder} has format {manifest['format']}, and this fansrec {__version__} reads up to {FORMAT}; "
             f"upgrade fansrec"
         )
     if not intact or len(manifest["files"]) > MOST_FILES:
-        raise BadArtifact(f"{path} was changed or damaged; copy the whole folder again, or train anew")
+        raise BadArtifact(f"{path} was changed or damaged; copy the whole folder again, or train it again")
     return dict(manifest)

@@ -49,7 +49,7 @@ def _copy_permissions(old: Path, new: Path, same_owner: bool) -> None:
     except PermissionError:
         if same_owner:
             raise
-        new.chmod(mode & ~0o077)  # what the old group and everyone else could do is not for another group to have
+        new.chmod(mode & ~0o070)  # what the old group could do is not for another group
         return
     written = mine.st_mtime_ns
     shutil.copystat(old, new)  # with the access control list, which the standard library copies nowhere else

@@ -57,6 +57,10 @@ class Texts(Sequence[str | None]):
         """Return whether no text is None."""
         return not np.any(self._absent)
 
+    def longest(self) -> int:
+        """Return the number of bytes of the longest text."""
+        return int(np.diff(np.asarray(self._ends)).max(initial=0))
+
     def all_distinct(self) -> bool:
         """Return whether no text comes twice."""
         hashes = self._hashes

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from fansrec.errors import BadArtifact
+from fansrec.errors import BadArtifact, BadInput
 from fansrec.files import parse_json, read_json
 from fansrec.texts import Texts
 
@@ -19,6 +19,7 @@ ITEMS_FILE = "items.jsonl"
 CATEGORIES_FILE = "categories.json"
 BYTES_AT_ONCE = 1 << 20
 LONGEST_LINE = 1 << 20  # bytes of one item
+LONGEST_TEXT = 1 << 12  # bytes of an id, a name or a group: an answer has thousands of them
 DIGITS = 18  # of ids that are integers: they fit into 64 bits
 REMEMBERED = 1 << 14  # items looked up before, found ten times as fast when they come again
 
@@ -116,12 +117,17 @@ class Vocabulary:
     def _rows(self) -> Iterable[dict[str, Any]]:
         for index, id_ in enumerate(self.ids):
             row = {"id": id_, "name": self.name(index), "group": self.group(index)}
+            for key, text in row.items():
+                if text and len(text.encode()) > LONGEST_TEXT:
+                    raise BadInput(f"the {key} of item {id_[:80]!r} has more than {LONGEST_TEXT:,} bytes; shorten it")
             yield {key: value for key, value in row.items() if value is not None}
 
 
 def read_vocabulary(folder: Path) -> Vocabulary:
     try:
         ids, names, groups = _columns(folder / ITEMS_FILE)
+        if max(column.longest() for column in (ids, names, groups)) > LONGEST_TEXT:
+            raise ValueError(f"{ITEMS_FILE} has a text of more than {LONGEST_TEXT:,} bytes")
         categories = _checked(read_json(folder / CATEGORIES_FILE))
         vocabulary = Vocabulary(
             ids=cast(Sequence[str], ids),
@@ -164,8 +170,8 @@ def _parsed(path: Path) -> Iterator[list[dict[str, Any]]]:
 def _checked(categories: Any) -> dict[str, Any]:
     """Return the content of the categories' file; raise ValueError unless every value has its type."""
     names, starts = categories["names"], categories["starts"]
-    if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-        raise ValueError("the names of categories are not all texts")
+    if not (isinstance(names, list) and all(isinstance(name, str) and len(name) <= LONGEST_TEXT for name in names)):
+        raise ValueError(f"the names of categories are not all texts of at most {LONGEST_TEXT:,} characters")
     if not (isinstance(starts, list) and all(type(start) is int for start in starts)):
         raise ValueError("the starts of categories are not all integers")
     if not isinstance(categories["integer_ids"], bool):

@@ -53,7 +53,7 @@ class Served:
         return str(self.http.get("/v1/models").json()["models"][0]["hash"])
 
     def samples(self) -> list[Any]:
-        families = text_string_to_metric_families(self.http.get("/metrics").text)
+        families = text_string_to_metric_families(self.http.get("/metrics", headers={"X-API-Key": self.admin}).text)
         return [sample for family in families for sample in family.samples]
 
 

@@ -103,7 +103,7 @@ def test_what_a_worker_cannot_read_it_says_in_one_line(ray_local: None, run: Pat
     described = sharded.describe(run)
     elsewhere = sharded.Described(tmp_path, described.settings, {}, described.hash)
     held = sharded.RayShards(elsewhere, described.plan(1), cpus=0)
-    with pytest.raises(BadArtifact, match="does not hold a model .*train it anew"):
+    with pytest.raises(BadArtifact, match="does not hold a model .*train it again"):
         held.ask("ready", {0: ()})
 
 

@@ -194,7 +194,7 @@ def test_model_whose_weights_are_not_numbers_is_refused(name: str, engine: Any) 
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.fill_(torch.nan)
-    with pytest.raises(BadArtifact, match="not finite"):
+    with pytest.raises(BadArtifact, match="no score of the model is a finite number"):
         engine(model, ITEMS).continue_lists([np.array([1, 2])], 5, Rules())
 
 

@@ -1,7 +1,6 @@
 """The prepared corpus: one folder of plain arrays, a vocabulary and summary.json, read without any data library."""
 
 import hashlib
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from fansrec.data.shards import ONE_FILE, Items, in_runs, list_starts, read_items
 from fansrec.errors import BadArtifact
-from fansrec.files import new_folder, write_json
+from fansrec.files import new_folder, read_json, write_json
 from fansrec.vocabulary import Vocabulary, read_vocabulary
 
 PARTS = ("train", "valid", "test")
@@ -84,7 +83,7 @@ def read_corpus(folder: Path) -> Corpus:
             offsets=np.load(folder / "offsets.npy", allow_pickle=False),
             parts=np.load(folder / "parts.npy", allow_pickle=False),
             vocabulary=read_vocabulary(folder),
-            summary=json.loads((folder / SUMMARY).read_text(encoding="utf-8")),
+            summary=read_json(folder / SUMMARY),
         )
     except (OSError, ValueError) as error:
         raise BadArtifact(f"{folder} is damaged ({error}); make it anew with `fans prepare`") from error

@@ -68,19 +68,17 @@ def check_rules(rules: Rules, items: int) -> None:
         raise BadSetting(f"there are {len(rules.groups)} groups for {items} items")
 
 
-def check_complete(given: NDArray[np.int64], answer: Continuation, wanted: int, rules: Rules, items: int) -> None:
-    """Raise BadArtifact if an answer lacks items that no rule kept out: then the model's scores were not numbers.
+def check_answered(given: NDArray[np.int64], answer: Continuation, wanted: int, rules: Rules, items: int) -> None:
+    """Raise BadArtifact if an answer is empty although the rules leave items: then no score was a finite number.
 
-    Finite weights may still be so large that sums over them overflow.
+    Finite weights may still be so large that sums over them overflow. Fewer items than wanted are no fault: a model
+    may give minus infinity to items that it never recommends.
     """
-    if len(answer.items) >= wanted or rules.min_score is not None or rules.max_per_group is not None:
+    if len(answer.items) or not wanted or rules.allow is not None or rules.min_score is not None:
         return
-    left = {*range(items)} if rules.allow is None else {*rules.allow}
-    left -= {*rules.exclude} | (set() if rules.keep_seen else {*given.tolist()})
-    if len(answer.items) < min(wanted, len(left)):
-        raise BadArtifact(
-            "the model gives scores that are not finite numbers, its weights are too large; train it again"
-        )
+    kept_out = {*rules.exclude} | (set() if rules.keep_seen else {*given.tolist()})
+    if len(kept_out) < items:
+        raise BadArtifact("no score of the model is a finite number, its weights are too large; train it again")
 
 
 log = logging.getLogger("fansrec")

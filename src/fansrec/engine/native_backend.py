@@ -13,7 +13,7 @@ from fansrec.engine.answers import (
     Categories,
     Continuation,
     Inputs,
-    check_complete,
+    check_answered,
     check_rules,
     unknown_number,
     wanted_of,
@@ -87,8 +87,8 @@ class NativeEngine:
         for own, count, given in zip(inputs, wanted, answered.tolist(), strict=True):
             here = slice(start, start + given)
             answers.append(Continuation(items[here], scores[here], categories[here]))
-            if given < count:
-                check_complete(own, answers[-1], count, rules, self.items)
+            if not given:
+                check_answered(own, answers[-1], count, rules, self.items)
             start += count
         return answers
 

@@ -9,7 +9,7 @@ from fansrec.engine.answers import (
     Categories,
     Continuation,
     Inputs,
-    check_complete,
+    check_answered,
     check_numbers,
     check_rules,
     wanted_of,
@@ -51,7 +51,7 @@ class TorchEngine:
         for batch in self._batches(inputs, wanted, rules):
             answer = self._answer([inputs[i] for i in batch], [wanted[i] for i in batch], rules)
             for i, continuation in zip(batch, answer, strict=True):
-                check_complete(inputs[i], continuation, wanted[i], rules, self.items)
+                check_answered(inputs[i], continuation, wanted[i], rules, self.items)
                 answers[i] = continuation
         return [answer for answer in answers if answer is not None]
 

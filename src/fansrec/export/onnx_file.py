@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from fansrec import __version__
-from fansrec.artifact import Artifact
+from fansrec.artifact import Artifact, recipe_of
 from fansrec.errors import BadSetting
 from fansrec.export.blend import best_items
 from fansrec.export.graph import BOOL, FLOAT, INT64, Constants, Graph, Value
@@ -97,7 +97,7 @@ def _about(artifact: Artifact) -> dict[str, str]:
     model = artifact.model
     return {
         "model": model.name,
-        "recipe": artifact.config.get("training", {}).get("recipe", "paper"),
+        "recipe": recipe_of(artifact.config),
         "artifact": artifact.hash,
         "items": str(model.config.alphabet.items),
         "longest_sequence": str(model.longest_sequence()),

@@ -15,7 +15,7 @@ from fansrec.errors import BadInput, BadSetting
 from fansrec.server.edge.hosts import is_host_name
 
 PREFIX = "FANS_"
-ELSEWHERE = {"FANS_DATA", "FANS_NATIVE"}  # variables of other parts of fansrec
+ELSEWHERE = {"FANS_DATA", "FANS_NATIVE", "FANS_NATIVE_FOLDER", "FANS_SANITIZED"}  # variables of other parts of fansrec
 MIB = 1 << 20
 PLAIN_NAME = r"^[A-Za-z0-9._-]{1,64}$"
 

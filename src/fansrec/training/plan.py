@@ -1,6 +1,5 @@
 """What is going to be trained: a model, its config and the settings, decided once and kept beside the weights."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 from fansrec.data.corpus import Corpus, fingerprint
 from fansrec.errors import BadArtifact, BadSetting
+from fansrec.files import read_json
 from fansrec.models.registry import build, entry, has_best
 from fansrec.tokens import SPECIALS
 from fansrec.training.settings import TrainSettings, defaults, fixed, parse, split
@@ -65,7 +65,7 @@ def _check_recipe(model: str, recipe: str) -> None:
 def saved_plan(path: Path, model: str | None, values: Mapping[str, Any], corpus: Corpus) -> Plan:
     """The plan of an interrupted run; settings that contradict it, or another corpus, are refused."""
     try:
-        saved = json.loads(path.read_text(encoding="utf-8"))
+        saved = read_json(path)
         training, given = TrainSettings(**saved["training"]), tuple(saved["given"])
         plan = Plan(saved["model"], saved["config"], training, saved["fingerprint"], given)
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -41,9 +41,8 @@ def test_slow_clients_are_refused_in_time_and_hold_up_nobody(target: Target, whe
 def fill(target: Target, limit: int, count: int) -> None:
     """Open more connections than there is room for; those beyond it are refused, and room comes back."""
     with connected(target, count, b"") as clients:
-        for client in clients[limit:]:
-            found = answers(client)
-            assert [answer.status for answer in found] in ([503], []), found
+        beyond = [[answer.status for answer in answers(client)] for client in clients[limit:]]
+        assert [503] in beyond and all(found in ([503], []) for found in beyond)  # a reset may overtake an answer
         held = clients[: limit // 2]
         for client in held:
             client.close()

@@ -1,12 +1,13 @@
 """Compile the native kernel: one shared library for each instruction set. `python -m fansrec.engine.native.compile`.
 
 With `--sanitized FOLDER` the libraries go there, slow and full of checks; FANS_NATIVE_FOLDER=FOLDER makes fansrec use
-them. Python must then run with the sanitizers of the compiler preloaded: tests/engine/sanitizers.py.
+them. Python must then run with the sanitizers of the compiler preloaded: tests/sanitizers.py.
 
 The package's build runs this (hatch_build.py), and an installation without a compiler goes on without it. Standard
 library only, since nothing else is there when a package is built.
 """
 
+import argparse
 import os
 import platform
 import shutil
@@ -38,7 +39,7 @@ def compile_kernel(folder: Path | None = None, more: Sequence[str] = ()) -> str 
     `more` are further options of the compiler.
     """
     place = folder or HERE
-    for old in place.glob("*.so"):  # made from other sources, or by another compiler
+    for old in place.glob("libfans-*.so"):  # made from other sources, or by another compiler
         old.unlink()
     compiler = find_compiler()
     if compiler is None:
@@ -72,6 +73,7 @@ def _compile(compiler: str, place: Path, name: str, flags: list[str]) -> str | N
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--sanitized"]:
-        sys.exit(compile_kernel(Path(sys.argv[2]), [*SANITIZED, CHECKED]))
-    sys.exit(compile_kernel())
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sanitized", type=Path, metavar="FOLDER", help="an existing folder for checked libraries")
+    folder = parser.parse_args().sanitized
+    sys.exit(compile_kernel(folder, [*SANITIZED, CHECKED] if folder else []))

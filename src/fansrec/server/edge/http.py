@@ -202,7 +202,7 @@ class Bounded(HttpToolsProtocol):
         return Problem(431, "framing-too-large", detail, limit=most)
 
     def on_chunk_header(self) -> None:
-        self.framing_bytes -= CHUNK
+        self.framing_bytes = max(0, self.framing_bytes - CHUNK)
 
     def on_body(self, body: bytes) -> None:
         self.framing_bytes -= len(body)
@@ -266,6 +266,7 @@ class Bounded(HttpToolsProtocol):
             cast(dict[str, Any], active.scope)[ANSWERED] = problem.status
             active.disconnected = True
             active.message_event.set()
+            self.held = None  # if it was held back, it is not begun any more
         refused(problem.kind)
         self._answer(problem, started=active is not None and active.response_started)
 

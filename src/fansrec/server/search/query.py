@@ -15,6 +15,7 @@ MOST_GROUPS = 5
 MOST_GUESSES = 8  # words that a mistyped one may have been
 SURE = 0.0  # how likely a word is that was typed rightly; guesses are less so, or far more frequent
 STEPS_BETWEEN_LOOKS = 2_000  # of SQLite's machine, at the clock
+LATEST_SECONDS = 20.0  # on a machine with a slow disk or with much other work, where processor time stands still
 GUESSED_ITEMS = 100  # looked at to find the likeliest
 
 BY_ID = "SELECT number FROM items WHERE id COLLATE NOCASE = ?1 ORDER BY id = ?1 DESC LIMIT ?2"
@@ -39,14 +40,14 @@ class Search:
 
     def __init__(self, connection: sqlite3.Connection, text: str, limit: int, end: float) -> None:
         self._connection = connection
-        self._end = end
+        self._end, self._latest = end, time.monotonic() + LATEST_SECONDS
         self._text = text
         self._limit = limit
         self._pieces = pieces(text)[:MOST_PIECES]
         self._found: dict[int, None] = {}  # in order
 
     def run(self, known: Callable[[], Words]) -> None:
-        self._connection.set_progress_handler(lambda: time.thread_time() > self._end, STEPS_BETWEEN_LOOKS)
+        self._connection.set_progress_handler(self._is_over, STEPS_BETWEEN_LOOKS)
         try:
             self._plainly()
             # Few items have all of several words, so that few hits are no sign of an error.
@@ -136,11 +137,14 @@ class Search:
         same = {number for number, name in zip(numbers, names, strict=True) if name == wanted}
         return sorted(numbers, key=lambda number: number not in same)[: self._limit]
 
+    def _is_over(self) -> bool:
+        return time.thread_time() > self._end or time.monotonic() > self._latest
+
     def _add(self, numbers: Iterable[int]) -> None:
         self._found |= dict.fromkeys(numbers)
 
     def _numbers(self, statement: str, wanted: str | int, most: int | None = None) -> list[int]:
-        if time.thread_time() > self._end:
+        if self._is_over():
             raise TimeoutError
         try:
             return [number for (number,) in self._connection.execute(statement, (wanted, most or self._limit))]
