@@ -1,9 +1,11 @@
 """`fans` in processes that may crash: a server that has imported everything forks one for each command line.
 
-As a program it is that server. It reads command lines from its input, a JSON list each, and answers with one JSON
-object each: the exit status (negative: the signal that ended it), what was printed, and the errors.
+As a program it is that server. It reads command lines from its input, a JSON list each that begins with FORK or HERE,
+and answers with one JSON object each: the exit status (negative: the signal that ended it), what was printed, and the
+errors. What it runs itself (HERE) imports what the forked processes then need not import again.
 """
 
+import gc
 import json
 import os
 import resource
@@ -12,9 +14,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from typing import IO, Any
 
 DEADLINE = 120  # seconds; an answer takes some hundredths
+FORK, HERE = "fork", "here"
 MORE_MEMORY = 1 << 30  # bytes that a command may take beyond what the server has
 
 
@@ -31,9 +36,16 @@ class Asker:
         )
 
     def run(self, *arguments: str) -> dict[str, Any]:
-        """Return `code`, `out` and `err` of `fans ARGUMENTS`."""
+        """Return `code`, `out` and `err` of `fans ARGUMENTS`, run in a process of its own."""
+        return self._ask(FORK, *arguments)
+
+    def warm_up(self, *arguments: str) -> None:
+        """Run a command that cannot crash in the server itself."""
+        self._ask(HERE, *arguments)
+
+    def _ask(self, *words: str) -> dict[str, Any]:
         assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(json.dumps(arguments) + "\n")
+        self._process.stdin.write(json.dumps(words) + "\n")
         self._process.stdin.flush()
         answer: dict[str, Any] = json.loads(self._process.stdout.readline())
         return answer
@@ -59,7 +71,16 @@ def _serve() -> None:
         fansrec.engine.native_backend.library()
     sys.path.insert(0, os.path.dirname(os.path.dirname(__file__)))
     for line in sys.stdin:
-        print(json.dumps(_in_a_child(json.loads(line))), flush=True)
+        where, *arguments = json.loads(line)
+        print(json.dumps(_in_a_child(arguments) if where == FORK else _here(arguments)), flush=True)
+
+
+def _here(arguments: list[str]) -> dict[str, Any]:
+    with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
+        code = _status(arguments)
+    gc.collect()
+    gc.freeze()  # pages that nobody writes to are shared with the processes forked later
+    return {"code": code, "out": out.getvalue(), "err": err.getvalue()}
 
 
 def _in_a_child(arguments: list[str]) -> dict[str, Any]:
@@ -76,9 +97,7 @@ def _in_a_child(arguments: list[str]) -> dict[str, Any]:
 
 
 def _command(arguments: list[str], out: IO[bytes], err: IO[bytes]) -> int:
-    """Run `fans` as its entry point does; return the exit status."""
-    from fansrec.cli.main import run
-
+    """Run `fans` within limits and print to these files; return the exit status."""
     os.dup2(out.fileno(), 1)
     os.dup2(err.fileno(), 2)
     signal.alarm(DEADLINE)  # its default is to end the process
@@ -86,6 +105,13 @@ def _command(arguments: list[str], out: IO[bytes], err: IO[bytes]) -> int:
         with open("/proc/self/statm") as sizes:
             most = int(sizes.read().split()[0]) * resource.getpagesize() + MORE_MEMORY
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    return _status(arguments)
+
+
+def _status(arguments: list[str]) -> int:
+    """Run `fans` as its entry point does; return the exit status."""
+    from fansrec.cli.main import run
+
     sys.argv = ["fans", *arguments]
     try:
         run()

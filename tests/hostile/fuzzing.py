@@ -35,6 +35,11 @@ class Fuzzer:
         self.folder, self.asker = folder, asker
         self.originals = {kind: files_of(write_kind(folder / "originals" / kind, kind)) for kind in KINDS}
         self.outcomes: Counter[str] = Counter()
+        best = str(folder / "originals" / "best")
+        for backend in ("torch", "native"):
+            asker.warm_up("continue", best, "i3", "--json", "--backend", backend)
+        asker.warm_up("export", best, "--out", str(folder / "best.onnx"))
+        asker.warm_up("continue", str(folder / "nothing"))
 
     def faults(self, numbers: Iterable[int]) -> list[str]:
         """Try these mutations; return a line for each outcome that is not allowed."""
