@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test test-long test-repeat lint audit programs clean
+.PHONY: install demo test test-long test-repeat coverage lint audit programs clean
 
 install: .venv/installed
 
@@ -36,6 +36,10 @@ programs:
 	echo "promtool was not found and cannot be downloaded here; CONTRIBUTING.md says what follows" >&2
 
 test: lint programs
+	$(BIN)/pytest -n 2 --dist loadfile
+
+# Which lines no test runs; takes longer than the tests alone.
+coverage: install programs
 	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report=term
 
 # Takes hours: the suite six times, half of them with busy cores, and the tests that start processes 20 times.

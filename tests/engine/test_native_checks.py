@@ -156,5 +156,5 @@ def test_scores_that_overflow_are_never_answered() -> None:
     model = test_native_backend.model_of("fans", {"feedforward": 32, "classifier": "vanilla"})
     model.classifier.items.bias.data[:] = 3e38
     model.classifier.items.weight.data[:] = 3e38
-    with pytest.raises(BadArtifact, match="not finite"):
+    with pytest.raises(BadArtifact, match="no score of the model is a finite number"):
         NativeEngine(model, ITEMS).continue_lists([np.array([1, 2])], 5, Rules())

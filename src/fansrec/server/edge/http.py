@@ -134,7 +134,8 @@ class Bounded(HttpToolsProtocol):
             self._refuse(_problem_behind(error))
             return
         if self.begun + under_way == 1:  # the bytes are all of one request
-            self.framing_bytes += len(data)
+            # Never below 0: many small chunks would earn room for large extensions.
+            self.framing_bytes = max(0, self.framing_bytes + len(data))
         if self.in_headers:
             self._wait_for_headers(len(data))
         elif self._busy() and self.framing_bytes - self.header_bytes > self.limits.max_header_bytes:
@@ -202,7 +203,7 @@ class Bounded(HttpToolsProtocol):
         return Problem(431, "framing-too-large", detail, limit=most)
 
     def on_chunk_header(self) -> None:
-        self.framing_bytes = max(0, self.framing_bytes - CHUNK)
+        self.framing_bytes -= CHUNK
 
     def on_body(self, body: bytes) -> None:
         self.framing_bytes -= len(body)
