@@ -64,7 +64,7 @@ def test_rows_of_another_set_in_parquet_shards(real_data: Callable[[str], Path],
     assert there["fingerprint"] == prepare(rows, tmp_path / "here", SETTINGS[SPOTIFY], items)["fingerprint"]
 
 
-@pytest.mark.parametrize("name", [AOTM, SPOTIFY])
+@pytest.mark.parametrize("name", [pytest.param(AOTM, marks=pytest.mark.long), SPOTIFY])
 def test_json_lines_in_shards_become_the_single_machines_corpus(
     name: str, real_data: Callable[[str], Path], tmp_path: Path
 ) -> None:

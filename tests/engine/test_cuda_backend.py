@@ -71,6 +71,7 @@ def test_structures_have_the_fields_of_the_kernels_own(name: str) -> None:
     assert fields == [(field, kinds[kind.__name__]) for field, kind in getattr(structures, name)._fields_]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no CUDA compiler here")
 def test_the_kernels_compile_for_every_kind_of_model(tmp_path: Path) -> None:
     model = build("fans", SIZES | {"classifier": "two-stage"})

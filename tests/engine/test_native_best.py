@@ -170,6 +170,7 @@ def test_a_model_in_half_precision_is_left_to_torch() -> None:
     assert "float32" in str(why_not(made().half(), "one-pass"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("instructions", ["avx2", "portable"] if X86_MACHINE else ["portable"])
 def test_narrower_machines_give_what_float64_gives(instructions: str) -> None:
     asked = "import test_native_best as t; assert t.judged(t.made(**t.ALL), t.RULES['groups'], 40) == []"
