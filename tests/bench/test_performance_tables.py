@@ -35,6 +35,9 @@ def test_measured_rows_become_tables_and_the_others_are_marked(script: ModuleTyp
 
 
 def test_a_figure_that_falls_short_is_called_missed(script: ModuleType, folder: Path) -> None:
+    measured = folder / "cpu-latency.json"
+    rows = [row | {"times_authors": 1.0} for row in json.loads(measured.read_text())]  # on any machine
+    measured.write_text(json.dumps(rows))
     line = next(
         line for line in script.tables(folder)["asked"].splitlines() if "N = 10 | 2 CPU cores | at least 80" in line
     )
