@@ -6,6 +6,7 @@
 import hashlib
 import os
 import random
+import struct
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ def mutate(files: Mapping[str, bytes], folder: Path, choose: random.Random) -> s
         name, change, _ = choose.choices(CHANGES, [weight for *_, weight in CHANGES])[0]
         try:
             changed[name], what = change(changed[name], choose)
-        except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError, struct.error):
             continue  # an earlier change left nothing that this one could read
         done.append(f"{name}: {what}")
     for name, content in changed.items():
