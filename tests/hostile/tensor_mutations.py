@@ -131,7 +131,8 @@ def tensors(content: bytes, choose: random.Random) -> tuple[bytes, str]:
 
 def header(content: bytes, choose: random.Random) -> tuple[bytes, str]:
     """Change the bytes of the header themselves."""
-    (length,) = struct.unpack("<Q", content[:8])
+    (claimed,) = struct.unpack("<Q", content[:8])
+    length = min(claimed, len(content) - 8)  # an earlier change may have claimed any length
     text, data = content[8 : 8 + length], content[8 + length :]
     way = choose.choice(("long", "short", "nested", "garbage", "cut", "empty", "metadata", "twice", "number"))
     if way == "long":
