@@ -127,7 +127,7 @@ def _read_model(folder: Path, config: Mapping[str, Any]) -> Any:
         check_header(folder / WEIGHTS, outline_of(_sketch(*named)))
         model = build(*named)
     # The file's tensors become the model's own, not copies of them. They are the file itself, mapped into memory: read
-    # when first used, and held once for all processes that use it. The mapping is private, so that whoever writes to a
+    # when first used, and held once for all processes that use it. The mapping is private, so that a write to a
     # weight changes a copy of that page and never the file.
     model.load_state_dict(load_file(folder / WEIGHTS), assign=True)
     model.train(False)

@@ -31,8 +31,8 @@ class Log:
 
     def ended(self, outcome: Outcome) -> None:
         self.over += 1
-        told = printable_lines(told_of(outcome))
-        print(f"[{self.over}/{self.jobs}] {time.monotonic() - self.began:,.0f} s  {told}", flush=True)
+        report = printable_lines(told_of(outcome))
+        print(f"[{self.over}/{self.jobs}] {time.monotonic() - self.began:,.0f} s  {report}", flush=True)
 
 
 def told_of(outcome: Outcome) -> str:

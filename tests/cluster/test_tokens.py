@@ -17,7 +17,7 @@ import ray
 from ray.core.generated import gcs_service_pb2, gcs_service_pb2_grpc
 
 from cluster.conftest import OUTSIDE
-from fansrec.cluster.connection import knock
+from fansrec.cluster.connection import token_for
 from fansrec.errors import BadSetting
 
 # Another process connects as Ray's own clients do, and has Ray write a file. Loopback needs the variable, since Ray
@@ -168,14 +168,14 @@ def test_given_cluster_gets_the_token_of_the_user(
 ) -> None:
     place(home, monkeypatch)
     with running(Gcs("secret")) as address:
-        assert knock(address) == "secret"
+        assert token_for(address) == "secret"
 
 
 def test_token_is_not_sent_to_a_cluster_that_does_not_ask(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_AUTH_TOKEN", "secret")
     gcs = Gcs(None)
     with running(gcs) as address:
-        assert knock(address) is None
+        assert token_for(address) is None
     assert gcs.sent == []
 
 
@@ -199,5 +199,5 @@ def test_refused_or_missing_token_is_reported_in_one_line(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     with running(Gcs("secret")) as address, pytest.raises(BadSetting, match=message) as refused:
-        knock(address)
+        token_for(address)
     assert "\n" not in str(refused.value) and "secret" not in str(refused.value) and "other" not in str(refused.value)

@@ -40,11 +40,11 @@ def test_nobody_at_the_address(fans: Fans, songs: Path, tmp_path: Path) -> None:
 
 
 def test_somebody_else_at_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "KNOCK_SECONDS", 0.5)
+    monkeypatch.setattr(connection, "CONNECT_SECONDS", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(BadSetting, match=f"no Ray cluster at {address} .what listens there is no Ray"):
-            connection.knock(address)
+            connection.token_for(address)
 
 
 @pytest.fixture

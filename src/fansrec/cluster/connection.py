@@ -18,17 +18,17 @@ from fansrec.cluster.troubles import in_plain_words
 from fansrec.errors import BadSetting
 
 LOCAL, AUTO = "local", "auto"
-KNOCK_SECONDS = 20.0  # a busy machine takes several
+CONNECT_SECONDS = 20.0  # a busy machine takes several
 LOGGERS = ("ray", "ray.data", "ray.train", "ray.serve")
 
 
 @contextmanager
 def cluster(address: str | None = None, cpus: int | None = None) -> Iterator[None]:
-    """Connected to Ray inside the block; what fails there is told as the FansError it comes to.
+    """Connect to Ray for the block; errors inside it are raised as FansError where they are the user's.
 
     `address` is that of a running cluster (`host:6379`, or `auto` on one of its machines). Without one, a local Ray of
-    `cpus` cores (all, unless told otherwise) begins and ends with the block, and only this process can use it. Who is
-    connected already stays so.
+    `cpus` cores (all by default) starts and ends with the block, and only this process can use it. A process that is
+    already connected stays connected.
     """
     if ray.is_initialized():
         with in_plain_words():
@@ -47,7 +47,7 @@ def cluster(address: str | None = None, cpus: int | None = None) -> Iterator[Non
 
 def _access(address: str) -> AbstractContextManager[None]:
     """Return the block in which Ray authenticates itself as the cluster wants it."""
-    return private_ray() if address == LOCAL else sent_token(knock(address))
+    return private_ray() if address == LOCAL else sent_token(token_for(address))
 
 
 def _found() -> str:
@@ -111,7 +111,7 @@ def _refusal(address: str, error: Exception) -> BadSetting:
     )
 
 
-def knock(address: str) -> str | None:
+def token_for(address: str) -> str | None:
     """Return the token to use at the address, None if the cluster does not ask for one (or uses TLS).
 
     Ray itself waits for minutes where nobody answers, or somebody who does not speak as it does.
@@ -120,12 +120,12 @@ def knock(address: str) -> str | None:
     if "//" in host or not host or not port.isdigit() or int(port) > 65535:
         raise BadSetting(f"--address {address} is not of the form HOST:PORT, or auto")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), KNOCK_SECONDS).close()
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
         if os.environ.get("RAY_USE_TLS", "0") != "0":
             return None
         with grpc.insecure_channel(address, [("grpc.enable_http_proxy", 0)]) as channel:
-            grpc.channel_ready_future(channel).result(timeout=KNOCK_SECONDS)
-            return wanted_token(channel, address, KNOCK_SECONDS)
+            grpc.channel_ready_future(channel).result(timeout=CONNECT_SECONDS)
+            return wanted_token(channel, address, CONNECT_SECONDS)
     except OSError as error:
         raise _refusal(address, error) from error
     except (grpc.FutureTimeoutError, grpc.RpcError):
