@@ -21,7 +21,7 @@ MEMBER = gzip.compress(b"abc", mtime=0)
 class Limits:
     max_body_bytes: int = 1000
     max_unpacked_bytes: int = 5000
-    body_timeout_s: float = 5.0
+    body_timeout_s: float = 180.0
 
 
 def read(pieces: Sequence[bytes | None], limits: Limits | None = None, **headers: str) -> bytes:

@@ -16,11 +16,13 @@ import uvloop
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fansrec.server.edge import http
 from fansrec.server.edge.bodies import read_body
 from fansrec.server.edge.http import MOST_PIPELINED, protocol_class
 from server.serving import DEADLINE_S, until
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+RELEASED = threading.Event()  # lets the application answer /held
 
 
 @dataclass
@@ -28,8 +30,8 @@ class Limits:
     max_connections: int = 8
     max_header_bytes: int = 2000
     header_timeout_s: float = DEADLINE_S
-    body_timeout_s: float = 1.0
-    write_timeout_s: float = 1.0
+    body_timeout_s: float = DEADLINE_S
+    write_timeout_s: float = DEADLINE_S
     max_unsent_bytes: int = 2**30
     keep_alive_s: int = DEADLINE_S
     max_body_bytes: int = 100_000
@@ -37,10 +39,12 @@ class Limits:
 
 
 async def tiny(scope: Any, receive: Any, send: Any) -> None:
-    """Says what it got; /unread answers without reading, /slow after a while, /large with much."""
+    """Says what it got; /unread without reading, /slow after a while, /held when released, /large with much."""
     body = b"" if scope["path"] == "/unread" else await read_body(scope, receive, Limits(max_body_bytes=10**7))
     if scope["path"] == "/slow":
         await asyncio.sleep(0.1)
+    while scope["path"] == "/held" and not RELEASED.is_set():
+        await asyncio.sleep(0.01)
     answer = json.dumps({"path": scope["path"], "read": len(body), "headers": len(scope["headers"])}).encode()
     answer = bytes(30 * 2**20) if scope["path"] == "/large" else answer
     headers = [(b"content-length", str(len(answer)).encode())]
@@ -52,6 +56,7 @@ async def tiny(scope: Any, receive: Any, send: Any) -> None:
 
 class Running:
     def __init__(self, limits: Limits, loop: Any) -> None:
+        self.limits = limits  # read whenever a timer starts: a test may change it between two steps
         self.seen: list[tuple[str, str, int]] = []
         protocol = protocol_class(limits, lambda route, method, status, _: self.seen.append((route, method, status)))
         self.server = uvicorn.Server(
@@ -69,8 +74,7 @@ class Running:
         self.address = self.listening.getsockname()
         self.thread = threading.Thread(target=self._run, args=(loop,))
         self.thread.start()
-        while not self.server.started:
-            time.sleep(0.005)
+        assert until(lambda: self.server.started)
 
     def _run(self, loop: Any) -> None:
         with asyncio.Runner(loop_factory=loop) as runner:
@@ -281,10 +285,11 @@ def test_a_connection_that_is_not_used_any_more_is_closed(hasty: Running) -> Non
 
 @pytest.mark.parametrize("loop", [uvloop.new_event_loop, asyncio.new_event_loop], ids=["uvloop", "asyncio"])
 def test_the_next_request_has_its_own_time_for_headers(loop: Any) -> None:
-    with running(Limits(header_timeout_s=1), loop) as service, service.connect() as client:
+    with running(loop=loop) as service, service.connect() as client:
         client.sendall(GET)
         read_answer(client)
-        time.sleep(1.2)  # longer than headers may take
+        service.limits.header_timeout_s = 0.5
+        time.sleep(0.7)  # longer than headers may take
         client.sendall(GET)
         assert read_answer(client)[0].status == 200
         client.sendall(GET[:9])
@@ -372,7 +377,7 @@ def test_a_client_that_asks_first_is_told_to_go_on(service: Running) -> None:
 
 
 def test_a_client_that_does_not_fetch_its_answer_is_cut_off() -> None:
-    with running() as service, service.connect() as client:
+    with running(Limits(write_timeout_s=1)) as service, service.connect() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.sendall(b"GET /large HTTP/1.1\r\n\r\n")
         assert until(lambda: service.server.server_state.connections != set())
@@ -400,16 +405,20 @@ def test_refusals_that_never_reach_the_application_are_counted() -> None:
         assert service.seen == [("other", "other", 400), ("other", "other", 431)]
 
 
-def test_told_to_stop_it_answers_what_is_on_its_way_and_closes() -> None:
+def test_told_to_stop_it_answers_what_is_on_its_way_and_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "GRACE_S", DEADLINE_S)
+    RELEASED.clear()
     with running() as service, contextlib.ExitStack() as clients:
+        connections: set[Any] = service.server.server_state.connections
         busy, idle, sending = (clients.enter_context(service.connect()) for _ in range(3))
         idle.sendall(GET)
         read_answer(idle)
-        busy.sendall(b"GET /slow HTTP/1.1\r\n\r\n")
+        busy.sendall(b"GET /held HTTP/1.1\r\n\r\n")
         sending.sendall(GET[:9])
-        time.sleep(0.02)
+        assert until(lambda: any(each._busy() for each in connections) and any(each.in_headers for each in connections))
         service.server.should_exit = True
-        time.sleep(0.2)
+        assert until(lambda: all(connection.draining for connection in connections))
+        RELEASED.set()
         idle.sendall(GET)  # a request that was on its way when the service was told
         sending.sendall(GET[9:])
         for client in (busy, idle, sending):

@@ -18,7 +18,6 @@ from server.serving import DEADLINE_S, Running, descendants, until
 
 JSON = {"content-type": "application/json"}
 COUNTED = 'fans_http_requests_total{{method="POST",route="/v1/continue",status="{}"}}'
-NOTICE_S = 5  # between 'not ready' and closing: a test asks three times in it
 LISTS: list[list[object]] = [["i1", "i2"]]
 
 
@@ -66,7 +65,7 @@ def single(songs: Path) -> Iterator[Running]:
 @pytest.fixture(scope="module")
 def impatient(songs: Path) -> Iterator[Running]:
     """One worker that may not be silent for long; a busy machine may make a sound one look like that now and then."""
-    with Running(songs / "run", "--workers", 1, FANS_HANG_S=2) as running:
+    with Running(songs / "run", "--workers", 1, FANS_HANG_S=5) as running:
         yield running
 
 
@@ -189,7 +188,7 @@ def test_a_client_that_leaves_takes_its_waiting_request_along(single: Running) -
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_told_to_stop_it_is_unready_first_answers_all_and_leaves_nobody_behind(songs: Path, number: int) -> None:
-    with Running(songs / "run", "--workers", 2, FANS_NOTICE_S=NOTICE_S) as service, load(service) as results:
+    with Running(songs / "run", "--workers", 2, FANS_NOTICE_S=DEADLINE_S) as service, load(service) as results:
         assert until(lambda: len(results) > 20)
         family = [child for child, _ in descendants(service.process.pid)]
         service.process.send_signal(number)
@@ -197,6 +196,7 @@ def test_told_to_stop_it_is_unready_first_answers_all_and_leaves_nobody_behind(s
             assert until(lambda: probe.get("/health/ready").status_code == 503)
             assert probe.get("/health/live").status_code == 200
             assert probe.post("/v1/continue", json={"lists": LISTS}).status_code == 200
+        service.process.send_signal(number)  # told again, it does not wait for the end of the notice
         assert service.process.wait(DEADLINE_S) == 0
         assert not any('"error"' in line for line in service.log)
         answered = [result for result in results if result == 200]

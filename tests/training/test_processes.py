@@ -2,9 +2,11 @@
 
 import csv
 import os
+import random
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -28,9 +30,12 @@ WITHOUT_DROPOUT = SHORT | {"dropout": 0.0}  # each process would draw its own
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port that nobody listens on, outside the range from which the system gives ports to everybody else."""
+    for port in random.sample(range(20_000, 30_000), 100):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no free port was found")
 
 
 def launch(corpus: Path, run: Path, processes: int) -> None:
@@ -45,7 +50,7 @@ def launch(corpus: Path, run: Path, processes: int) -> None:
         + [str(script), str(corpus), "--out", str(run), "--set", *settings],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         env=os.environ | {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -65,9 +65,9 @@ async def _serve(settings: Settings, listening: socket.socket, announce: Announc
     service = Service(settings, loop)
     server = Server(_configuration(service))
     server.last_words_s = min(settings.notice_s, LAST_WORDS_SECONDS)
-    stop = asyncio.Event()
+    stop, notice_over = asyncio.Event(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, _told_to_stop, stop, server)
+        loop.add_signal_handler(number, _told_to_stop, stop, notice_over, server)
     serving = asyncio.ensure_future(server.serve(sockets=[listening]))
     starting = asyncio.ensure_future(_start(service, lambda: announce(_address(listening))))
     stopping = asyncio.ensure_future(stop.wait())
@@ -77,7 +77,7 @@ async def _serve(settings: Settings, listening: socket.socket, announce: Announc
             await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
         service.draining = True
         if not starting.done() or not starting.exception():
-            await _give_notice(settings.notice_s, serving)
+            await _give_notice(settings.notice_s, serving, notice_over)
     finally:
         server.should_exit = True
         try:
@@ -94,15 +94,20 @@ async def _start(service: Service, announce: Callable[[], None]) -> None:
     announce()
 
 
-async def _give_notice(seconds: float, serving: "asyncio.Future[None]") -> None:
+async def _give_notice(seconds: float, serving: "asyncio.Future[None]", over: asyncio.Event) -> None:
     """Answer on, but not ready any more, so that whoever shares out requests looks elsewhere first."""
-    with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(asyncio.shield(serving), seconds)
+    told_again = asyncio.ensure_future(over.wait())
+    await asyncio.wait((serving, told_again), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    over.set()
+    await told_again
 
 
-def _told_to_stop(stop: asyncio.Event, server: "Server") -> None:
-    if stop.is_set():
-        server.force_exit = True  # told twice: now
+def _told_to_stop(stop: asyncio.Event, notice_over: asyncio.Event, server: "Server") -> None:
+    """Stop after the notice; told again, end the notice; told once more, wait for no request either."""
+    if notice_over.is_set():
+        server.force_exit = True
+    elif stop.is_set():
+        notice_over.set()
     stop.set()
 
 
