@@ -7,7 +7,7 @@ BIN := .venv/bin
 install: .venv/installed
 
 # The native kernel is compiled by the installation.
-.venv/installed: pyproject.toml constraints.txt hatch_build.py $(wildcard $(addprefix src/fansrec/engine/native/,*.cpp *.h *.py))
+.venv/installed: pyproject.toml constraints.txt hatch_build.py $(wildcard $(addprefix src/fansrec/engine/native/,*.cpp *.h compile.py))
 	@$(PYTHON) -m venv .venv || { echo "python3 cannot make a virtual environment: install it with apt-get install python3-venv" >&2; exit 1; }
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	touch $@
@@ -46,7 +46,7 @@ coverage: install programs
 test-repeat: lint programs
 	$(BIN)/python tools/repeat_tests.py --idle 3 --busy 3 -- $(MAKE) test
 	$(BIN)/python tools/repeat_tests.py --idle 20 --logs build/repeat-services -- \
-	$(BIN)/pytest -n 2 --dist loadfile tests/server tests/cluster
+	$(BIN)/pytest -n 2 --dist loadfile tests/serving tests/cluster
 
 audit: install
 	$(BIN)/python tools/audit.py $(STRICT)

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fansrec.bench.workloads import make_corpus, workload
 from fansrec.data.corpus import write_corpus
+from fansrec.experiments.speed.workloads import make_corpus, workload
 
 TRAIN = """
 import sys
@@ -32,7 +32,7 @@ from pathlib import Path
 from fansrec.artifact import read_artifact
 from fansrec.data.corpus import read_corpus
 from fansrec.engine.rules import Rules
-from fansrec.engine.torch_backend import TorchEngine
+from fansrec.engine.torch.backend import TorchEngine
 from fansrec.evaluation.protocol import questions
 inputs = questions(read_corpus(Path(sys.argv[1])), "test", 200).inputs
 model = read_artifact(Path(sys.argv[2])).model

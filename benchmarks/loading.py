@@ -44,7 +44,7 @@ def main() -> None:
 def measure(run: Path, backend: str) -> None:
     start = time.perf_counter()
     from fansrec import artifact
-    from fansrec.continuer import Continuer
+    from fansrec.api.continuer import Continuer
     from fansrec.vocabulary import read_vocabulary
 
     print(f"imports                {time.perf_counter() - start:7.3f} s")

@@ -15,10 +15,10 @@ import torch
 
 from fansrec.artifact import read_artifact
 from fansrec.data.corpus import read_corpus
-from fansrec.engine.answers import Continuation
+from fansrec.engine.backends import open_engine
+from fansrec.engine.interface import Continuation
 from fansrec.engine.rules import Rules
-from fansrec.engine.selection import open_engine
-from fansrec.engine.torch_backend import TorchEngine
+from fansrec.engine.torch.backend import TorchEngine
 from fansrec.evaluation.protocol import questions
 
 

@@ -16,7 +16,7 @@ import torch
 from fansrec.artifact import read_artifact
 from fansrec.data.corpus import read_corpus
 from fansrec.evaluation.protocol import judge, mean, protocol, questions
-from fansrec.models.fans_best import FansBest
+from fansrec.models.hybrid.model import FansBest
 
 MASKS = 10
 

@@ -19,14 +19,14 @@ import numpy as np
 import torch
 
 from fansrec.artifact import read_artifact
-from fansrec.bench.workloads import make_corpus, workload
 from fansrec.data.corpus import Corpus, read_corpus
-from fansrec.engine.answers import Engine
+from fansrec.engine.backends import BACKENDS, open_engine
+from fansrec.engine.interface import Engine
 from fansrec.engine.rules import Rules
-from fansrec.engine.selection import BACKENDS, open_engine
 from fansrec.evaluation.protocol import questions
-from fansrec.models.fans_best import FansBest
-from fansrec.models.list_memory import ListMemory
+from fansrec.experiments.speed.workloads import make_corpus, workload
+from fansrec.models.hybrid.list_memory import ListMemory
+from fansrec.models.hybrid.model import FansBest
 from fansrec.training.plan import make_plan
 
 LISTS = 72_152  # of the paper's Spotify set

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from fansrec.files import write_bytes
-from fansrec.server.search.items import Found, ItemIndex
+from fansrec.serving.search.items import Found, ItemIndex
 from fansrec.vocabulary import Vocabulary
 
 CONSONANTS = [*"bcdfghjklmnprstvwz", "br", "ch", "cl", "st", "tr", "th"]
@@ -65,7 +65,7 @@ def zipf(draw: np.random.Generator, count: int, shape: int | tuple[int, ...]) ->
 def build(run: Path, folder: Path) -> None:
     began = time.perf_counter()
     child = subprocess.Popen(
-        [sys.executable, "-m", "fansrec.server.search.index", str(run), str(folder)], stdout=subprocess.DEVNULL
+        [sys.executable, "-m", "fansrec.serving.search.index", str(run), str(folder)], stdout=subprocess.DEVNULL
     )
     _, status, usage = os.wait4(child.pid, 0)
     if status:

@@ -122,7 +122,7 @@ def compare(given: list[tuple[list[int], list[float]]], folder: Path, options: a
 
 
 def answer_whole(options: argparse.Namespace) -> None:
-    from fansrec.continuer import load
+    from fansrec.api.continuer import load
 
     continuer = load(options.whole)
     answers = continuer.continue_lists(some_lists(options, HELD_AGAINST), options.k)
@@ -167,8 +167,8 @@ def tell_arithmetic(options: argparse.Namespace) -> None:
 def make(folder: Path, items: int, width: int, categories: int) -> None:
     """An artifact of this size, never more than a few of its rows in memory."""
     from fansrec.artifact import CONFIG, WEIGHTS, seal
-    from fansrec.bench.random_models import random_model
-    from fansrec.bench.workloads import even_categories
+    from fansrec.experiments.speed.random_models import random_model
+    from fansrec.experiments.speed.workloads import even_categories
     from fansrec.files import write_json
     from fansrec.vocabulary import CATEGORIES_FILE, ITEMS_FILE
 

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from fansrec.artifact import CONFIG, WEIGHTS, seal, write_artifact
 from fansrec.data.corpus import Corpus
-from fansrec.models.item_weights import Table, prune
+from fansrec.models.linear.item_weights import Table, prune
 from fansrec.models.registry import build, names
 from fansrec.training.plan import make_plan
 from fansrec.training.settings import known_names

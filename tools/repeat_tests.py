@@ -1,7 +1,7 @@
 """`make test-repeat`: run a test command many times, idle and with all cores busy, and print a table of the results.
 
     python tools/repeat_tests.py --idle 3 --busy 3 -- make test
-    python tools/repeat_tests.py --idle 20 -- .venv/bin/pytest -n 2 --dist loadfile tests/server tests/cluster
+    python tools/repeat_tests.py --idle 20 -- .venv/bin/pytest -n 2 --dist loadfile tests/serving tests/cluster
 
 The output of each run goes to a file in --logs. The exit code is 1 if any run failed.
 """

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from fansrec.bench.rows import Row, write_rows
+from fansrec.experiments.speed.rows import Row, write_rows
 
 SCRIPTS = ("overhead", "cold_start", "counters", "terminate", "kill", "reload", "overload", "bad_input", "soak")
 

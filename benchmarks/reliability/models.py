@@ -30,7 +30,7 @@ def size_of(quick: bool, categories: int = 10) -> Size:
 def make_model(folder: Path, size: Size, seed: int = 0, recipe: str = "paper") -> Path:
     """An artifact as training writes it."""
     from fansrec.artifact import write_artifact
-    from fansrec.bench.random_models import random_best, random_model
+    from fansrec.experiments.speed.random_models import random_best, random_model
 
     folder.mkdir(parents=True)
     if recipe == "best":
@@ -45,7 +45,7 @@ def make_model(folder: Path, size: Size, seed: int = 0, recipe: str = "paper") -
 def _vocabulary(size: Size) -> Any:
     import numpy as np
 
-    from fansrec.bench.workloads import even_categories
+    from fansrec.experiments.speed.workloads import even_categories
     from fansrec.vocabulary import Vocabulary
 
     artists = max(1, size.items // 20)
@@ -79,7 +79,7 @@ def make_requests(size: Size, requests: int, lists: int = 1, k: int | None = 10,
 
     A request has one k for all its lists, so lists of like length share one; k is then their mean.
     """
-    from fansrec.bench.workloads import questions_of
+    from fansrec.experiments.speed.workloads import questions_of
 
     questions = questions_of(size.workload, size.items, requests * lists, seed)
     if k is None and lists > 1:

@@ -52,8 +52,8 @@ class Engine:
         import torch
 
         from fansrec.artifact import read_artifact
+        from fansrec.engine.backends import open_engine
         from fansrec.engine.rules import Rules
-        from fansrec.engine.selection import open_engine
 
         read = read_artifact(run)
         self._rules = Rules()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fansrec.bench.rows import Row, write_rows
+from fansrec.experiments.speed.rows import Row, write_rows
 
 
 class Promises:

@@ -26,7 +26,7 @@ from benchmarks.reliability.promises import Promises, options, run
 from benchmarks.reliability.service import Service, service
 from benchmarks.reliability.watching import memory_of
 
-from fansrec.server.edge.keys import new_key
+from fansrec.serving.http.keys import new_key
 
 SHARE = 0.2  # of what the service can: loading takes half of two cores all the time, checking a good part of the rest
 CLOSE = 1e-5

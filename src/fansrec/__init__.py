@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fansrec.api.continuer import load as load
     from fansrec.client import AsyncClient as AsyncClient
     from fansrec.client import Client as Client
-    from fansrec.continuer import load as load
     from fansrec.data.prepare import prepare as prepare
     from fansrec.data.settings import Preparation as Preparation
     from fansrec.training.start import train as train
@@ -17,7 +17,7 @@ _PLACES = {
     "AsyncClient": "fansrec.client",
     "Client": "fansrec.client",
     "Preparation": "fansrec.data.settings",
-    "load": "fansrec.continuer",
+    "load": "fansrec.api.continuer",
     "prepare": "fansrec.data.prepare",
     "train": "fansrec.training.start",
 }

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from crossval.conftest import in_turn  # noqa: F401
+from experiments.crossval.conftest import in_turn  # noqa: F401
 from worlds import write_walks
 
 Fans = Callable[..., tuple[int, str, str]]
@@ -86,4 +86,4 @@ def test_cells_that_fail_are_named_at_the_end(fans: Fans, corpus: Path, tmp_path
 def test_the_help_teaches_by_an_example(fans: Fans) -> None:
     code, out, _ = fans("crossval", "--help")
     assert code == 0
-    assert "Example: fans crossval" in out and "python -m fansrec.crossval" in out
+    assert "Example: fans crossval" in out and "python -m fansrec.experiments crossval" in out

@@ -1,4 +1,4 @@
-"""What `fans demo` says and does around the demo itself, which tests/test_demo.py runs."""
+"""What `fans demo` says and does around the demo itself, which tests/experiments/test_demo.py runs."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from cli.conftest import Fans
 def served(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The demo and the service replaced by notes of what they were asked."""
     calls: list[Any] = []
-    monkeypatch.setattr("fansrec.demo.run_demo", lambda place, *_: calls.append(place))
+    monkeypatch.setattr("fansrec.experiments.demo.run_demo", lambda place, *_: calls.append(place))
     monkeypatch.setattr("fansrec.cli.demo.serve_models", lambda models, **more: calls.append((models, more)))
     return calls
 

@@ -10,7 +10,7 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from fansrec.continuer import load
+from fansrec.api.continuer import load
 from fansrec.training.reporting import Silence
 from fansrec.training.trainer import train
 

@@ -1,4 +1,4 @@
-"""`fans serve` as a command: what it refuses before it listens. What it serves is tested in tests/server."""
+"""`fans serve` as a command: what it refuses before it listens. What it serves is tested in tests/serving."""
 
 import inspect
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fansrec.cli.serve import serve
-from fansrec.server.settings import Settings
+from fansrec.serving.settings import Settings
 
 FANS = Path(sys.executable).parent / "fans"
 

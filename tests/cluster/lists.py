@@ -5,8 +5,8 @@ import random
 from pathlib import Path
 from typing import Any
 
+from fansrec.api.continuer import load
 from fansrec.cli.many import continue_file
-from fansrec.continuer import load
 
 RULES: dict[str, Any] = {"k": 5, "exclude": (), "allow": None, "max_per_group": None, "min_score": None}
 RULES |= {"keep_seen": False, "fill": "by-position"}

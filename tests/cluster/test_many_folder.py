@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from fansrec.api.many_lists import BLOCK_BYTES
 from fansrec.cluster.many_folder import finish, finished, open_folder
 from fansrec.cluster.many_pieces import cut, piece_bytes
 from fansrec.cluster.storage import Stored
 from fansrec.errors import BadSetting
-from fansrec.many import BLOCK_BYTES
 
 ABOUT = {"model": "abc", "k": 5}
 FILES = [Stored("file:///in/a.jsonl", 3 * BLOCK_BYTES, "1"), Stored("file:///in/b.jsonl", 10, "1")]

@@ -20,9 +20,9 @@ from fansrec.cli.main import app
 from fansrec.cluster.serving.application import Scale
 from fansrec.cluster.serving.command import put, stop_on_ray
 from fansrec.errors import BadArtifact, BadSetting
-from fansrec.server.edge.keys import new_key
-from fansrec.server.settings import read_settings
-from server.serving import descendants, until
+from fansrec.serving.http.keys import new_key
+from fansrec.serving.settings import read_settings
+from serving.service import descendants, until
 
 LISTS: list[list[object]] = [["i1", "i17", "Song 31"], ["i2"], ["i40", "i41", "nobody"]]
 THREADS = 6

@@ -18,11 +18,11 @@ from fansrec.cluster.serving.fleet import Fleet
 from fansrec.cluster.serving.front import told_by
 from fansrec.cluster.serving.slots import open_slots
 from fansrec.errors import BadArtifact, BadSetting
-from fansrec.server.edge.problems import Problem
-from fansrec.server.metrics import Metrics
-from fansrec.server.settings import ModelPlace, Settings
-from fansrec.server.workers.dispatch import Dispatcher
-from fansrec.server.workers.generations import Busy
+from fansrec.serving.http.problems import Problem
+from fansrec.serving.metrics import Metrics
+from fansrec.serving.processes.deployments import Busy
+from fansrec.serving.processes.dispatch import Dispatcher
+from fansrec.serving.settings import ModelPlace, Settings
 
 SETTINGS = Settings(models=(ModelPlace(name="a", run=Path("a")),), workers=2)
 ASKED: list[dict[str, Any]] = [{"name": "a", "run": "/link", "generation": None}]

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import ray
 
+from fansrec.api.continuer import Continuer
 from fansrec.artifact import write_artifact
-from fansrec.bench.random_models import random_model
 from fansrec.cluster import sharded
-from fansrec.continuer import Continuer
-from fansrec.engine.answers import Continuation
+from fansrec.engine.interface import Continuation
 from fansrec.engine.rules import Rules
-from fansrec.engine.torch_backend import TorchEngine
+from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadArtifact, BadSetting, Unfinished
+from fansrec.experiments.speed.random_models import random_model
 from fansrec.vocabulary import Vocabulary
 
 ITEMS, CATEGORIES = 100_000, 50

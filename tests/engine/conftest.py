@@ -2,7 +2,7 @@
 
 import pytest
 
-from fansrec.engine.native_library import missing
+from fansrec.engine.native.library import missing
 from skipping import skip_or_fail
 
 

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fansrec.decoding import Choice, Limits
-from fansrec.engine.answers import Continuation
+from fansrec.engine.decoding.dense import Choice, Limits
 from fansrec.engine.generation import AUTOREGRESSIVE, ONE_PASS, begin, recalled
+from fansrec.engine.interface import Continuation
 from fansrec.engine.rules import Rules, limits_of
 
 

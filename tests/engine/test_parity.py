@@ -9,7 +9,7 @@ import torch
 from engine.parity import faults
 from fansrec.engine.generation import ways
 from fansrec.engine.rules import Rules
-from fansrec.engine.torch_backend import TorchEngine
+from fansrec.engine.torch.backend import TorchEngine
 from fansrec.models.registry import build
 from worlds import vocabulary_of
 

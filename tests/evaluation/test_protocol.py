@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fansrec.engine.answers import Continuation
+from fansrec.engine.interface import Continuation
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting
 from fansrec.evaluation.protocol import Questions, ask, first_items, judge, mean, protocol, questions

@@ -8,7 +8,7 @@ import pytest
 
 from fansrec.artifact import Artifact
 from fansrec.data.corpus import Corpus, read_corpus, write_corpus
-from fansrec.engine.torch_backend import TorchEngine
+from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting
 from fansrec.evaluation import rows as rows_module
 from fansrec.evaluation.protocol import ask, judge, protocol, questions

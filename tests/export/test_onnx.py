@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from engine.parity import faults
 from fansrec.artifact import Artifact
-from fansrec.engine.answers import Continuation
+from fansrec.engine.interface import Continuation
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting
 from fansrec.export import onnx_file

@@ -61,14 +61,14 @@ def _serve() -> None:
     import onnx  # noqa: F401
     import torch
 
+    import fansrec.api.continuer
     import fansrec.cli.main
-    import fansrec.continuer
-    import fansrec.engine.native_backend
+    import fansrec.engine.native.backend
     import fansrec.export.onnx_file
 
     torch.set_num_threads(1)
-    if fansrec.engine.native_backend.missing() is None:
-        fansrec.engine.native_backend.library()
+    if fansrec.engine.native.backend.missing() is None:
+        fansrec.engine.native.backend.library()
     sys.path.insert(0, os.path.dirname(os.path.dirname(__file__)))
     for line in sys.stdin:
         where, *arguments = json.loads(line)

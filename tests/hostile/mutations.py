@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fansrec.artifact import CONFIG, FORMAT, MANIFEST, WEIGHTS, _manifest_text
+from fansrec.artifact import CONFIG, FORMAT, MANIFEST, WEIGHTS
+from fansrec.artifact.folder import _manifest_text
 from fansrec.vocabulary import CATEGORIES_FILE, ITEMS_FILE
 from hostile import tensor_mutations, text_mutations
 

@@ -10,8 +10,8 @@ import torch
 from safetensors.torch import load_file
 
 from artifacts import KINDS, change_weights
+from fansrec.api.continuer import load
 from fansrec.artifact import read_artifact
-from fansrec.continuer import load
 from fansrec.engine.sharded.loading import in_process
 from fansrec.errors import BadArtifact
 from fansrec.models.limits import LIST_LENGTH

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from fansrec.engine.generation import Recomputed, ways
 from fansrec.engine.rules import Rules
-from fansrec.engine.torch_backend import TorchEngine
+from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting
 from fansrec.models.registry import build, entry, names
 from fansrec.training.plan import make_plan

@@ -8,9 +8,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from fansrec.errors import BadSetting
-from fansrec.models.blocks import Dropout, rectangle
 from fansrec.models.fans import Fans, FansConfig
-from fansrec.tokens import Batch, Tokens, category_table, fill, lay_out, tokens_of
+from fansrec.models.layers.transformer import Dropout, rectangle
+from fansrec.models.tokens import Batch, Tokens, category_table, fill, lay_out, tokens_of
 from fansrec.training.batches import BatchBuilder, Share, share_of
 from fansrec.training.masking import MaskingRates
 from worlds import walks

@@ -10,7 +10,7 @@ from fansrec.data.corpus import Corpus
 from fansrec.data.halves import target_lengths
 from fansrec.errors import BadSetting
 from fansrec.models.fans import Fans, FansConfig
-from fansrec.tokens import Alphabet, Batch
+from fansrec.models.tokens import Alphabet, Batch
 from fansrec.training.batches import CHUNKS, BatchBuilder, by_length, epoch_plan, gather, share_of
 from fansrec.training.masking import MaskingRates
 from worlds import corpus_of, vocabulary_of, walks

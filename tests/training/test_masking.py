@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fansrec.tokens import Alphabet, Batch, Layout, category_table, fill, lay_out, tokens_of
+from fansrec.models.tokens import Alphabet, Batch, Layout, category_table, fill, lay_out, tokens_of
 from fansrec.training.batches import BatchBuilder
 from fansrec.training.curriculum import ratio
 from fansrec.training.masking import MaskingRates, hidden_target, hide_input, mask, target_to_hide

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fansrec.tokens import Alphabet, category_table
+from fansrec.models.tokens import Alphabet, category_table
 from fansrec.training.masking import MaskingRates, some_of_each
 from fansrec.training.objectives import OBJECTIVES, Lesson, Lists, Terms
 

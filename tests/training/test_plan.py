@@ -6,7 +6,7 @@ import pytest
 
 from fansrec.errors import BadSetting
 from fansrec.files import write_json
-from fansrec.models.fans_best import FansBest
+from fansrec.models.hybrid.model import FansBest
 from fansrec.training.plan import make_plan, saved_plan
 from worlds import corpus_of, vocabulary_of, walks
 

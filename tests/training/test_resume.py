@@ -282,7 +282,7 @@ def test_a_disk_too_full_for_the_figures_of_an_epoch_is_told_in_our_words(
 def test_a_disk_too_full_for_the_artifact_is_told_in_our_words(
     corpus: Path, interrupted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fansrec.artifact.save_file", full_disk)
+    monkeypatch.setattr("fansrec.artifact.folder.save_file", full_disk)
     with pytest.raises(FansError, match="--resume"):
         train(corpus, interrupted, "fans", {}, Silence(), resume=True)
 
@@ -291,7 +291,7 @@ def test_after_a_disk_too_full_for_the_artifact_training_goes_on(
     corpus: Path, interrupted: Path, weights: Weights, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("fansrec.artifact.save_file", full_disk)
+        patch.setattr("fansrec.artifact.folder.save_file", full_disk)
         with pytest.raises((OSError, FansError)):
             train(corpus, interrupted, "fans", {}, Silence(), resume=True)
     assert not (interrupted / "manifest.json").exists()

@@ -9,7 +9,7 @@ import pytest
 from fansrec.artifact import read_artifact
 from fansrec.data.corpus import Corpus, write_corpus
 from fansrec.errors import BadArtifact, BadSetting, Interrupted
-from fansrec.models.ease import Ease
+from fansrec.models.linear.ease import Ease
 from fansrec.training.reporting import Silence
 from fansrec.training.search import candidates
 from fansrec.training.trainer import train

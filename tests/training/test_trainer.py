@@ -12,7 +12,7 @@ import torch
 
 from fansrec.artifact import read_artifact
 from fansrec.engine.rules import Rules
-from fansrec.engine.torch_backend import TorchEngine
+from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadArtifact, BadSetting, FansError
 from fansrec.training.reporting import PlainReporter, Silence
 from fansrec.training.trainer import train

@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from fansrec.bench import defaults
 from fansrec.cli.bench_tables import LATENCY, SWEEP, THROUGHPUT, TRAINING, Columns, print_rows
 from fansrec.cli.devices import usable_device
 from fansrec.cli.places import make_room
 from fansrec.cli.terminal import Terminal
 from fansrec.errors import BadSetting
+from fansrec.experiments.speed import defaults
 from fansrec.files import write_json
 
 MEASURED = {"aotm": 41}  # batches
@@ -57,7 +57,7 @@ def training(
     `aotm` has 10,352 training lists of 10 to 59 items and 6,264 items, all batches measured; `spotify` has lists of 20
     to 300 items and 104,695 items, a few batches measured.
     """
-    from fansrec.bench.training import measure
+    from fansrec.experiments.speed.training import measure
 
     make_room(json)
     names = _workloads(workload)
@@ -97,7 +97,7 @@ def latency(
 
     Example: `fans bench latency --workload spotify,small --categories 10,100 --json rows.json`
     """
-    from fansrec.bench.latency import Asked, latency
+    from fansrec.experiments.speed.latency import Asked, latency
 
     make_room(json)
     names, place = _workloads(workload), usable_device(device)
@@ -135,7 +135,7 @@ def throughput(
 
     Example: `fans bench throughput --categories 100 --batch 64,1024 --json rows.json`
     """
-    from fansrec.bench.throughput import AskedOften, throughput
+    from fansrec.experiments.speed.throughput import AskedOften, throughput
 
     make_room(json)
     names, place = _workloads(workload), usable_device(device)
@@ -168,15 +168,15 @@ def sweep(
 
     Example: `fans bench sweep --json sweep.json --plot sweep.png`
     """
-    from fansrec.bench.sweep import Sweep
-    from fansrec.bench.sweep import sweep as run
+    from fansrec.experiments.speed.sweep import Sweep
+    from fansrec.experiments.speed.sweep import sweep as run
 
     make_room(json)
     make_room(plot)
     asked = Sweep(device=usable_device(device), lists=lists, seconds=seconds)
     rows = _report(lambda tell, progress: run(asked, tell), SWEEP, json)
     if plot is not None:
-        from fansrec.bench.drawing import draw_sweep
+        from fansrec.experiments.speed.drawing import draw_sweep
 
         draw_sweep(rows, plot)
 
@@ -200,7 +200,7 @@ def _report(work: Work, columns: Columns, json: Path | None) -> list[dict[str, A
 
 
 def _workloads(names: str) -> list[str]:
-    from fansrec.bench.workloads import workload
+    from fansrec.experiments.speed.workloads import workload
 
     for name in names.split(","):
         workload(name)  # refuses what is not there

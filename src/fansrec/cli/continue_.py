@@ -123,7 +123,7 @@ def _opened(
 ) -> Iterator[Any]:
     """The model in this process, or its items laid on the workers of a cluster."""
     if shards is None:
-        from fansrec.continuer import load
+        from fansrec.api.continuer import load
 
         yield load(run, usable_device(device), backend)
         return

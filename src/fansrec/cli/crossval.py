@@ -13,7 +13,7 @@ from fansrec.cli.terminal import Terminal, echo
 from fansrec.errors import BadSetting, Unfinished
 
 if TYPE_CHECKING:
-    from fansrec.crossval.whole import Wish
+    from fansrec.experiments.crossval.whole import Wish
 
 FOLDS, WORK = "Folds", "Work"
 DEFAULT_FOLDS = 10
@@ -90,12 +90,13 @@ def crossval(
     Example: `fans crossval corpora/mine --models fans,ease,item-knn --folds 10 --json crossval.json`
 
     On a bare GPU machine: make the folds here with `--only folds --out FOLDER`, copy FOLDER there, run
-    `python -m fansrec.crossval FOLDER --models fans,ease`, copy FOLDER/cells back, and run this with `--only report`.
+    `python -m fansrec.experiments crossval FOLDER --models fans,ease`, copy FOLDER/cells back, and run this with
+    `--only report`.
     """
-    from fansrec.crossval.report import markdown
-    from fansrec.crossval.whole import begin, make_folds, report
-    from fansrec.crossval.work import do_cells
-    from fansrec.workers import hide_gpu
+    from fansrec.experiments.crossval.report import markdown
+    from fansrec.experiments.crossval.whole import begin, make_folds, report
+    from fansrec.experiments.crossval.work import do_cells
+    from fansrec.experiments.pool import hide_gpu
 
     hide_gpu(device)
     usable_device(device)
@@ -138,9 +139,9 @@ def _wish(
     seeds: str,
     part: str,
 ) -> "Wish":
-    from fansrec.crossval.split import numbers
-    from fansrec.crossval.systems import parse_systems
-    from fansrec.crossval.whole import Wish
+    from fansrec.experiments.crossval.split import numbers
+    from fansrec.experiments.crossval.systems import parse_systems
+    from fansrec.experiments.crossval.whole import Wish
 
     chosen, trained = numbers("--fold-numbers", fold_numbers), numbers("--seeds", seeds)
     return Wish(corpus, out, folds, seed, chosen, parse_systems(models), trained, part)

@@ -25,7 +25,7 @@ def demo(
 
     Needs no data. Takes about two minutes on two cores.
     """
-    from fansrec.demo import run_demo
+    from fansrec.experiments.demo import run_demo
 
     console = Terminal()
     if out is not None:

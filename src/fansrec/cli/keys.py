@@ -7,7 +7,7 @@ import typer
 
 from fansrec.cli.terminal import echo, echo_row
 from fansrec.errors import BadSetting
-from fansrec.server.edge.keys import new_key, read_key_file, remove_key
+from fansrec.serving.http.keys import new_key, read_key_file, remove_key
 
 app = typer.Typer(
     help="Make, list and remove the API keys of `fans serve --keys FILE`; a running service follows within a second.",

@@ -5,11 +5,11 @@ from typing import Any
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from fansrec.api.continuer import Continuer
+from fansrec.api.many_lists import ODD_TEXT, answered, read_batches
 from fansrec.cli.terminal import Terminal
-from fansrec.continuer import Continuer
 from fansrec.errors import BadInput
 from fansrec.files import refuse_existing, write_atomically
-from fansrec.many import ODD_TEXT, answered, read_batches
 from fansrec.printable import printable
 
 

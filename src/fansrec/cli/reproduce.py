@@ -13,7 +13,7 @@ from fansrec.errors import Unfinished
 from fansrec.printable import printable_lines
 
 if TYPE_CHECKING:
-    from fansrec.workers import Outcome
+    from fansrec.experiments.pool import Outcome
 
 WHAT = "table1, table2, table3, table4, fig-category, fig-recall, fig-time, industry, or all"
 
@@ -50,15 +50,15 @@ def reproduce(
     OUT/report.html. Datasets whose files are missing are skipped by name: `fans data list` says how to get them.
 
     All of it takes days on a few cores and hours on a GPU. For a bare GPU machine, first run this with --only-report:
-    it prepares the corpora and trains nothing. Copy OUT/corpora/ there, train with `python -m fansrec.paper`, copy its
-    cells/ and timings/ back into OUT and run this again for the report. Copy runs/ back too if timings made here shall
-    use trained weights: without them they are drawn at random, and the report says so.
+    it prepares the corpora and trains nothing. Copy OUT/corpora/ there, run `python -m fansrec.experiments paper`, copy
+    its cells/ and timings/ back into OUT and run this again for the report. Copy runs/ back as well if timings made
+    here should use trained weights: without them, weights are random, and the report says so.
 
     Example: `fans reproduce table2 --datasets aotm --seeds 0`
     """
-    from fansrec.paper.catalogue import choose
-    from fansrec.paper.reproduce import reproduce as redo
-    from fansrec.workers import hide_gpu
+    from fansrec.experiments.paper.catalogue import choose
+    from fansrec.experiments.paper.reproduce import reproduce as redo
+    from fansrec.experiments.pool import hide_gpu
 
     hide_gpu(device)
     choice = choose(what, _names(datasets), _numbers(seeds), quick)
@@ -111,7 +111,7 @@ class Bar:
         self.progress.reset(self.task, total=jobs, description=what, visible=True)
 
     def ended(self, outcome: "Outcome") -> None:
-        from fansrec.watching import told_of
+        from fansrec.experiments.progress import told_of
 
         self.progress.advance(self.task)
         self.console.print(printable_lines(told_of(outcome)), soft_wrap=True)

@@ -86,8 +86,8 @@ def serve(
     refuse_without_ray(engine, replicas=replicas, stop=stop)  # not the address, which RAY_ADDRESS may give
     if engine == "ray":
         return _on_ray(flags, config, address, replicas, bool(stop))
-    from fansrec.server.run import serve as run_service
-    from fansrec.server.settings import read_settings
+    from fansrec.serving.run import serve as run_service
+    from fansrec.serving.settings import read_settings
 
     console = Terminal()
     settings = read_settings(flags, config, os.environ)
@@ -99,7 +99,7 @@ def serve(
 def _on_ray(flags: dict[str, Any], config: Path | None, address: str | None, replicas: str | None, stop: bool) -> None:
     from fansrec.cluster.serving.application import Scale
     from fansrec.cluster.serving.command import serve_on_ray, stop_on_ray, unheeded
-    from fansrec.server.settings import read_settings
+    from fansrec.serving.settings import read_settings
 
     console = Terminal()
     if stop:

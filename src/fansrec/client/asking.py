@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from fansrec.answers import Answer, Item, Position
+from fansrec.api.answers import Answer, Item, Position
 from fansrec.client.retrying import PASSING, Call, Reply, Unavailable
 from fansrec.errors import BadArtifact, BadInput, BadSetting, FansError, UnknownItems
 

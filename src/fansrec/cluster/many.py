@@ -12,14 +12,14 @@ import ray
 from ray.data import ActorPoolStrategy
 from ray.util.annotations import RayDeprecationWarning
 
+from fansrec.api.continuer import Continuer, load
+from fansrec.api.many_lists import ODD_TEXT, answered
 from fansrec.artifact import check
 from fansrec.cluster.many_folder import digest, finish, finished, open_folder
 from fansrec.cluster.many_pieces import ENDINGS, MOST_PIECES, Piece, batches_of, piece_bytes
 from fansrec.cluster.storage import everywhere, exists, inside, listed, opened, write_whole
 from fansrec.cluster.troubles import said_by_worker
-from fansrec.continuer import Continuer, load
 from fansrec.errors import BadArtifact, BadSetting
-from fansrec.many import ODD_TEXT, answered
 
 RESTARTS = 5  # of a worker; a piece that kills whoever takes it up must not go on for ever
 

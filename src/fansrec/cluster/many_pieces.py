@@ -10,9 +10,9 @@ from itertools import count
 from pathlib import PurePosixPath
 from typing import IO, Any
 
+from fansrec.api.many_lists import BLOCK_BYTES, LISTS_AT_ONCE, Row, read_batches
 from fansrec.cluster.storage import Stored, opened, plain
 from fansrec.errors import BadInput
-from fansrec.many import BLOCK_BYTES, LISTS_AT_ONCE, Row, read_batches
 
 MOST_BYTES = 2**23  # of a piece: some seconds of work, so that little is lost with a worker
 PIECES_A_WORKER = 8  # so that no worker is left with a long one at the end

@@ -9,9 +9,9 @@ import ray
 import torch
 from ray.exceptions import GetTimeoutError
 
+from fansrec.api.continuer import Continuer
 from fansrec.artifact import Artifact
 from fansrec.cluster.troubles import in_plain_words
-from fansrec.continuer import Continuer
 from fansrec.engine.sharded.backend import ShardedEngine
 from fansrec.engine.sharded.loading import Described, describe, open_sharded, read_shard
 from fansrec.engine.sharded.plan import Plan

@@ -7,10 +7,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fansrec.decoding import NONE, Answers, Limits, ScoreBlock, Steps, best_of, by_position, depth_first, one_by_one
-from fansrec.engine.answers import Inputs
+from fansrec.engine.decoding.dense import NONE, Answers, Limits, best_of, by_position, depth_first, one_by_one
+from fansrec.engine.decoding.shortlists import by_position_from_shortlists
+from fansrec.engine.interface import Inputs
 from fansrec.errors import BadSetting
-from fansrec.shortlists import by_position_from_shortlists
+from fansrec.models.contract import ScoreBlock, Steps
 
 ONE_PASS, AUTOREGRESSIVE, RECALL = "one-pass", "autoregressive", "recall"
 

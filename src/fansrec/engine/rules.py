@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fansrec.decoding import Limits
+from fansrec.engine.decoding.dense import Limits
 from fansrec.errors import BadSetting
 
 

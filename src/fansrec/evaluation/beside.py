@@ -12,7 +12,7 @@ from fansrec.evaluation.order import Order
 from fansrec.evaluation.protocol import LONGEST, Questions, first_items, mean
 from fansrec.evaluation.shuffling import Shuffled
 from fansrec.evaluation.variety import coherence, coverage, distinct_categories, popularity
-from fansrec.models.popularity import list_counts
+from fansrec.models.linear.popularity import list_counts
 
 Row = dict[str, Any]
 

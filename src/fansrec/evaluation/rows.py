@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from fansrec.artifact import Artifact, read_artifact
 from fansrec.data.corpus import Corpus, fingerprint
-from fansrec.engine.answers import Engine
+from fansrec.engine.backends import open_engine
 from fansrec.engine.generation import way_of
+from fansrec.engine.interface import Engine
 from fansrec.engine.rules import Rules
-from fansrec.engine.selection import open_engine
 from fansrec.errors import BadSetting
 from fansrec.evaluation.beside import order_row, pair, variety_row
 from fansrec.evaluation.bootstrap import interval

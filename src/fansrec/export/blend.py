@@ -6,7 +6,7 @@ from fansrec.export.graph import DOUBLE, FLOAT, INT64, Graph, Operand, Value
 from fansrec.export.lists import NOTHING, Lists, arange, with_masks
 from fansrec.export.memory import linear_strengths, remembered
 from fansrec.export.network import encode, linear, transformed
-from fansrec.models.fans_best import FLOOR, MASKS_ASKED, FansBest
+from fansrec.models.hybrid.model import FLOOR, MASKS_ASKED, FansBest
 
 
 def best_items(g: Graph, model: FansBest, lists: Lists, k: Value, blocked: Value) -> tuple[Value, Value]:

@@ -1,4 +1,4 @@
-"""The two classifiers of the paper as graphs: models/two_stage.py and models/classifiers.py."""
+"""The two classifiers of the paper as graphs: models/layers/two_stage.py and models/layers/classifiers.py."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ import numpy as np
 from fansrec.export.graph import Graph, Value
 from fansrec.export.network import linear, normalised, transformed
 from fansrec.export.positions import Head
-from fansrec.models.classifiers import VanillaClassifier
-from fansrec.models.two_stage import TwoStageClassifier
+from fansrec.models.layers.classifiers import VanillaClassifier
+from fansrec.models.layers.two_stage import TwoStageClassifier
 
 
 def head_of(g: Graph, classifier: Any, hidden: Value) -> Head:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from fansrec.export.graph import INT64, Graph, Operand, Value
-from fansrec.tokens import Alphabet
+from fansrec.models.tokens import Alphabet
 
 NOTHING = -1  # no item: padding, or an item the model does not know
 
@@ -50,7 +50,7 @@ def _wrapped(g: Graph, numbers: Value, items: int) -> Value:
 
 @dataclass(frozen=True)
 class Tokens:
-    """B sequences of T tokens, as fansrec.tokens has them."""
+    """B sequences of T tokens, as fansrec.models.tokens has them."""
 
     items: Value  # (B, T)
     segments: Value  # (B, T)

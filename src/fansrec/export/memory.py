@@ -1,4 +1,4 @@
-"""The memory and the linear part of `--recipe best` as a graph, for one list: models/list_memory.py, linear_part.py.
+"""The memory and the linear part of `--recipe best` as a graph, for one list: models/hybrid/.
 
 They count in float64, as there.
 """
@@ -8,8 +8,8 @@ from torch import Tensor
 
 from fansrec.export.graph import DOUBLE, FLOAT, INT64, Graph, Operand, Value
 from fansrec.export.lists import arange
-from fansrec.models.linear_part import LinearPart
-from fansrec.models.list_memory import (
+from fansrec.models.hybrid.linear_part import LinearPart
+from fansrec.models.hybrid.list_memory import (
     ALIGNED_REACH,
     COMMONEST,
     LISTS_OF_AN_ITEM,

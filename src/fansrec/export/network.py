@@ -1,4 +1,4 @@
-"""The Transformer of FANS and BERT4Rec as a graph: models/blocks.py and models/encoder.py, at rest."""
+"""The Transformer of FANS and BERT4Rec as a graph: models/layers/, without dropout."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from fansrec.export.graph import Graph, Operand, Value
 from fansrec.export.lists import Tokens, columns_of
-from fansrec.models.blocks import EncoderLayer, SelfAttention, TokenEmbedding, Transform
-from fansrec.tokens import token_categories
+from fansrec.models.layers.transformer import EncoderLayer, SelfAttention, TokenEmbedding, Transform
+from fansrec.models.tokens import token_categories
 
 
 def encode(g: Graph, model: Any, tokens: Tokens, places: Value) -> Value:

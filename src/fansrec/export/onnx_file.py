@@ -18,9 +18,9 @@ from fansrec.export.network import encode
 from fansrec.export.positions import by_position
 from fansrec.export.steps import one_by_one
 from fansrec.files import write_atomically, write_bytes
-from fansrec.models.bert4rec import Bert4Rec
 from fansrec.models.fans import Fans
-from fansrec.models.fans_best import FansBest
+from fansrec.models.hybrid.model import FansBest
+from fansrec.models.sequence.bert4rec import Bert4Rec
 
 OPSET, IR = 20, 9  # read by ONNX Runtime 1.19 and by all later ones
 BESIDE = 1 << 30  # bytes of constants from which on they get a file of their own: no ONNX file can be over 2 GB

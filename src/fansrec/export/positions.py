@@ -1,6 +1,6 @@
 """The paper's way to an answer as a graph: the best few items of every position, then position by position one each.
 
-As in fansrec.shortlists: rank after rank, for the positions that have no item yet.
+As in fansrec.engine.decoding.shortlists: rank after rank, for the positions that have no item yet.
 """
 
 from typing import Protocol

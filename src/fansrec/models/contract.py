@@ -9,22 +9,33 @@ A model is asked in one or more of three ways, and names its own as `generation`
 - one-pass: `score_positions(inputs, counts)` scores all next positions at once, or `score_lists(inputs, counts)` scores
   every item once for the whole continuation, whose best come first;
 - autoregressive: `score_next(inputs)` scores the very next item; the answer is appended and the model asked again. One
-  that can go on from where it stood also has `begin(inputs, room)`, which gives `decoding.Steps`;
+  that can go on from where it stood also has `begin(inputs, room)`, which gives `Steps`;
 - recall: one prediction, its best k. Every model can do that.
 
 Items are numbers, inputs are arrays of them and may be empty, higher scores are better.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fansrec.decoding import ScoreBlock, Steps
-
 Inputs = Sequence[NDArray[np.int64]]
+ScoreBlock = Callable[[int, int, int], Tensor]  # (first position, last position, rank) -> scores (B, positions, M)
+
+
+class Steps(Protocol):
+    """B lists that grow item by item."""
+
+    def scores(self) -> Tensor:
+        """(B, M): how well every item would come next."""
+        ...
+
+    def append(self, items: Tensor) -> None:
+        """(B,): one more item for each list; where it is NONE the list has ended, and its scores no longer matter."""
+        ...
 
 
 class ContinuationModel(Protocol):

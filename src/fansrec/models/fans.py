@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from fansrec.decoding import ScoreBlock
 from fansrec.errors import BadSetting
-from fansrec.models.classifiers import VanillaClassifier
-from fansrec.models.encoder import MaskedModel, check_sizes
-from fansrec.models.two_stage import TwoStageClassifier
-from fansrec.tokens import Alphabet, fill, lay_out, tokens_of
+from fansrec.models.contract import ScoreBlock
+from fansrec.models.layers.classifiers import VanillaClassifier
+from fansrec.models.layers.encoder import MaskedModel, check_sizes
+from fansrec.models.layers.two_stage import TwoStageClassifier
+from fansrec.models.tokens import Alphabet, fill, lay_out, tokens_of
 
 
 @dataclass(frozen=True)

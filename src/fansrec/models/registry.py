@@ -8,20 +8,20 @@ from typing import Any
 from torch import nn
 
 from fansrec.errors import BadSetting
-from fansrec.models.bert4rec import Bert4Rec, Bert4RecConfig
-from fansrec.models.car import Car, CarConfig
-from fansrec.models.caser import Caser, CaserConfig
-from fansrec.models.ease import Ease, EaseConfig
 from fansrec.models.fans import Fans, FansConfig
-from fansrec.models.fans_best import FansBest, FansBestConfig
-from fansrec.models.gru4rec import Gru4Rec, Gru4RecConfig
-from fansrec.models.item_knn import ItemKnn, ItemKnnConfig
+from fansrec.models.hybrid.model import FansBest, FansBestConfig
 from fansrec.models.limits import check_settings
-from fansrec.models.markov import Markov, MarkovConfig
-from fansrec.models.popularity import Popularity, PopularityConfig
-from fansrec.models.rp3beta import RP3beta, RP3betaConfig
-from fansrec.models.sasrec import SasRec, SasRecConfig
-from fansrec.models.slist import Slist, SlistConfig
+from fansrec.models.linear.ease import Ease, EaseConfig
+from fansrec.models.linear.item_knn import ItemKnn, ItemKnnConfig
+from fansrec.models.linear.markov import Markov, MarkovConfig
+from fansrec.models.linear.popularity import Popularity, PopularityConfig
+from fansrec.models.linear.rp3beta import RP3beta, RP3betaConfig
+from fansrec.models.linear.slist import Slist, SlistConfig
+from fansrec.models.sequence.bert4rec import Bert4Rec, Bert4RecConfig
+from fansrec.models.sequence.car import Car, CarConfig
+from fansrec.models.sequence.caser import Caser, CaserConfig
+from fansrec.models.sequence.gru4rec import Gru4Rec, Gru4RecConfig
+from fansrec.models.sequence.sasrec import SasRec, SasRecConfig
 
 GROUP = "fansrec.models"  # entry points of other packages: a name, and an Entry
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fansrec.data.corpus import Corpus
 from fansrec.errors import BadSetting
-from fansrec.tokens import Alphabet, Batch, category_table
+from fansrec.models.tokens import Alphabet, Batch, category_table
 from fansrec.training.masking import MaskingRates
 from fansrec.training.objectives import OBJECTIVES, Lists, Terms
 

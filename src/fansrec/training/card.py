@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from fansrec.training.comparison import Comparison, cells, headline, verdict
+from fansrec.training.hybrid.comparison import Comparison, cells, headline, verdict
 from fansrec.training.plan import Plan
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fansrec.data.corpus import Corpus
-from fansrec.engine.torch_backend import TorchEngine
+from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting, Interrupted
 from fansrec.evaluation.protocol import ask, judge, mean, protocol, questions
 from fansrec.training import checkpoint

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fansrec.tokens import Alphabet, Layout
+from fansrec.models.tokens import Alphabet, Layout
 
 
 @dataclass(frozen=True)

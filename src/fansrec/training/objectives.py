@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fansrec.data.halves import target_lengths
-from fansrec.tokens import Alphabet, Tokens, fill, in_a_row, lay_out, tokens_of
+from fansrec.models.tokens import Alphabet, Tokens, fill, in_a_row, lay_out, tokens_of
 from fansrec.training.masking import MaskingRates, hide, mask, some_of_each
 
 Numbers = NDArray[np.int64]

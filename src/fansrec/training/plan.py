@@ -9,9 +9,9 @@ from fansrec.data.corpus import Corpus, fingerprint
 from fansrec.errors import BadArtifact, BadSetting
 from fansrec.files import read_json
 from fansrec.models.registry import build, entry, has_best
-from fansrec.tokens import SPECIALS
+from fansrec.models.tokens import SPECIALS
+from fansrec.training.hybrid.sizes import fitting
 from fansrec.training.settings import TrainSettings, defaults, fixed, parse, split
-from fansrec.training.sizing import fitting
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fansrec.data.corpus import Corpus
-from fansrec.engine.torch_backend import TorchEngine
+from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting
 from fansrec.evaluation.protocol import Questions, ask, judge, mean, protocol, questions
 from fansrec.models.registry import entry

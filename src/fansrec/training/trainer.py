@@ -15,10 +15,11 @@ from fansrec.data.corpus import Corpus, read_corpus
 from fansrec.errors import BadSetting, Interrupted, Unfinished
 from fansrec.files import new_folder, refuse_existing, told, write_json
 from fansrec.models.registry import entry
-from fansrec.training import checkpoint, comparison
-from fansrec.training.blending import blend
+from fansrec.training import checkpoint
 from fansrec.training.card import model_card
-from fansrec.training.comparison import Comparison
+from fansrec.training.hybrid import comparison
+from fansrec.training.hybrid.comparison import Comparison
+from fansrec.training.hybrid.weight_search import blend
 from fansrec.training.interrupts import stop_signals
 from fansrec.training.logs import write_metrics
 from fansrec.training.loop import Loop, check_precision, no_accelerator

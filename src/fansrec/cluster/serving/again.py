@@ -11,10 +11,10 @@ from collections import deque
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fansrec.server.edge.admission import OTHER, ROUTES, Access, route_of
-from fansrec.server.edge.problems import Problem, send_problem
-from fansrec.server.edge.tracing import PLAIN_ID
-from fansrec.server.workers.dispatch import OVERLOAD
+from fansrec.serving.http.admission import OTHER, ROUTES, Access, route_of
+from fansrec.serving.http.problems import Problem, send_problem
+from fansrec.serving.http.tracing import PLAIN_ID
+from fansrec.serving.processes.dispatch import OVERLOAD
 
 MOST_TRIES = 5
 PAUSE_SECONDS = 0.1  # before the second try, twice as long before each further one

@@ -14,7 +14,7 @@ from fansrec import __version__
 from fansrec.cluster.serving.config import Config
 from fansrec.cluster.serving.models import Models
 from fansrec.errors import BadSetting
-from fansrec.server.settings import Settings
+from fansrec.serving.settings import Settings
 
 APPLICATION, FRONT, MODELS = "fansrec", "Front", "Models"
 CALLS_A_REPLICA = 2  # of one front: while one is answered, the next is on its way

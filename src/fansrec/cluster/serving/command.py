@@ -21,8 +21,8 @@ from fansrec.cluster.serving import again
 from fansrec.cluster.serving.application import APPLICATION, FRONT, MODELS, Scale, deploy, scale_for
 from fansrec.cluster.serving.config import PREPARE_SECONDS, Places, agreed, following
 from fansrec.errors import BadSetting, Unfinished
-from fansrec.server.run import KEEP_ALIVE_SECONDS, Announce, bind
-from fansrec.server.settings import Settings, read_settings
+from fansrec.serving.run import KEEP_ALIVE_SECONDS, Announce, bind
+from fansrec.serving.settings import Settings, read_settings
 
 NOTHING_THERE = (
     "workers",

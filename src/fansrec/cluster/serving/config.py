@@ -3,7 +3,7 @@
 from typing import Any
 
 from fansrec import errors
-from fansrec.server.workers.generations import Busy
+from fansrec.serving.processes.deployments import Busy
 
 Places = list[dict[str, Any]]  # name, run, generation and, once it is known, hash of each model
 # asked: Places; now, before: {"places": Places, "models": what `GET /v1/models` says} or None; scale: least and most

@@ -10,10 +10,10 @@ from fansrec.cluster.serving.config import Places
 from fansrec.cluster.serving.holding import Holding
 from fansrec.errors import FansError
 from fansrec.files import told
-from fansrec.server.settings import Settings
-from fansrec.server.workers.answering import Job, Reply
-from fansrec.server.workers.batches import answer_jobs
-from fansrec.server.workers.wire import Message
+from fansrec.serving.processes.answering import Job, Reply
+from fansrec.serving.processes.batches import answer_jobs
+from fansrec.serving.processes.channel import Message
+from fansrec.serving.settings import Settings
 
 Call = tuple[Message, bytes, float]  # what a front sent, and when it came
 Answered = tuple[list[list[Any]], bytes]  # heads of the replies, and their contents one after another

@@ -9,10 +9,10 @@ from typing import Any
 
 from fansrec.cluster.serving.config import Config, Places, following
 from fansrec.errors import FansError
-from fansrec.server.metrics import Metrics
-from fansrec.server.workers.generations import Busy
+from fansrec.serving.metrics import Metrics
+from fansrec.serving.processes.deployments import Busy
 
-log = logging.getLogger("fansrec.server")
+log = logging.getLogger("fansrec.serving")
 
 Prepare = Callable[[Places], Awaitable[list[dict[str, Any]]]]  # all replicas read models beside those they serve
 Deploy = Callable[[Config], Awaitable[None]]

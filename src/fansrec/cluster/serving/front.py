@@ -15,16 +15,16 @@ from fansrec.cluster.serving.config import PREPARE_SECONDS, Config, Places, agre
 from fansrec.cluster.serving.counts import replica, together
 from fansrec.cluster.serving.fleet import Fleet
 from fansrec.cluster.serving.slots import open_slots
-from fansrec.server.edge.gate import Refuse
-from fansrec.server.edge.logs import setup_logs
-from fansrec.server.edge.problems import Problem
-from fansrec.server.metrics import Metrics
-from fansrec.server.run import gate_around
-from fansrec.server.service import Service
-from fansrec.server.settings import Settings
-from fansrec.server.workers.dispatch import Dispatcher
+from fansrec.serving.http.logs import setup_logs
+from fansrec.serving.http.middleware import Refuse
+from fansrec.serving.http.problems import Problem
+from fansrec.serving.metrics import Metrics
+from fansrec.serving.processes.dispatch import Dispatcher
+from fansrec.serving.run import gate_around
+from fansrec.serving.service import Service
+from fansrec.serving.settings import Settings
 
-log = logging.getLogger("fansrec.server")
+log = logging.getLogger("fansrec.serving")
 
 COUNT_SECONDS = 5.0
 MOST_TRIES = 3

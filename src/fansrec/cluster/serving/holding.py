@@ -5,8 +5,8 @@ from typing import Any
 
 from fansrec.cluster.serving.config import Places, pinned
 from fansrec.errors import BadArtifact, BadSetting
-from fansrec.server.workers.answering import Served
-from fansrec.server.workers.loading import described, load_models
+from fansrec.serving.processes.answering import Served
+from fansrec.serving.processes.loading import described, load_models
 
 
 class Holding:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from fansrec.cluster.serving.config import Config, Places
 from fansrec.cluster.serving.counts import of_process
-from fansrec.server.edge.logs import setup_logs
-from fansrec.server.settings import Settings
-from fansrec.server.workers.wire import Message
+from fansrec.serving.http.logs import setup_logs
+from fansrec.serving.processes.channel import Message
+from fansrec.serving.settings import Settings
 
 if TYPE_CHECKING:
     from fansrec.cluster.serving.desk import Answered, Call

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 from typing import Any, cast
 
-from fansrec.server.workers.dispatch import Dispatcher, Worker
-from fansrec.server.workers.wire import Line, Message
+from fansrec.serving.processes.channel import Line, Message
+from fansrec.serving.processes.dispatch import Dispatcher, Worker
 
-log = logging.getLogger("fansrec.server")
+log = logging.getLogger("fansrec.serving")
 
 AGAIN_SECONDS = 0.05  # before a lost call's place is used again: whoever died has to be noticed first
 

@@ -7,9 +7,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fansrec.engine.answers import check_rules
 from fansrec.engine.cuda.packing import BLOCK, Packed
 from fansrec.engine.cuda.structures import Answer, Asked, Found, Given, Question
+from fansrec.engine.interface import check_rules
 from fansrec.engine.rules import Rules
 
 BYTES = 1 << 29  # at most so many for the best of every block

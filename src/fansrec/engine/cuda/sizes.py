@@ -6,7 +6,7 @@ from fansrec.engine.cuda.buffers import LONGEST_ANSWER
 from fansrec.engine.cuda.driver import SHARED_MEMORY
 from fansrec.engine.cuda.packing import Packed
 from fansrec.models.fans import Fans
-from fansrec.tokens import SPECIALS
+from fansrec.models.tokens import SPECIALS
 
 CLUSTER, WARPS, TILE = 8, 8, 16  # as in primitives.cuh
 THREADS = 32 * WARPS

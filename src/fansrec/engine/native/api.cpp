@@ -1,4 +1,4 @@
-// What the shared library offers; native_library.py calls it.
+// What the shared library offers; library.py calls it.
 #include "validation.h"
 
 #define OFFERED extern "C" __attribute__((visibility("default")))

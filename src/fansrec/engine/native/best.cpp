@@ -8,7 +8,7 @@
 
 #define OFFERED extern "C" __attribute__((visibility("default")))
 
-// native_best.py has the same structure; keep both alike.
+// hybrid.py has the same structure; keep both alike.
 struct Best {
     const Model* model;  // its tokens and its encoder
     Tied tied;
@@ -18,7 +18,7 @@ struct Best {
 
 namespace {
 
-constexpr int64_t MASKS_ASKED = 10;  // as in models/fans_best.py
+constexpr int64_t MASKS_ASKED = 10;  // as in models/hybrid/model.py
 
 // What one list needs besides a workspace; as large as the catalogue, so it is kept between calls.
 struct Desk {

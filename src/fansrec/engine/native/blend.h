@@ -1,4 +1,4 @@
-// The parts of --recipe best added up (models/fans_best.py), without looking at what cannot be among the best.
+// The parts of --recipe best added up (models/hybrid/model.py), without looking at what cannot be among the best.
 #pragma once
 #include "shortlist.h"
 #include "strengths.h"

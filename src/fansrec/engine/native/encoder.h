@@ -1,4 +1,4 @@
-// The bidirectional Transformer of FANS and BERT4Rec (models/encoder.py): tokens in, what it knows at some of them out.
+// The bidirectional Transformer of FANS and BERT4Rec (models/layers/encoder.py): tokens in, what it knows at some of them out.
 #pragma once
 #include "crew.h"
 #include "layer_norm.h"

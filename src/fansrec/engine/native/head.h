@@ -1,4 +1,4 @@
-// From what is known at masked positions to items: the two-stage classifier of FANS (models/two_stage.py). The vanilla
+// From what is known at masked positions to items: the two-stage classifier of FANS (models/layers/two_stage.py). The vanilla
 // classifier is the same with one category that need not be chosen.
 #pragma once
 #include <vector>

@@ -1,4 +1,4 @@
-// What the linear part of --recipe best says: sums of a few rows of item-item weights (models/linear_part.py).
+// What the linear part of --recipe best says: sums of a few rows of item-item weights (models/hybrid/linear_part.py).
 #pragma once
 #include "sums.h"
 

@@ -8,7 +8,7 @@
 
 namespace {
 
-constexpr double REACH = 15.0, ALIGNED_REACH = 2.0, COMMONEST = 0.05;  // as in models/list_memory.py
+constexpr double REACH = 15.0, ALIGNED_REACH = 2.0, COMMONEST = 0.05;  // as in models/hybrid/list_memory.py
 constexpr int64_t LISTS_OF_AN_ITEM = 2000;
 constexpr int64_t SAMPLED = 32;  // one run in so many tells where the border lies
 

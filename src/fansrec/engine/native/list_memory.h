@@ -1,4 +1,4 @@
-// What stands in the training lists most like the input: the lookup of models/list_memory.py.
+// What stands in the training lists most like the input: the lookup of models/hybrid/list_memory.py.
 #pragma once
 #include "sums.h"
 

@@ -1,10 +1,10 @@
 // The models this library can run, as their weights lie in the caller's memory, and what is asked of them.
-// native_library.py has the same structures; keep both alike.
+// library.py has the same structures; keep both alike.
 #pragma once
 #include "encoder.h"
 #include "head.h"
 
-// models/sasrec.py
+// models/sequence/sasrec.py
 struct CausalLayer {
     Norm attention_norm;
     Linear qkv;

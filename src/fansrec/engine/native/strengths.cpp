@@ -6,7 +6,7 @@
 
 namespace {
 
-constexpr float FLOOR = 1e-3f;  // as in models/fans_best.py
+constexpr float FLOOR = 1e-3f;  // as in models/hybrid/model.py
 
 }  // namespace
 

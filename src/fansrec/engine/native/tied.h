@@ -1,4 +1,4 @@
-// The classifier of --recipe best (models/tied.py): the mean probability of every item over the positions asked.
+// The classifier of --recipe best (models/hybrid/classifier.py): the mean probability of every item over the positions asked.
 #pragma once
 #include <memory>
 #include <vector>

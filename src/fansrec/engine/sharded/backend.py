@@ -11,9 +11,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fansrec.decoding import blocks
-from fansrec.engine.answers import Categories, Continuation, Inputs, check_numbers, check_rules, wanted_of
+from fansrec.engine.decoding.dense import blocks
+from fansrec.engine.decoding.shortlists import HostChoice
 from fansrec.engine.generation import ONE_PASS
+from fansrec.engine.interface import Categories, Continuation, Inputs, check_numbers, check_rules, wanted_of
 from fansrec.engine.rules import Rules
 from fansrec.engine.sharded.asking import Positions, RulesOfShards, Seen, Shards, shortlists_of
 from fansrec.engine.sharded.choosing import GroupedChoice
@@ -21,9 +22,8 @@ from fansrec.engine.sharded.model import FirstStage
 from fansrec.engine.sharded.plan import Plan
 from fansrec.engine.sharded.shard import Shortlists
 from fansrec.errors import BadSetting
-from fansrec.models.encoder import MaskScores
 from fansrec.models.fans import Fans
-from fansrec.shortlists import HostChoice
+from fansrec.models.layers.encoder import MaskScores
 
 TOKENS_AT_ONCE = 1 << 14
 CHANCES_AT_ONCE = 1 << 24  # positions times categories

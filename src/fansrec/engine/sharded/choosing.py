@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from fansrec.shortlists import HostChoice
+from fansrec.engine.decoding.shortlists import HostChoice
 
 
 class GroupedChoice(HostChoice):

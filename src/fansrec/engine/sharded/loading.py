@@ -13,6 +13,7 @@ from safetensors import safe_open
 from torch import Tensor
 
 from fansrec.artifact import MANIFEST, UNREADABLE, WEIGHTS, Artifact, check, read_config, recipe_of, unfit
+from fansrec.artifact.weights import Outline, check_header, outline_of
 from fansrec.engine.sharded.asking import InProcess, Shards, vectors_of
 from fansrec.engine.sharded.backend import ShardedEngine
 from fansrec.engine.sharded.model import ELSEWHERE, ITEMS, without_items
@@ -21,11 +22,10 @@ from fansrec.engine.sharded.shard import LocalShard, ShardWeights
 from fansrec.errors import BadArtifact, BadSetting
 from fansrec.files import read_json
 from fansrec.models.fans import Fans, FansConfig
+from fansrec.models.layers.two_stage import LocalTransforms
 from fansrec.models.registry import configured, entry
-from fansrec.models.two_stage import LocalTransforms
 from fansrec.models.validation import check_model, check_tensor
 from fansrec.vocabulary import read_vocabulary
-from fansrec.weights_file import Outline, check_header, outline_of
 
 
 @dataclass(frozen=True)

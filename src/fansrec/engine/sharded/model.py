@@ -8,8 +8,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from fansrec.models.blocks import Transform, in_full
 from fansrec.models.fans import Fans, FansConfig
+from fansrec.models.layers.transformer import Transform, in_full
 
 ITEMS = "embed.items.weight"
 ELSEWHERE = ("classifier.items.", "classifier.local.")  # what the shards have of a model's weights, beside ITEMS

@@ -1,0 +1,56 @@
+"""`python -m fansrec.experiments paper|crossval …`: run the jobs of experiments on a bare accelerator machine.
+
+It needs torch, numpy and safetensors alone. Data is prepared and results are reported elsewhere, with `fans reproduce`
+and `fans crossval`. The same command resumes what is unfinished.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from fansrec.errors import BadSetting, FansError, Interrupted
+from fansrec.experiments.crossval import command as crossval
+from fansrec.experiments.paper import command as paper
+from fansrec.experiments.pool import hide_gpu
+from fansrec.printable import printable
+
+COMMANDS = {"paper": paper, "crossval": crossval}
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m fansrec.experiments", description=__doc__.partition("\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, command in COMMANDS.items():
+        own = commands.add_parser(
+            name, description=command.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+        command.add_options(own)
+        own.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="parallel jobs, one thread each")
+        own.add_argument("--device", choices=["cpu", "cuda"], help="default: a GPU if there is one")
+        own.add_argument("--time-limit", type=float, help="stop after this many seconds; resume with the same command")
+    return parser.parse_args(arguments)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Return the number of jobs that failed or were stopped."""
+    if options.workers < 1:
+        raise BadSetting(f"--workers {options.workers}: at least 1 is needed")
+    hide_gpu(options.device)
+    return COMMANDS[options.command].run(options)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Return 0 if all jobs are finished, 1 if some are not, 2 for anything refused, 130 if interrupted."""
+    try:
+        unfinished = run(parse(arguments))
+    except (FansError, OSError) as error:
+        print(printable(f"fansrec: {error}"), file=sys.stderr)
+        return 130 if isinstance(error, Interrupted) else 2
+    if unfinished:
+        print(f"{unfinished} jobs are unfinished; the same command resumes them", file=sys.stderr)
+    return 1 if unfinished else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

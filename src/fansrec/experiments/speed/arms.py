@@ -1,0 +1,136 @@
+"""The systems that are measured beside each other, with random weights of one seed."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fansrec.engine.backends import FAST, open_engine
+from fansrec.engine.generation import AUTOREGRESSIVE
+from fansrec.engine.interface import Continuation, Engine
+from fansrec.engine.rules import Rules
+from fansrec.errors import BadSetting
+from fansrec.experiments.speed.agreement import Given, Items, distinct_by_position, until_a_repeat
+from fansrec.experiments.speed.authors import AuthorsBert4Rec, AuthorsFans
+from fansrec.experiments.speed.measuring import Arm
+from fansrec.experiments.speed.random_models import random_best, random_linear, random_model
+from fansrec.experiments.speed.workloads import workload
+from fansrec.models.tokens import SPECIALS
+
+ONE_BY_ONE = ("bert4rec", "sasrec")
+LINEAR = ("ease", "item-knn")
+EMBEDDED = 10  # categories that models without a two-stage classifier embed
+ANSWER = Rules(keep_seen=True)  # as the paper generates: items of the input may come again
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Systems:
+    """What all systems of one run share."""
+
+    workload: str
+    items: int
+    device: str
+    seed: int = 0
+    tell: Tell = lambda line: None  # hears why something cannot be run
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest list of the workload."""
+        return workload(self.workload).longest + SPECIALS
+
+    def of(self, arms: Sequence[str], categories: Sequence[int]) -> list[Arm]:
+        """All arms asked for; FANS for each number of categories, N = 1 being the vanilla classifier."""
+        found = self.one_by_one(arms) if {"authors", "autoregressive"} & {*arms} else []
+        for count in categories:
+            found += self.fans(arms, count)
+            if count > 1 and {"eager", "ours"} & {*arms}:
+                found += self.best(arms, count)
+        return found + (self.linear() if "linear" in arms else [])
+
+    def fans(self, arms: Sequence[str], categories: int) -> list[Arm]:
+        """The paper's FANS with the same weights in every arm."""
+        kind = {"classifier": "vanilla"} if categories == 1 else {}
+        embedded = categories if categories > 1 else min(EMBEDDED, self.items)
+        model = random_model("fans", self.items, embedded, self.longest, self.seed, **kind).to(self.device)
+        found = []
+        if "authors" in arms:
+            port = AuthorsFans(model, self.longest)
+            found.append(self._authors("fans", categories, port, distinct_by_position))
+        return found + self._engines(arms, model, "paper", categories)
+
+    def best(self, arms: Sequence[str], categories: int) -> list[Arm]:
+        model = random_best(self.workload, self.items, categories, self.longest, self.seed).to(self.device)
+        return self._engines(arms, model, "best", categories)
+
+    def one_by_one(self, arms: Sequence[str]) -> list[Arm]:
+        """BERT4Rec as the authors run it, then BERT4Rec and SASRec on our engine."""
+        found = []
+        for name in ONE_BY_ONE:
+            embedded = min(EMBEDDED, self.items)
+            model = random_model(name, self.items, embedded, self.longest, self.seed).to(self.device)
+            if "authors" in arms and name == "bert4rec":
+                found.append(self._authors(name, 1, AuthorsBert4Rec(model, self.longest), until_a_repeat, True))
+            if "autoregressive" in arms:
+                engine = self.fastest(model)
+                found.append(engine_arm("autoregressive", engine, "paper", 1))
+                if "eager" in arms and engine.backend != "torch":
+                    found.append(engine_arm("eager", self.torch(model), "paper", 1))
+        return found
+
+    def linear(self) -> list[Arm]:
+        models = [random_linear(name, self.items, self.seed).to(self.device) for name in LINEAR]
+        return [engine_arm("linear", self.fastest(model), "paper", 1) for model in models]
+
+    def _engines(self, arms: Sequence[str], model: Any, variant: str, categories: int) -> list[Arm]:
+        found = [engine_arm("eager", self.torch(model), variant, categories)] if "eager" in arms else []
+        return found + ([engine_arm("ours", self.fastest(model), variant, categories)] if "ours" in arms else [])
+
+    def torch(self, model: Any) -> Engine:
+        return open_engine(model, self.items, self.device, backend="torch")
+
+    def fastest(self, model: Any) -> Engine:
+        """Through the fast backend of this device, or through torch with a word on what is missing."""
+        backend = FAST.get(self.device.split(":")[0])
+        if backend is None:
+            self.tell(f"there is no fast backend for {self.device}; {model.name} runs on torch")
+            return self.torch(model)
+        try:
+            return open_engine(model, self.items, self.device, backend=backend)
+        except BadSetting as reason:
+            self.tell(f"{reason}; {model.name} runs on torch")
+            return self.torch(model)
+
+    def _authors(
+        self, model: str, categories: int, port: Any, chosen: Callable[[Any], Items], one_by_one: bool = False
+    ) -> Arm:
+        return Arm(
+            arm="authors",
+            model=model,
+            variant="paper",
+            categories=categories,
+            backend="torch",
+            device=self.device.split(":")[0],
+            answer=port.continue_lists,
+            given_by=lambda rankings: [Given(chosen(ranking)) for ranking in rankings],
+            one_by_one=one_by_one,
+        )
+
+
+def engine_arm(arm: str, engine: Engine, variant: str, categories: int) -> Arm:
+    return Arm(
+        arm=arm,
+        model=engine.model.name,
+        variant=variant,
+        categories=categories,
+        backend=engine.backend,
+        device=engine.device.type,
+        answer=lambda inputs, counts: engine.continue_lists(inputs, counts, ANSWER),
+        given_by=given_by,
+        one_by_one=engine.generation == AUTOREGRESSIVE,
+        engine=engine,
+    )
+
+
+def given_by(answers: Sequence[Continuation]) -> list[Given]:
+    return [Given(answer.items, answer.scores) for answer in answers]

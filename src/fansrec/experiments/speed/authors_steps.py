@@ -1,0 +1,127 @@
+"""Parts of the authors' way that FANS and BERT4Rec share; see authors.py."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from fansrec.models.layers.encoder import MaskedModel
+from fansrec.models.layers.transformer import SelfAttention
+from fansrec.models.layers.two_stage import TwoStageClassifier
+
+KEPT = 10  # items of a position: the largest n of their metrics
+INPUT, TARGET, SPECIAL = "input", "target", "special"
+
+Ranking = list[list[int]]  # the best items of every position of one list
+
+
+@dataclass
+class Sample:
+    """One list, or several stacked: tokens, which part each belongs to, and what may be looked at. (T,) or (B, T)."""
+
+    items: Tensor
+    categories: Tensor
+    segments: Tensor
+    seen: Tensor
+    parts: dict[str, Tensor]  # 1 where a token belongs to a part
+
+
+class Network:
+    """Tokens to what the encoder makes of all of them."""
+
+    def __init__(self, model: MaskedModel) -> None:
+        self.model = model
+
+    def sample(self, tokens: list[int], segments: list[int], parts: dict[str, slice], longest: int) -> Sample:
+        padding = longest - len(tokens)
+        special = torch.ones(longest, dtype=torch.long)
+        seen = torch.ones(longest, dtype=torch.long)
+        seen[len(tokens) :] = 0
+        marked = {}
+        for part, places in parts.items():
+            marked[part] = torch.zeros(longest, dtype=torch.long)
+            marked[part][places] = 1
+            special -= marked[part]
+        items = tokens + [self.model.config.alphabet.pad] * padding
+        return Sample(
+            items=torch.tensor(items),
+            categories=torch.from_numpy(self.model._categories[items]),
+            segments=torch.tensor(segments + [0] * padding),
+            seen=seen,
+            parts=marked | {SPECIAL: special},
+        )
+
+    def encode(self, batch: Sample) -> Tensor:  # (B, T, D)
+        x = self._embedded(batch)
+        unseen = (1.0 - batch.seen.to(x.device)[:, None, None, :].float()) * torch.finfo(x.dtype).min
+        for layer in self.model.layers:
+            x = layer.attention_norm(x + self._attended(layer.attention, x, unseen))  # type: ignore[operator, arg-type]
+            x = layer.feedforward_norm(x + layer.narrow(F.gelu(layer.widen(x))))  # type: ignore[operator]
+        return x
+
+    def _attended(self, attention: SelfAttention, x: Tensor, unseen: Tensor) -> Tensor:
+        """As BERT's usual implementation did it then: three products, all weights of all pairs, softmax."""
+        shape = (*x.shape[:2], attention.heads, -1)
+        parts = zip(attention.qkv.weight.chunk(3), attention.qkv.bias.chunk(3), strict=True)
+        q, k, v = (F.linear(x, *part).view(shape).transpose(1, 2) for part in parts)  # (B, H, T, D/H)
+        weights = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1]) + unseen).softmax(-1)
+        mixed: Tensor = attention.out((weights @ v).transpose(1, 2).reshape(x.shape))
+        return mixed
+
+    def _embedded(self, batch: Sample) -> Tensor:  # (B, T, D)
+        """A sum over the parts, each looked up for all places and then wiped from those of the other parts."""
+        embed, device = self.model.embed, self.model.device
+        items = batch.items.to(device)
+        categories = batch.categories.to(device)
+        total = torch.zeros(*items.shape, self.model.config.width).to(device)
+        for part, marked in batch.parts.items():
+            places = marked.to(device)
+            tables = [(items, embed.items)]
+            if part != SPECIAL and embed.categories is not None:
+                tables.append((categories, embed.categories))
+            for tokens, table in tables:
+                total += places[..., None].float() * table(tokens * places)
+        total = total + embed.segments(batch.segments.to(device)) + embed.positions.weight[: items.shape[1]]
+        normed: Tensor = embed.norm(total)
+        return normed
+
+
+def stacked(samples: Sequence[Sample]) -> Sample:
+    """Several lists as one batch."""
+    names = ("items", "categories", "segments", "seen")
+    joined = {name: torch.stack([getattr(sample, name) for sample in samples]) for name in names}
+    parts = {part: torch.stack([sample.parts[part] for sample in samples]) for part in samples[0].parts}
+    return Sample(**joined, parts=parts)
+
+
+def inside_categories(classifier: TwoStageClassifier, hidden: Tensor, categories: Tensor) -> list[Tensor | None]:
+    """The scores of each category's items at the places of that category, None where it has no place."""
+    scores: list[Tensor | None] = []
+    for category in range(classifier.ranks):
+        chosen = (categories == category).unsqueeze(-1)
+        if not chosen.sum():
+            scores.append(None)
+            continue
+        rows = torch.masked_select(hidden, chosen).reshape(-1, hidden.shape[-1])
+        items = slice(classifier.starts[category], classifier.starts[category + 1])
+        inner = classifier.local(rows, [slice(0, len(rows))], [category])
+        scores.append(F.linear(inner, classifier.items.weight[items], classifier.items.bias[items]))
+    return scores
+
+
+def candidates(ranking: Ranking, masked: Tensor | list[int]) -> list[int]:
+    """The best item of every position, then the second best, without repeats, until there are ten."""
+    found: list[int] = []
+    for depth in range(min(KEPT, *(len(best) for best in ranking))):
+        position = 0
+        for here in masked:
+            if here:
+                if ranking[position][depth] not in found:
+                    found.append(ranking[position][depth])
+                position += 1
+        if len(found) >= KEPT:
+            break
+    return found

@@ -1,0 +1,69 @@
+"""How long an epoch of training takes, and how much memory: each measured in a process of its own."""
+
+import multiprocessing
+import resource
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from fansrec.experiments.speed.workloads import WORKLOADS, make_corpus
+from fansrec.models.fans import Fans, FansConfig
+from fansrec.models.tokens import SPECIALS
+from fansrec.training.batches import BatchBuilder, epoch_plan
+from fansrec.training.masking import MaskingRates
+from fansrec.training.memory import keep_freed_memory
+
+WARM_UP = 3  # batches
+
+
+def measure(workload: str, classifier: str, categories: int, batch_size: int, batches: int) -> dict[str, Any]:
+    """A row, measured in a fresh process so that its peak memory is its own."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_measure, (workload, classifier, categories, batch_size, batches))
+
+
+def _measure(name: str, classifier: str, categories: int, batch_size: int, batches: int) -> dict[str, Any]:
+    keep_freed_memory()  # as training does
+    workload = replace(WORKLOADS[name], categories=categories)
+    corpus = make_corpus(workload, np.random.default_rng(0))
+    config = FansConfig(
+        tuple(corpus.vocabulary.starts.tolist()), int(corpus.lengths.max()) + SPECIALS, classifier=classifier
+    )
+    torch.manual_seed(0)
+    model = Fans(config)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
+    builder = BatchBuilder(corpus, config.alphabet, MaskingRates())
+    before = _peak_gb()
+    plan = epoch_plan(corpus.part("train"), batch_size, [0])
+    seconds = []
+    for number, lists in enumerate(plan[: WARM_UP + batches]):
+        began = time.perf_counter()
+        model(builder.build(lists, 1.0, [0, number])).total.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        seconds.append(time.perf_counter() - began)
+    step = float(np.mean(seconds[WARM_UP:] or seconds))
+    return {
+        "arm": "ours",
+        "model": "fans",
+        "workload": name,
+        "classifier": classifier,
+        "device": "cpu",
+        "batch": batch_size,
+        "items": workload.items,
+        "categories": categories,
+        "lists": len(corpus.part("train")),
+        "batches": len(seconds),
+        "step_s": step,
+        "epoch_s": step * len(plan),
+        "lists_per_s": batch_size / step,
+        "peak_gb": _peak_gb(),
+        "peak_gb_before_training": before,
+    }
+
+
+def _peak_gb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6

@@ -1,0 +1,128 @@
+"""Generated lists with the sizes of real sets: benchmarks need no data, and anybody can repeat them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fansrec.data.corpus import Corpus
+from fansrec.data.halves import target_lengths
+from fansrec.errors import BadSetting
+from fansrec.models.tokens import SPECIALS
+from fansrec.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Sizes after preparation; list lengths fall off exponentially from `shortest` to the given mean."""
+
+    lists: int
+    items: int
+    shortest: int
+    longest: int
+    mean: float
+    categories: int = 10
+    remembered: int = 57_722  # lists a memory of the training lists holds: as many as the paper's Spotify set has
+
+
+WORKLOADS = {
+    "aotm": Workload(lists=12_940, items=6_264, shortest=10, longest=59, mean=12.53, remembered=10_353),
+    "zhihu": Workload(lists=18_704, items=36_005, shortest=10, longest=200, mean=49.6, remembered=14_964),
+    "goodreads": Workload(lists=15_426, items=47_877, shortest=20, longest=300, mean=103.0, remembered=12_342),
+    # Fewer lists than the real 72,152: a benchmark looks at a part of an epoch only.
+    "spotify": Workload(lists=2_560, items=104_695, shortest=20, longest=300, mean=94.4),
+    "industry": Workload(lists=2_560, items=240_000, shortest=20, longest=300, mean=94.4),
+    "small": Workload(lists=2_560, items=104_695, shortest=20, longest=20, mean=20),  # 10 items and 10 more
+    "long": Workload(lists=2_560, items=104_695, shortest=300, longest=300, mean=300),  # 150 and 150 more
+}
+
+
+def workload(name: str) -> Workload:
+    if name not in WORKLOADS:
+        raise BadSetting(f"there is no workload {name!r}; choose from {', '.join(WORKLOADS)}")
+    return WORKLOADS[name]
+
+
+def make_corpus(workload: Workload, random: np.random.Generator) -> Corpus:
+    """Lists of Zipf-distributed items, split 8:1:1."""
+    items, offsets = make_lists(workload, random)
+    parts = np.zeros(workload.lists, dtype=np.uint8)
+    parts[int(0.8 * workload.lists) :] = 1
+    parts[int(0.9 * workload.lists) :] = 2
+    return Corpus(
+        items=items.astype(np.int32),
+        offsets=offsets,
+        parts=parts,
+        vocabulary=_vocabulary(workload),
+        summary={"lists": workload.lists, "items": workload.items, "categories": workload.categories},
+    )
+
+
+def make_lists(
+    workload: Workload, random: np.random.Generator, lengths: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Items and offsets: list i is `items[offsets[i]:offsets[i + 1]]`; lengths are drawn unless they are given."""
+    if lengths is None:
+        lengths = _lengths(workload, random.random(workload.lists))
+    shares = 1 / (np.arange(workload.items) + 10)
+    items = random.permutation(workload.items)[
+        random.choice(workload.items, int(lengths.sum()), p=shares / shares.sum())
+    ]
+    return items, np.concatenate([[0], np.cumsum(lengths)])
+
+
+def _lengths(workload: Workload, shares: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The length that such a share of the lists is shorter than."""
+    beyond = np.rint(-np.log1p(-shares) * (workload.mean - workload.shortest)).astype(np.int64)
+    return np.minimum(workload.shortest + beyond, workload.longest)
+
+
+@dataclass(frozen=True)
+class Question:
+    """The first half of a list, and how many items its second half has."""
+
+    input: NDArray[np.int64]
+    k: int
+
+
+def questions_of(name: str, items: int, lists: int, seed: int) -> list[Question]:
+    """So many lists with the lengths of a workload, of so many items: their second half is to be generated.
+
+    Even a few have short and long ones in the right shares, so that their mean is the workload's.
+    """
+    sizes, random = replace(workload(name), items=items, lists=lists), np.random.default_rng(seed)
+    lengths = random.permutation(_lengths(sizes, (np.arange(lists) + 0.5) / lists))
+    flat, offsets = make_lists(sizes, random, lengths)
+    targets = target_lengths(np.diff(offsets)).tolist()
+    ends = zip(pairwise(offsets.tolist()), targets, strict=True)
+    return [Question(flat[start : end - k], k) for (start, end), k in ends]
+
+
+def mixed(questions: Sequence[Question]) -> list[Question]:
+    """The same in an order whose first few are short, middling and long ones alike, the middle one first.
+
+    Slow systems are given but the first few.
+    """
+    by_length = sorted(questions, key=lambda question: question.k)
+    bits = max(1, (len(by_length) - 1).bit_length())
+    places = [int(f"{number:0{bits}b}"[::-1], 2) / (1 << bits) for number in range(1, 1 << bits)]  # 1/2, 1/4, 3/4, …
+    order = dict.fromkeys(int(place * len(by_length)) for place in [*places, 0.0])
+    return [by_length[place] for place in order]
+
+
+def sequence_length(questions: Sequence[Question]) -> int:
+    """How many tokens the longest list takes."""
+    return max(len(question.input) + question.k for question in questions) + SPECIALS
+
+
+def even_categories(items: int, categories: int) -> tuple[int, ...]:
+    """Where each of so many categories of like size starts, and where the last one ends."""
+    return tuple(np.linspace(0, items, categories + 1).astype(np.int64).tolist())
+
+
+def _vocabulary(workload: Workload) -> Vocabulary:
+    starts = np.array(even_categories(workload.items, workload.categories))
+    names = [str(number) for number in range(workload.categories)]
+    return Vocabulary([str(number) for number in range(workload.items)], starts, category_names=names)

@@ -1,0 +1,115 @@
+"""The classifier of `--recipe best`: the paper's two stages, repaired.
+
+Items are scored by the vectors they are read with. The probability of an item is that of its category times its own
+inside it, and training maximises exactly that: every masked item trains the classifier of its own category, whether or
+not that category was predicted. At use, an item's probability is its mean over all positions.
+"""
+
+from itertools import accumulate, pairwise
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from fansrec.errors import BadArtifact
+from fansrec.models.layers.classifiers import Loss, one_softmax_loss
+from fansrec.models.layers.cross_entropy import grouped_cross_entropy
+from fansrec.models.layers.transformer import Transform, in_full
+from fansrec.models.tokens import Batch
+
+LOGITS_AT_ONCE = 1 << 24  # 64 MB of fp32
+
+
+class TiedClassifier(nn.Module):
+    """`asked` is the number of categories looked into for a list; 0: one softmax over all items, without categories."""
+
+    categories: Tensor
+    prior: Tensor
+
+    def __init__(self, width: int, category_starts: tuple[int, ...], asked: int) -> None:
+        super().__init__()
+        self.starts, self.asked = category_starts, min(asked, len(category_starts) - 1)
+        self.transform = Transform(width)
+        self.category = nn.Linear(width, len(category_starts) - 1) if asked else None
+        self.scale = nn.Parameter(torch.ones(()))
+        self.bias = nn.Parameter(torch.zeros(category_starts[-1]))
+        self.register_buffer("categories", _categories(category_starts), persistent=False)  # of every item
+        self.register_buffer("prior", torch.zeros(category_starts[-1]))  # of an item inside its category
+
+    def check_arrays(self) -> None:
+        if bool((self.prior < 0).any()):
+            raise BadArtifact("prior holds a probability below 0")
+
+    def start(self, counts: Tensor) -> None:
+        """Begin with what is popular; `counts` (M,) says how often each item stands in the training lists."""
+        smooth = counts.float() + 1
+        self.bias.data = (smooth / smooth.sum()).log()
+        sums = torch.stack([smooth[start:end].sum() for start, end in pairwise(self.starts)])
+        self.prior = smooth / sums[self.categories.cpu()]
+
+    def loss(self, hidden: Tensor, items: Tensor, batch: Batch) -> Loss:  # (P, D), (M, D)
+        hidden = self.transform(hidden)
+        if self.category is None:
+            return one_softmax_loss(self.scale * hidden, items, self.bias, batch)
+        categories = self.categories[batch.labels]
+        logits = in_full(self.category(hidden))  # (P, N)
+        total = F.cross_entropy(logits, categories, reduction="sum") / batch.positions
+        total = total + self._inside(self.scale * hidden, items, categories, batch)
+        return Loss(total, (logits.argmax(1) == categories).sum())
+
+    def _inside(self, hidden: Tensor, items: Tensor, categories: Tensor, batch: Batch) -> Tensor:
+        """The loss of every label among the items of its own category."""
+        order = categories.argsort(stable=True)
+        ends = [0, *accumulate(torch.bincount(categories, minlength=len(self.starts) - 1).tolist())]
+        groups = [
+            (slice(first, last), slice(*bounds))
+            for (first, last), bounds in zip(pairwise(ends), pairwise(self.starts), strict=True)
+            if first < last
+        ]
+        scales = torch.full((len(groups),), 1 / batch.positions, device=hidden.device)
+        return grouped_cross_entropy(hidden[order], items, self.bias, batch.labels[order], groups, scales)
+
+    def probabilities(self, hidden: Tensor, shares: Tensor, items: Tensor) -> Tensor:
+        """(B, M) from (B, K, D): the mean probability of every item; `shares` (B, K) sum to 1 over a list's positions.
+
+        Categories that are not looked into spread their probability over their items as the training lists do.
+        """
+        hidden = self.transform(hidden)
+        if self.category is None:
+            return self._mean(self.scale * hidden, shares, items, slice(0, len(items)))
+        by_position = in_full(self.category(hidden)).softmax(2) * shares[..., None]  # (B, K, N)
+        by_list = by_position.sum(1)  # (B, N)
+        out: Tensor = by_list[:, self.categories] * self.prior
+        asked = by_list.topk(self.asked, dim=1).indices  # (B, b)
+        scaled = self.scale * hidden
+        for category in sorted(set(asked.flatten().tolist())):
+            rows = (asked == category).any(1).nonzero()[:, 0] if len(asked) > 1 else slice(None)
+            among = slice(self.starts[category], self.starts[category + 1])
+            out[rows, among] = self._mean(scaled[rows], by_position[rows, :, category], items, among)
+        return out
+
+    def _mean(self, hidden: Tensor, weights: Tensor, items: Tensor, among: slice) -> Tensor:
+        """(R, m): the softmax `among` some items at each position, added up with the positions' weights (R, K)."""
+        step = max(1, LOGITS_AT_ONCE // max(1, hidden.shape[1] * (among.stop - among.start)))
+        means = []
+        for some in range(0, len(hidden), step):
+            logits = in_full(F.linear(hidden[some : some + step], items[among], self.bias[among]))  # (R, K, m)
+            means.append((weights[some : some + step, None].to(logits) @ logits.softmax(2)).squeeze(1))
+        return torch.cat(means) if len(means) > 1 else means[0]
+
+    def expected_places(self, hidden: Tensor, shares: Tensor, items: Tensor, chosen: Tensor) -> Tensor:
+        """(B, K): the mean place of each of the `chosen` items (B, K) over where the positions would have it."""
+        hidden = self.transform(hidden)
+        liking = in_full(torch.einsum("bkd,bjd->bkj", self.scale * hidden, items[chosen]))  # (B, places, K)
+        if self.category is not None:
+            categories = self.categories[chosen]
+            by_position = in_full(self.category(hidden)).log_softmax(2)
+            liking += by_position.gather(2, categories[:, None].expand(-1, hidden.shape[1], -1))
+        liking = liking.masked_fill(shares[..., None] == 0, -torch.inf).softmax(1)
+        return torch.einsum("bkj,k->bj", liking, torch.arange(hidden.shape[1], device=hidden.device).to(liking))
+
+
+def _categories(category_starts: tuple[int, ...]) -> Tensor:
+    sizes = np.diff(category_starts)
+    return torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))

@@ -1,0 +1,140 @@
+"""What several models share: token embeddings, self-attention, the Transformer layer, the classifier's transform."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from fansrec.models.tokens import Alphabet, Tokens
+
+
+class Dropout(nn.Module):
+    """Dropout that draws one byte a number: torch's own takes three times as long on a CPU."""
+
+    def __init__(self, share: float) -> None:
+        super().__init__()
+        self.dropped = round(share * 256)  # of 256
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training or self.dropped == 0:
+            return x
+        words = torch.empty(x.numel() // 8 + 1, dtype=torch.int64, device=x.device).random_(-(2**63), None)
+        lot = words.view(torch.uint8)[: x.numel()].view(x.shape)
+        return x * ((lot >= self.dropped) * (256 / (256 - self.dropped))).to(x.dtype)
+
+
+def in_full(x: Tensor) -> Tensor:
+    """Half precision as float32, since many numbers are about to be added up; anything finer as it is."""
+    return x.float() if x.dtype.itemsize < 4 else x
+
+
+class TokenEmbedding(nn.Module):
+    """The sum of item, category, position and segment embeddings (paper, equation 5), normalised as in BERT."""
+
+    def __init__(self, alphabet: Alphabet, width: int, positions: int, dropout: float, use_categories: bool) -> None:
+        super().__init__()
+        self.items = nn.Embedding(alphabet.size, width, padding_idx=alphabet.pad)
+        self.categories = (
+            nn.Embedding(alphabet.categories + 1, width, padding_idx=alphabet.no_category) if use_categories else None
+        )
+        self.positions = nn.Embedding(positions, width)
+        self.segments = nn.Embedding(2, width)
+        self.norm = nn.LayerNorm(width)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, tokens: Tokens) -> Tensor:  # (B, T) -> (B * T, D)
+        # Positions beyond the trained ones share the last: a longer answer is possible, only its far end is less sure.
+        places = torch.arange(tokens.items.shape[1], device=tokens.items.device)
+        places = places.clamp(max=self.positions.num_embeddings - 1)
+        x = self.items(tokens.items) + self.positions(places) + self.segments(tokens.segments)
+        if self.categories is not None:
+            x = x + self.categories(tokens.categories)
+        return self.dropout(self.norm(x.flatten(0, 1)))  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Rectangle:
+    """B lists of T tokens among all tokens of a batch, and which of them may be looked at (None: all)."""
+
+    lists: int
+    tokens: int
+    seen: Tensor | None  # (B, 1, 1, T)
+
+
+def rectangle(tokens: Tokens) -> Rectangle:
+    """Padding may not be looked at; where there is none, saying so is faster."""
+    seen = None if bool(tokens.real.all()) else tokens.real[:, None, None, :]
+    return Rectangle(lists=tokens.items.shape[0], tokens=tokens.items.shape[1], seen=seen)
+
+
+class SelfAttention(nn.Module):
+    """All tokens go through the projections together, each rectangle of lists through attention by itself."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.qkv = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+
+    def forward(self, x: Tensor, rectangles: Sequence[Rectangle], kept: Tensor | None) -> Tensor:
+        """(S, D), S tokens of all rectangles, to the same or, where only some tokens are `kept`, to (P, D)."""
+        parts = self.qkv(x).split([r.lists * r.tokens for r in rectangles])
+        mixed = torch.cat([self._attend(part, r) for part, r in zip(parts, rectangles, strict=True)])
+        return self.out(mixed if kept is None else mixed[kept])  # type: ignore[no-any-return]
+
+    def _attend(self, qkv: Tensor, r: Rectangle) -> Tensor:
+        width = qkv.shape[1] // 3
+        q, k, v = qkv.view(r.lists, r.tokens, 3, self.heads, width // self.heads).permute(
+            2, 0, 3, 1, 4
+        )  # (B, H, T, D/H)
+        y = F.scaled_dot_product_attention(q, k, v, attn_mask=r.seen)
+        return y.transpose(1, 2).reshape(r.lists * r.tokens, width)
+
+
+class EncoderLayer(nn.Module):
+    """A Transformer layer as in BERT: normalised after each of its two halves, GELU between."""
+
+    def __init__(self, width: int, heads: int, feedforward: int, dropout: float) -> None:
+        super().__init__()
+        self.attention = SelfAttention(width, heads)
+        self.attention_norm = nn.LayerNorm(width)
+        self.widen = nn.Linear(width, feedforward)
+        self.narrow = nn.Linear(feedforward, width)
+        self.feedforward_norm = nn.LayerNorm(width)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor, rectangles: Sequence[Rectangle], kept: Tensor | None = None) -> Tensor:
+        """(S, D) to (S, D), or to (P, D) where only `kept` tokens are needed any more."""
+        mixed = self.dropout(self.attention(x, rectangles, kept))
+        x = self.attention_norm((x if kept is None else x[kept]) + mixed)
+        return self.feedforward_norm(x + self.dropout(self.narrow(F.gelu(self.widen(x)))))  # type: ignore[no-any-return]
+
+
+class Transform(nn.Module):
+    """What stands before a classifier's projection, as in BERT's masked-language head."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(width, width)
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.norm(F.gelu(self.linear(x)))
+        return out
+
+
+def start_small(module: nn.Module, deviation: float = 0.02) -> None:
+    """BERT's starting weights: small normal numbers, zero biases, PAD exactly zero."""
+    if isinstance(module, nn.Linear | nn.Embedding):
+        start_normal(module, deviation)
+    if isinstance(module, nn.Linear):
+        nn.init.zeros_(module.bias)
+
+
+def start_normal(module: nn.Linear | nn.Embedding, deviation: float) -> None:
+    nn.init.normal_(module.weight, std=deviation)
+    if isinstance(module, nn.Embedding) and module.padding_idx is not None:
+        with torch.no_grad():
+            module.weight[module.padding_idx].zero_()

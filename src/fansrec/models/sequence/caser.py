@@ -1,0 +1,85 @@
+"""Caser (Tang and Wang, WSDM 2018): convolutions over the last few items, seen as a picture.
+
+Horizontal filters slide over 1, 2, … neighbouring items and keep their strongest answer; vertical ones weigh the places
+of the window. There is no user here, so there is no user embedding.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from fansrec.errors import BadSetting
+from fansrec.models.layers.encoder import check_sizes
+from fansrec.models.sequence.sequential import ItemEmbedding, NextItemModel
+from fansrec.models.tokens import Alphabet, Tokens
+
+
+@dataclass(frozen=True)
+class CaserConfig:
+    category_starts: tuple[int, ...]
+    width: int = 64
+    window: int = 5  # the last so many items are seen
+    horizontal: int = 16  # filters of each height
+    vertical: int = 4
+    dropout: float = 0.5
+    use_categories: bool = True
+
+    def __post_init__(self) -> None:
+        check_sizes(self)
+        for name in ("window", "horizontal", "vertical"):
+            if getattr(self, name) < 1:
+                raise BadSetting(f"{name} is {getattr(self, name)}; it must be at least 1")
+
+    @property
+    def alphabet(self) -> Alphabet:
+        return Alphabet.of(self.category_starts)
+
+
+class Caser(NextItemModel):
+    name: ClassVar[str] = "caser"
+    title: ClassVar[str] = "Caser"
+
+    def __init__(self, config: CaserConfig) -> None:
+        embed = ItemEmbedding(config.alphabet, config.width, config.use_categories, deviation=1 / config.width)
+        super().__init__(config, embed, nn.Linear(config.width, config.alphabet.items))
+        heights = range(1, config.window + 1)
+        self.horizontal = nn.ModuleList(nn.Conv1d(config.width, config.horizontal, height) for height in heights)
+        self.vertical = nn.Linear(config.window, config.vertical)
+        features = config.horizontal * config.window + config.vertical * config.width
+        self.join = nn.Linear(features, config.width)
+
+    def read(self, chunks: Sequence[Tokens]) -> Tensor:
+        """(S, D): every place sees itself and the items just before it; nothing stands before the first."""
+        return self._look(torch.cat([self._windows(tokens) for tokens in chunks]))
+
+    def score_next(self, inputs: Sequence[NDArray[np.int64]]) -> Tensor:
+        """Only the last window of each list is looked at."""
+        window = self.config.window
+        tokens, last = self.tokens([items[-window:] for items in inputs])
+        x = F.pad(self.embedded(tokens), (0, 0, window - 1, 0))
+        places = last[:, None] + torch.arange(window, device=last.device)  # the padding shifts them by window - 1
+        return self.scores(self._look(x[torch.arange(len(last), device=last.device)[:, None], places].transpose(1, 2)))
+
+    def _windows(self, tokens: Tokens) -> Tensor:  # (S, D, window)
+        x = F.pad(self.embedded(tokens), (0, 0, self.config.window - 1, 0))  # (B, window - 1 + T, D)
+        return x.unfold(1, self.config.window, 1).flatten(0, 1)
+
+    def _look(self, windows: Tensor) -> Tensor:  # (S, D, window) -> (S, D)
+        slides = [self._slide(windows, filters) for filters in self.horizontal]  # each (S, horizontal)
+        features = torch.cat([self.vertical(windows).flatten(1), *slides], 1)
+        return F.relu(self.join(self.dropout(features)))
+
+    def _slide(self, windows: Tensor, filters: nn.Module) -> Tensor:
+        """A convolution and the strongest answer of each filter, as one product: faster than conv1d on windows."""
+        assert isinstance(filters, nn.Conv1d)
+        seen = windows.unfold(2, filters.kernel_size[0], 1).transpose(1, 2).flatten(2)  # (S, slides, D * height)
+        return F.relu(F.linear(seen, filters.weight.flatten(1), filters.bias)).amax(1)
+
+    def longest_sequence(self) -> None:
+        return None

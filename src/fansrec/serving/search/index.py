@@ -1,0 +1,198 @@
+"""The index that items are searched in: one SQLite file, made from a vocabulary by a process of its own.
+
+    python -m fansrec.serving.search.index RUN INDEX_FOLDER
+
+It may be killed at any moment, and several may make the same file: whole files are renamed into place.
+"""
+
+import os
+import sqlite3
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fansrec.errors import BadArtifact, FansError
+from fansrec.files import sha256 as file_sum
+from fansrec.files import told, write_atomically
+from fansrec.serving.search.text import words
+from fansrec.serving.search.words import SHORTEST, packed
+from fansrec.vocabulary import CATEGORIES_FILE, ITEMS_FILE, Vocabulary, read_vocabulary
+
+APPLICATION = 0x46414E53  # FANS, in the file's header
+VERSION = 1  # of the tables below, and of how words are cut: another one is another file
+KEPT = 8  # indexes in the folder; those unused the longest go
+ABANDONED_SECONDS = 3600  # after that nobody writes a temporary file any more
+ROWS_AT_ONCE = 10_000
+TERMS = 500_000  # words that typing errors are looked for in; the most frequent ones
+NICE = 10  # whoever answers requests goes first
+
+# Items are numbered from the shortest name to the longest, groups from the largest to the smallest: the first hits
+# in the order of numbers are then the best ones, and the 100,000 others need not be looked at.
+TABLES = f"""
+PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};
+CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE categories (number INTEGER PRIMARY KEY, name TEXT);
+CREATE TABLE items (number INTEGER PRIMARY KEY, id TEXT, name TEXT, grp INTEGER, category INTEGER);
+CREATE TABLE groups (number INTEGER PRIMARY KEY, name TEXT, plain TEXT);
+CREATE TABLE terms (number INTEGER PRIMARY KEY, word TEXT, count INTEGER);
+CREATE VIRTUAL TABLE item_words USING fts5(name, grp, content='', columnsize=0, prefix='1 2 3', tokenize='ascii');
+CREATE VIRTUAL TABLE group_words USING fts5(name, content='', columnsize=0, prefix='1 2 3', tokenize='ascii');
+"""
+INDEXES = """
+CREATE INDEX by_id ON items (id COLLATE NOCASE);
+CREATE INDEX by_group ON items (grp, number) WHERE grp IS NOT NULL;
+CREATE INDEX by_plain ON groups (plain);
+"""
+QUICK = """
+PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;
+PRAGMA cache_size = -32000;
+"""
+
+Groups = dict[str | None, tuple[int | None, str]]  # number and words of each
+
+
+def key_of(run: Path) -> str:
+    """What an index is known by: the same vocabulary has the same, whatever model it belongs to."""
+    sums = [file_sum(run / name) for name in (ITEMS_FILE, CATEGORIES_FILE)]
+    return sha256("".join(sums).encode()).hexdigest()
+
+
+def index_path(folder: Path, key: str) -> Path:
+    return folder / f"items-{VERSION}-{key}.sqlite"
+
+
+def whole(path: Path) -> bool:
+    """Whether this is an index of this version, and as long as it was when it was made."""
+    try:
+        with path.open("rb") as file:
+            header = file.read(100)
+    except OSError:
+        return False
+    numbers = [int.from_bytes(header[at : at + 4], "big") for at in (28, 60, 68)]  # pages, user_version, application_id
+    page = int.from_bytes(header[16:18], "big")
+    return numbers[1:] == [VERSION, APPLICATION] and path.stat().st_size == numbers[0] * page
+
+
+def build_index(run: Path, folder: Path) -> Path:
+    """The index of a run's vocabulary, made now unless it is there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = index_path(folder, key := key_of(run))
+    if not whole(path):
+        vocabulary = read_vocabulary(run)
+        if key_of(run) != key:
+            raise BadArtifact(f"{run} changed while its items were read; index it again")
+        write_atomically(path, lambda temporary: write_index(temporary, vocabulary))
+        tidy(folder)
+    return path
+
+
+def write_index(path: Path, vocabulary: Vocabulary) -> None:
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        connection.executescript(QUICK + TABLES)
+        connection.execute("BEGIN")
+        # Much is gathered before it is written, and merged once at the end.
+        connection.execute("INSERT INTO item_words (item_words, rank) VALUES ('hashsize', 33554432)")
+        connection.execute("INSERT INTO item_words (item_words, rank) VALUES ('automerge', 0)")
+        counts: Counter[str] = Counter()
+        groups = _write_groups(connection, vocabulary, counts)
+        _write_items(connection, vocabulary, groups, counts)
+        for table in ("item_words", "group_words"):
+            connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
+        _write_terms(connection, counts)
+        connection.execute("INSERT INTO facts VALUES ('integer_ids', ?)", (b"yes" if vocabulary.integer_ids else b"",))
+        connection.executescript(INDEXES)  # ends the transaction
+    finally:
+        connection.close()
+
+
+def _write_groups(connection: sqlite3.Connection, vocabulary: Vocabulary, counts: Counter[str]) -> Groups:
+    """Number and words of every group; the one of the most items has the first number."""
+    groups: Groups = {None: (None, "")}
+    sizes = Counter(group for group in vocabulary.groups or () if group is not None)
+    for number, (name, size) in enumerate(sizes.most_common()):
+        in_name = words(name)
+        groups[name] = number, " ".join(in_name)
+        counts.update(dict.fromkeys(in_name, size))
+    rows = [(number, name, plain) for name, (number, plain) in groups.items() if number is not None]
+    connection.executemany("INSERT INTO groups VALUES (?, ?, ?)", rows)
+    connection.executemany("INSERT INTO group_words (rowid, name) VALUES (?, ?)", (row[::2] for row in rows))
+    return groups
+
+
+def _write_items(connection: sqlite3.Connection, vocabulary: Vocabulary, groups: Groups, counts: Counter[str]) -> None:
+    connection.executemany("INSERT INTO categories VALUES (?, ?)", enumerate(vocabulary.category_names))
+    order = _by_length(vocabulary)
+    for start in range(0, len(order), ROWS_AT_ONCE):
+        items = order[start : start + ROWS_AT_ONCE]
+        categories = vocabulary.categories[items].tolist()
+        ids, names, in_groups = (_of(column, items) for column in (vocabulary.ids, vocabulary.names, vocabulary.groups))
+        numbers = range(start, start + len(items))
+        group_numbers, group_words = zip(*[groups[group] for group in in_groups], strict=True)
+        rows = zip(numbers, ids, names, group_numbers, categories, strict=True)
+        connection.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?)", rows)
+        in_names = [words(name or id_ or "") for name, id_ in zip(names, ids, strict=True)]
+        texts = zip(numbers, map(" ".join, in_names), group_words, strict=True)
+        connection.executemany("INSERT INTO item_words (rowid, name, grp) VALUES (?, ?, ?)", texts)
+        counts.update(word for word in chain.from_iterable(in_names) if word.isalpha())
+
+
+def _of(column: Sequence[str | None] | None, items: NDArray[np.int64]) -> list[str | None]:
+    return [None] * len(items) if column is None else [column[item] for item in items.tolist()]
+
+
+def _by_length(vocabulary: Vocabulary) -> NDArray[np.int64]:
+    """The items from the shortest name to the longest; a name that is missing is an id."""
+    names: Iterable[str | None] = vocabulary.names or vocabulary.ids
+    sizes = (len(name if name is not None else vocabulary.ids[item]) for item, name in enumerate(names))
+    return np.argsort(np.fromiter(sizes, np.int64, len(vocabulary)), kind="stable")
+
+
+def _write_terms(connection: sqlite3.Connection, counts: Counter[str]) -> None:
+    """The words a mistyped one may mean: letters only, since a wrong digit makes another number, not an error."""
+    kept = sorted(
+        (word, count) for word, count in counts.most_common(TERMS) if len(word) >= SHORTEST and word.isalpha()
+    )
+    connection.executemany("INSERT INTO terms VALUES (?, ?, ?)", ((n, *row) for n, row in enumerate(kept)))
+    letters, frequencies = packed([word for word, _ in kept]), np.array([count for _, count in kept], dtype=np.uint32)
+    facts = {"letters": letters.tobytes(), "counts": frequencies.tobytes()}
+    connection.executemany("INSERT INTO facts VALUES (?, ?)", facts.items())
+
+
+def tidy(folder: Path) -> None:
+    """Remove what killed processes left behind, and the indexes nobody has opened for the longest."""
+    indexes = sorted(folder.glob("items-*.sqlite"), key=_age)
+    left = [path for path in folder.glob(".items-*") if _age(path) > ABANDONED_SECONDS]
+    for path in indexes[KEPT:] + left:
+        path.unlink(missing_ok=True)
+
+
+def _age(path: Path) -> float:
+    try:
+        return time.time() - path.stat().st_mtime
+    except FileNotFoundError:  # somebody else was quicker
+        return 0.0
+
+
+def main() -> int:
+    with suppress(OSError):  # not everyone may
+        os.nice(NICE)
+    run, folder = map(Path, sys.argv[1:])
+    try:
+        print(build_index(run, folder))
+    except (FansError, sqlite3.Error, OSError) as error:
+        print(told(error) if isinstance(error, OSError) else error, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,149 @@
+"""The end of `fans --recipe best`: it beside what one would use otherwise, on lists that decided nothing.
+
+The others have their default settings here; `--model ease --recipe best` searches them.
+"""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fansrec.data.corpus import Corpus
+from fansrec.engine.torch.backend import TorchEngine
+from fansrec.evaluation.bootstrap import interval
+from fansrec.evaluation.protocol import FIGURES, Questions, ask, judge, mean, protocol, questions
+from fansrec.models.linear.ease import EaseConfig
+from fansrec.models.registry import build, has_best
+from fansrec.training.hybrid.weight_search import Lists
+from fansrec.training.plan import Plan
+from fansrec.training.reporting import Reporter
+
+HOW = protocol("standard")
+FIRST = FIGURES[0]  # the figure that says which model is better
+LISTS = 10_000  # at most are asked about, evenly spread
+
+Comparison = dict[str, Any]  # plain enough for JSON
+Figures = dict[str, NDArray[np.float64]]  # of every list, by metric
+
+
+def compare(plan: Plan, network: Any, corpus: Corpus, lists: Lists, reporter: Reporter) -> Comparison | None:
+    """Everything for the table; None where the corpus has no lists to ask about. `lists` are the training lists."""
+    part = next((part for part in ("test", "valid") if len(corpus.part(part))), None)
+    if part is None:
+        return None
+    asked, items = questions(corpus, part, LISTS), len(corpus.vocabulary)
+    reporter.say("measuring it beside what needs no training to speak of")
+    rows, judged = [], []
+    for model, settings in rivals(len(lists[0]), items):
+        rival = build(model, {"category_starts": plan.config["category_starts"], **settings})
+        rival.fit(*lists)
+        judged.append(_judged(rival, asked, items))
+        rows.append(_row(model, rival.title, settings, judged[-1]))
+    ours = _judged(network, asked, items)
+    best = int(np.argmax([row[FIRST] for row in rows]))
+    return {
+        "part": part,
+        "lists": len(asked.inputs),
+        "of": len(corpus.part(part)),
+        "protocol": HOW.name,
+        "rows": [*rows, _row(plan.model, plan.variant, {}, ours)],
+        "left_out": [] if rows[-1]["model"] == "ease" else ["ease"],
+        "against": rows[best]["model"],
+        "differences": _differences(ours, judged[best]),
+    }
+
+
+def regularization(interactions: int, items: int) -> float:
+    """A fair lambda for EASE without a search: it grows with how often items are seen."""
+    return 100.0 + 2.0 * interactions / items
+
+
+def rivals(interactions: int, items: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The others with their settings; EASE only where it can be solved exactly."""
+    yield "popularity", {}
+    yield "item-knn", {}
+    if items <= EaseConfig.dense_items:
+        yield "ease", {"regularization": round(regularization(interactions, items), 1)}
+
+
+def better(found: Comparison) -> str | None:
+    """The other model that should be served in place of the trained one, if there is such a one."""
+    by = {row["model"]: row[FIRST] for row in found["rows"][:-1]}
+    return found["against"] if by[found["against"]] > found["rows"][-1][FIRST] else None
+
+
+def cells(found: Comparison) -> list[list[str]]:
+    """The table, its headings first."""
+    rows = [[_named(row), *(f"{row[metric]:.4f}" for metric in FIGURES)] for row in found["rows"]]
+    return [["", *FIGURES], *rows]
+
+
+def headline(found: Comparison) -> str:
+    lists = f"{found['lists']:,}" + (f" of {found['of']:,}" if found["lists"] < found["of"] else "")
+    which = "test lists" if found["part"] == "test" else "validation lists (no test lists are there; these flatter it)"
+    return f"On {lists} {which}; 10 items asked for, those of the input excluded (protocol {found['protocol']})"
+
+
+def verdict(found: Comparison) -> list[str]:
+    """How far it is ahead of the best of the others, list by list, and a plain word if it is not."""
+    rival, ours = next(row for row in found["rows"] if row["model"] == found["against"]), found["rows"][-1]
+    told = [f"{ours['title']} less {rival['title']}, list by list, with 95% intervals:"]
+    for metric, one in found["differences"].items():
+        low, high = one["interval"]
+        told.append(f"{metric} {one['difference']:+.4f} [{low:+.4f}, {high:+.4f}]")
+    if better(found):
+        figures = f"{FIRST} {rival[FIRST]:.4f} against {ours[FIRST]:.4f}"
+        unsure = ", though the interval holds 0" if found["differences"][FIRST]["interval"][1] >= 0 else ""
+        told.append(f"{rival['title']} is better than {ours['title']} on these lists: {figures}{unsure}")
+    elif found["differences"][FIRST]["interval"][0] <= 0:
+        told.append(f"by {FIRST} the two cannot be told apart on these lists")
+    if found["left_out"]:
+        told.append(
+            f"EASE is left out: there are more than {EaseConfig.dense_items:,} items, too many to solve it exactly"
+        )
+    return told
+
+
+def report(found: Comparison, corpus: Path, out: Path, reporter: Reporter) -> None:
+    """On the terminal, with the command that trains the other model if that is the better one."""
+    reporter.say(headline(found))
+    for line in _aligned(cells(found)):
+        reporter.say(line)
+    for line in verdict(found):
+        reporter.say(line)
+    other = better(found)
+    if other is not None:
+        reporter.say(f"to keep and serve that one instead: {command(other, corpus, out)}")
+
+
+def command(model: str, corpus: Path, out: Path) -> str:
+    recipe = ["--recipe", "best"] if has_best(model) else []
+    return shlex.join(["fans", "train", str(corpus), "--model", model, *recipe, "--out", f"{out}-{model}"])
+
+
+def _judged(network: Any, asked: Questions, items: int) -> Figures:
+    return judge(ask(TorchEngine(network.eval(), items), asked, HOW), asked, HOW)
+
+
+def _row(model: str, title: str, settings: Mapping[str, Any], figures: Figures) -> dict[str, Any]:
+    return {"model": model, "title": title, "settings": settings} | {name: mean(figures[name]) for name in FIGURES}
+
+
+def _differences(ours: Figures, theirs: Figures) -> dict[str, Any]:
+    apart = {metric: ours[metric] - theirs[metric] for metric in FIGURES}
+    return {metric: {"difference": mean(one), "interval": interval(one)} for metric, one in apart.items()}
+
+
+def _named(row: Mapping[str, Any]) -> str:
+    return ", ".join([row["title"], *(f"{name} {value:g}" for name, value in row["settings"].items())])
+
+
+def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return [
+        f"{name:<{widths[0]}}" + "".join(f"  {cell:>{width}}" for cell, width in zip(row, widths[1:], strict=True))
+        for name, *row in table
+    ]

@@ -1,0 +1,398 @@
+"""The client against made-up services: what it sends, when it asks again, what it makes of replies."""
+
+import asyncio
+import gzip
+import inspect
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from random import Random
+from typing import Any, ClassVar
+
+import httpx2
+import numpy as np
+import pytest
+
+from fansrec.api.answers import Answer, Position
+from fansrec.client import AsyncClient, Client, NotAllowed, Unavailable
+from fansrec.client.asking import COMPRESS_FROM, FoundItem
+from fansrec.errors import BadArtifact, BadInput, BadSetting, FansError, UnknownItems
+from serving.service import DEADLINE_S
+
+URL = "http://service.test"
+FOUND = {"item": "s2", "name": "Two", "group": "artist", "category": "c1"}
+ANSWERED = {
+    "model": {"name": "fans", "hash": "ab12"},
+    "milliseconds": 1.5,
+    "answers": [{"positions": [FOUND | {"score": 0.5}], "unknown": ["x"], "reason": "only 1 of 10"}],
+}
+Handler = Callable[[httpx2.Request], httpx2.Response]
+
+
+class Time:
+    """A clock that moves only when somebody sleeps, or is told to."""
+
+    def __init__(self) -> None:
+        self.now, self.pauses = 100.0, list[float]()
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.pauses.append(seconds)
+
+    async def sleep_async(self, seconds: float) -> None:
+        self.sleep(seconds)
+
+
+class Service:
+    """Answers with these replies in turn, the last one for ever; remembers what it was asked."""
+
+    def __init__(self, *replies: httpx2.Response | Exception) -> None:
+        self.replies, self.asked = list(replies), list[httpx2.Request]()
+
+    def __call__(self, request: httpx2.Request) -> httpx2.Response:
+        self.asked.append(request)
+        reply = self.replies[min(len(self.asked), len(self.replies)) - 1]
+        if isinstance(reply, Exception):
+            raise reply
+        return httpx2.Response(reply.status_code, headers=reply.headers, content=reply.content)
+
+
+class Waited:
+    """The async client behind the sync one's methods, so that one test tries both."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self.client = client
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return lambda *args, **options: asyncio.run(getattr(self.client, name)(*args, **options))
+
+
+@pytest.fixture(params=["sync", "async"])
+def client_of(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    def make(service: Handler, at: Time | None = None, **options: Any) -> Any:
+        at = at or Time()
+        options = {"transport": httpx2.MockTransport(service), "clock": lambda: at.now, "random": Random(1)} | options
+        if request.param == "sync":
+            return Client(URL, sleep=at.sleep, **options)
+        return Waited(AsyncClient(URL, sleep=at.sleep_async, **options))
+
+    return make
+
+
+def good(value: Any = ANSWERED) -> httpx2.Response:
+    return httpx2.Response(200, json=value)
+
+
+def problem(status: int, kind: str = "about", headers: dict[str, str] | None = None, **members: Any) -> httpx2.Response:
+    value = {"type": f"urn:fansrec:{kind}", "title": "No", "status": status, "detail": "do this", "request_id": "r1"}
+    return httpx2.Response(status, json=value | members, headers=headers)
+
+
+def test_a_list_is_asked_for_and_its_answer_read(client_of: Callable[..., Any]) -> None:
+    service = Service(good())
+    answers = client_of(service, key="secret").continue_lists([["s1", 7]], k=3, max_per_group=2)
+    assert answers == [Answer([Position("s2", "Two", "c1", 0.5, "artist")], ["x"], "only 1 of 10")]
+    assert (answers.model, answers.hash, answers.milliseconds) == ("fans", "ab12", 1.5)
+    assert answers[0].items == ["s2"]
+    (request,) = service.asked
+    assert json.loads(request.content) == {"lists": [["s1", 7]], "k": 3, "max_per_group": 2}
+    assert (request.method, request.url.path) == ("POST", "/v1/continue")
+    assert request.headers["content-type"] == "application/json"
+    assert request.headers["authorization"] == "Bearer secret"
+    assert request.headers["fans-timeout-ms"] == "10000"
+
+
+def test_rules_are_sent_as_given_and_a_rule_nobody_knows_is_refused(client_of: Callable[..., Any]) -> None:
+    service = Service(good())
+    client = client_of(service)
+    rules = {"model": "ease", "allow": ("a", np.int64(4)), "categories": [], "keep_seen": True}
+    client.continue_lists([iter(["s1"])], exclude={"b"}, **rules)
+    sent = json.loads(service.asked[0].content)
+    assert sent == {"lists": [["s1"]], "k": 10, "exclude": ["b"]} | rules | {"allow": ["a", 4]}
+    with pytest.raises(BadSetting, match="no rule 'excluded'"):
+        client.continue_lists([["s1"]], excluded=["b"])
+
+
+@pytest.mark.parametrize(
+    ("lists", "rules", "word"),
+    [
+        (["s1"], {}, "'s1' is a text"),
+        ([["s1"]], {"exclude": "s2"}, "'s2' is a text"),
+        ([[object()]], {}, "is no item"),
+        ([["\ud800"]], {}, "JSON"),
+        ([["s1"]], {"min_score": float("nan")}, "JSON"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_before_anything_is_sent(lists: Any, rules: Any, word: str) -> None:
+    service = Service(good())
+    with Client(URL, transport=httpx2.MockTransport(service)) as client, pytest.raises(FansError, match=word):
+        client.continue_lists(lists, **rules)
+    assert not service.asked
+
+
+def test_a_large_question_travels_compressed() -> None:
+    service = Service(good())
+    lists = [["a song with a long name"] * (COMPRESS_FROM // 30)]
+    with Client(URL, transport=httpx2.MockTransport(service)) as client:
+        client.continue_lists(lists)
+        client.continue_lists(lists * 2)
+    small, large = service.asked
+    assert "content-encoding" not in small.headers
+    assert large.headers["content-encoding"] == "gzip"
+    assert len(large.content) < COMPRESS_FROM / 10
+    assert json.loads(gzip.decompress(large.content))["lists"] == lists * 2
+
+
+def test_searching_and_listing_models(client_of: Callable[..., Any]) -> None:
+    service = Service(good({"model": {}, "items": [FOUND]}), good({"default": "fans", "models": []}))
+    client = client_of(service)
+    assert client.search("zwei & drei", limit=3, model="ease") == [FoundItem("s2", "Two", "artist", "c1")]
+    assert client.models() == {"default": "fans", "models": []}
+    assert dict(service.asked[0].url.params) == {"search": "zwei & drei", "limit": "3", "model": "ease"}
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "error"),
+    [
+        (422, "unknown-items", UnknownItems),
+        (422, "invalid", BadSetting),
+        (404, "unknown-model", BadSetting),
+        (409, "busy", BadSetting),
+        (413, "too-large", BadInput),
+        (422, "bad-artifact", BadArtifact),
+        (401, "no-key", NotAllowed),
+        (403, "no-admin", NotAllowed),
+        (500, "fault", Unavailable),
+    ],
+)
+def test_a_refusal_is_raised_as_its_kind_and_never_repeated(
+    client_of: Callable[..., Any], status: int, kind: str, error: type[FansError]
+) -> None:
+    service = Service(problem(status, kind))
+    with pytest.raises(error, match=r"^do this \(request r1\)$") as raised:
+        client_of(service).continue_lists([["s1"]])
+    assert type(raised.value) is error
+    assert len(service.asked) == 1
+
+
+def test_a_request_that_does_not_fit_is_told_field_by_field(client_of: Callable[..., Any]) -> None:
+    service = Service(problem(422, "invalid-request", errors=[{"where": "k", "what": "too much"}]))
+    with pytest.raises(BadSetting, match=r"^do this \(k: too much\) \(request r1\)$"):
+        client_of(service).continue_lists([["s1"]], k=501)
+
+
+@pytest.mark.parametrize(
+    "passing",
+    [
+        problem(429),
+        problem(503),
+        httpx2.Response(502, text="<html>"),
+        problem(504),
+        httpx2.ConnectError("refused"),
+        httpx2.ReadError("reset"),
+        httpx2.RemoteProtocolError("closed"),
+    ],
+)
+def test_what_may_pass_is_asked_again(client_of: Callable[..., Any], passing: Any) -> None:
+    service = Service(passing, passing, good())
+    assert len(client_of(service).continue_lists([["s1"]])) == 1
+    assert len(service.asked) == 3
+
+
+def test_pauses_are_drawn_below_bounds_that_double(client_of: Callable[..., Any]) -> None:
+    at, service = Time(), Service(problem(503))
+    with pytest.raises(Unavailable):
+        client_of(service, at, timeout=100, retries=9).continue_lists([["s1"]])
+    drawn = Random(1)
+    bounds = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5, 5, 5]
+    assert at.pauses == pytest.approx([drawn.uniform(0, bound) for bound in bounds])
+
+
+def test_the_last_refusal_is_told_when_retries_are_used_up(client_of: Callable[..., Any]) -> None:
+    service = Service(httpx2.ConnectError("connection refused"))
+    with pytest.raises(Unavailable, match="3 attempts: connection refused.*fans serve"):
+        client_of(service, retries=2).continue_lists([["s1"]])
+    assert len(service.asked) == 3
+
+
+@pytest.mark.parametrize("later", ["2", "Wed, 01 Jan 2020 00:00:00 GMT"])
+def test_a_service_that_names_a_time_is_left_alone_till_then(client_of: Callable[..., Any], later: str) -> None:
+    at, service = Time(), Service(problem(429, headers={"Retry-After": later}), good())
+    client_of(service, at).continue_lists([["s1"]])
+    least = 2 if later == "2" else 0  # the date is long past
+    assert least <= at.pauses[0] <= least + 0.1
+
+
+def test_no_attempt_begins_that_could_not_end_before_the_deadline(client_of: Callable[..., Any]) -> None:
+    at, service = Time(), Service(problem(503, headers={"Retry-After": "3"}))
+    with pytest.raises(Unavailable, match="do this"):
+        client_of(service, at).continue_lists([["s1"]], timeout=7)
+    assert len(service.asked) == 3
+    assert at.now < 107
+
+
+def test_the_service_is_told_how_long_an_answer_is_of_use(client_of: Callable[..., Any]) -> None:
+    at, service = Time(), Service(problem(503, headers={"Retry-After": "4"}), good())
+    client_of(service, at, random=Random(3)).continue_lists([["s1"]], timeout=5)
+    first, second = (int(request.headers["fans-timeout-ms"]) for request in service.asked)
+    assert first == 5000
+    assert 900 <= second <= 1000
+
+
+def test_reloading_is_asked_again_only_if_it_never_began(client_of: Callable[..., Any]) -> None:
+    changed = {"models": [], "changed": ["fans"]}
+    never_began = Service(httpx2.ConnectError("refused"), problem(503), good(changed))
+    assert client_of(never_began).reload() == changed
+    for verb in ("reload", "rollback"):
+        began = Service(httpx2.ReadError("reset"), good(changed))
+        with pytest.raises(Unavailable, match="reset"):
+            getattr(client_of(began), verb)()
+        assert [request.url.path for request in began.asked] == [f"/v1/models/{verb}"]
+
+
+def test_readiness_is_told_at_once(client_of: Callable[..., Any]) -> None:
+    assert client_of(Service(good({"ready": True}))).ready()
+    for away in (problem(503), httpx2.ConnectError("refused")):
+        service = Service(away)
+        assert not client_of(service).ready()
+        assert len(service.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        httpx2.Response(200, text="<html>hello</html>"),
+        httpx2.Response(200, json=[1]),
+        httpx2.Response(200, json={"answers": [{}]}),
+        httpx2.Response(301, headers={"Location": "https://elsewhere.test"}),
+    ],
+)
+def test_a_stranger_at_the_address_is_no_traceback(client_of: Callable[..., Any], reply: httpx2.Response) -> None:
+    with pytest.raises(Unavailable):
+        client_of(Service(reply)).continue_lists([["s1"]])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"url": "service.test"},
+        {"url": "ftp://a"},
+        {"timeout": 0},
+        {"retries": -1},
+        {"key": "secret\n"},
+        {"key": "ключ"},
+    ],
+)
+def test_clients_that_make_no_sense_are_refused(given: dict[str, Any]) -> None:
+    for kind in (Client, AsyncClient):
+        with pytest.raises(BadSetting) as raised:
+            kind(**{"url": URL} | given)
+        assert "secret" not in str(raised.value)
+
+
+def test_both_clients_offer_the_same() -> None:
+    def offered(kind: type) -> dict[str, list[str]]:
+        methods = inspect.getmembers(kind, inspect.isfunction)
+        return {name: [*inspect.signature(method).parameters] for name, method in methods if name[0] != "_"}
+
+    assert offered(Client) == offered(AsyncClient)
+
+
+class Real(BaseHTTPRequestHandler):
+    """A service in a few lines, on a real socket."""
+
+    protocol_version = "HTTP/1.1"
+    connections: ClassVar[set[Any]] = set()
+    drop_first = 0
+
+    def do_POST(self) -> None:
+        Real.connections.add(self.client_address)
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if Real.drop_first:
+            Real.drop_first -= 1
+            self.close_connection = True
+            return
+        question = json.loads(body)
+        if question["lists"] == [["slow"]]:
+            self._trickle()
+            return
+        self._answer(json.dumps(ANSWERED | {"answers": ANSWERED["answers"] * len(question["lists"])}).encode())
+
+    def _answer(self, body: bytes) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _trickle(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "1000000")
+        self.end_headers()
+        try:
+            for _ in range(100_000):  # until the client has left
+                self.wfile.write(b" ")
+                time.sleep(0.01)
+        except OSError:
+            pass
+        self.close_connection = True
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def real_service() -> Iterator[str]:
+    Real.connections, Real.drop_first = set(), 0
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Real)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_calls_share_a_connection_and_survive_one_that_is_cut(real_service: str) -> None:
+    with Client(real_service, timeout=DEADLINE_S) as client:
+        assert [len(client.continue_lists([["a"]] * n)) for n in (1, 2, 3)] == [1, 2, 3]
+        assert len(Real.connections) == 1
+        Real.drop_first = 1
+        assert len(client.continue_lists([["a"]])) == 1
+        assert len(Real.connections) == 2
+
+
+def test_many_calls_at_once_with_async(real_service: str) -> None:
+    async def ask() -> list[int]:
+        async with AsyncClient(real_service, timeout=DEADLINE_S) as client:
+            return [len(a) for a in await asyncio.gather(*(client.continue_lists([["a"]] * n) for n in range(1, 9)))]
+
+    assert asyncio.run(ask()) == [*range(1, 9)]
+
+
+def test_an_answer_that_comes_in_drops_does_not_outlast_the_deadline(real_service: str) -> None:
+    async def ask() -> None:
+        async with AsyncClient(real_service) as client:
+            await client.continue_lists([["slow"]], timeout=0.3)
+
+    def ask_sync() -> None:
+        with Client(real_service) as client:
+            client.continue_lists([["slow"]], timeout=0.3)
+
+    for attempt in (ask_sync, lambda: asyncio.run(ask())):
+        with pytest.raises(Unavailable, match="deadline"):
+            attempt()
+
+
+def test_the_client_needs_neither_torch_nor_numpy_and_says_which_extra_is_missing() -> None:
+    code = (
+        "import sys, fansrec.client; print({'torch', 'numpy', 'pydantic'} & set(sys.modules));"
+        "[sys.modules.pop(name) for name in [*sys.modules] if name.startswith('fansrec.client')];"
+        "sys.modules['httpx2'] = None\n"
+        "try: import fansrec.client\nexcept Exception as error: print(type(error).__name__, error)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out == "set()\nMissingExtra httpx2 is not installed; run: pip install 'fansrec[client]'\n"

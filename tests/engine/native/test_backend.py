@@ -1,0 +1,257 @@
+"""The native kernel gives the reference's answers: for every model, way and rule, in any batch, thread and process."""
+
+import copy
+import os
+import platform
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from engine.parity import faults
+from fansrec.engine.generation import ways
+from fansrec.engine.interface import Continuation
+from fansrec.engine.native import compile as native_compile
+from fansrec.engine.native import library as native_library
+from fansrec.engine.native.backend import NativeEngine, why_not
+from fansrec.engine.native.library import missing
+from fansrec.engine.rules import Rules
+from fansrec.engine.torch.backend import TorchEngine
+from fansrec.errors import BadArtifact, BadSetting
+from fansrec.models.registry import build
+from skipping import skip_or_fail
+
+pytestmark = pytest.mark.usefixtures("native_kernel")
+
+X86_MACHINE = platform.machine() in ("x86_64", "AMD64")
+STARTS = (0, 20, 21, 33, 40)  # one category has a single item
+ITEMS = STARTS[-1]
+SIZES = {"category_starts": STARTS, "positions": 30, "width": 16, "layers": 2, "heads": 2, "dropout": 0.0}
+MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+    "two-stage": ("fans", {"feedforward": 32}),
+    "vanilla": ("fans", {"feedforward": 32, "classifier": "vanilla"}),
+    "odd sizes": ("fans", {"feedforward": 21, "width": 18, "heads": 1, "layers": 1, "use_categories": False}),
+    "one category": ("fans", {"feedforward": 32, "category_starts": (0, ITEMS)}),
+    "bert4rec": ("bert4rec", {"feedforward": 32}),
+    "sasrec": ("sasrec", {"use_categories": False}),
+    "sasrec with categories": ("sasrec", {"heads": 4}),
+}
+RULES = {
+    "none": Rules(),
+    "seen kept": Rules(keep_seen=True),
+    "groups": Rules(groups=np.arange(ITEMS) % 5, max_per_group=2),
+    "few allowed": Rules(allow=range(5, 24), exclude=[12, 13]),
+    "nothing allowed": Rules(allow=[]),
+    "a floor": Rules(min_score=-3.5),
+}
+
+
+def model_of(name: str, values: dict[str, Any]) -> Any:
+    """Weights far enough apart for scores to differ."""
+    torch.manual_seed(0)
+    model = build(name, SIZES | values).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(parameter + 0.1 * torch.randn_like(parameter))
+            if parameter.dim() > 1:
+                parameter.normal_(std=0.4)
+    return model
+
+
+def lists(count: int, items: int = ITEMS, longest: int = 12, most: int = 40) -> tuple[list[np.ndarray], list[int]]:
+    """Some of them empty, some that want more than a category has, or more positions than were trained."""
+    random = np.random.default_rng(1)
+    inputs = [random.integers(items, size=random.integers(0, longest)) for _ in range(count)]
+    return inputs, random.integers(1, most, size=count).tolist()
+
+
+def same(one: list[Continuation], two: list[Continuation]) -> bool:
+    """To the last bit."""
+    return all(
+        a.items.tobytes() == b.items.tobytes() and a.scores.tobytes() == b.scores.tobytes()
+        for a, b in zip(one, two, strict=True)
+    )
+
+
+def check(name: str, count: int = 15) -> None:
+    """Every way to ask a model, under every rule."""
+    model = model_of(*MODELS[name])
+    double = copy.deepcopy(model).double()
+    inputs, wanted = lists(count)
+    for way in ways(model):
+        engine = NativeEngine(model, ITEMS, way)
+        for rules in RULES.values():
+            assert faults(double, way, inputs, wanted, rules, engine.continue_lists(inputs, wanted, rules)) == []
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_gives_what_the_reference_gives_whichever_way_it_is_asked(name: str) -> None:
+    check(name)
+
+
+@pytest.mark.parametrize("categories", [1, 3, 25])
+def test_the_usual_sizes_give_what_the_reference_gives(categories: int) -> None:
+    items = 3000
+    starts = tuple(np.linspace(0, items, categories + 1).astype(int).tolist())
+    usual = {"category_starts": starts, "width": 64, "heads": 8, "feedforward": 256, "layers": 3}
+    model = model_of("fans", usual)
+    inputs, wanted = lists(16, items, longest=60, most=60)
+    for rules in (Rules(), Rules(exclude=range(0, items, 2), min_score=-9.0)):
+        answers = NativeEngine(model, items).continue_lists(inputs, wanted, rules)
+        assert faults(copy.deepcopy(model).double(), "one-pass", inputs, wanted, rules, answers) == []
+
+
+def test_items_are_found_among_very_many() -> None:
+    items = 150_000  # so many that blocks of items are larger than usual
+    model = model_of("fans", {"category_starts": (0, items), "feedforward": 16, "width": 8, "classifier": "vanilla"})
+    inputs, wanted = lists(4, items)
+    answers = NativeEngine(model, items).continue_lists(inputs, wanted, Rules())
+    assert faults(copy.deepcopy(model).double(), "one-pass", inputs, wanted, Rules(), answers) == []
+
+
+def test_of_equal_scores_the_first_item_wins() -> None:
+    model = model_of("fans", {"classifier": "vanilla", "feedforward": 32})
+    with torch.no_grad():
+        model.classifier.items.weight.zero_()
+        model.classifier.items.bias.zero_()
+    (answer,) = NativeEngine(model, ITEMS).continue_lists([np.array([1, 3])], 5, Rules())
+    assert answer.items.tolist() == [0, 2, 4, 5, 6]
+
+
+@pytest.mark.parametrize("name", ["two-stage", "bert4rec", "sasrec"])
+def test_a_list_gets_the_same_items_alone_as_among_others(name: str) -> None:
+    engine = NativeEngine(model_of(*MODELS[name]), ITEMS)
+    inputs, wanted = lists(30)
+    together = engine.continue_lists(inputs, wanted, Rules())
+    for given, count, answer in zip(inputs, wanted, together, strict=True):
+        (alone,) = engine.continue_lists([given], count, Rules())
+        assert alone.items.tolist() == answer.items.tolist()
+        assert alone.scores == pytest.approx(answer.scores, abs=1e-5)
+        assert alone.categories.tolist() == (np.searchsorted(STARTS, alone.items, side="right") - 1).tolist()
+
+
+@pytest.mark.parametrize("name", ["two-stage", "vanilla", "bert4rec", "sasrec"])
+def test_one_thread_and_two_agree_to_the_last_bit(name: str) -> None:
+    model = model_of(*MODELS[name])
+    inputs, wanted = lists(30)
+    one, two = (NativeEngine(model, ITEMS, threads=threads) for threads in (1, 2))
+    assert same(one.continue_lists(inputs, wanted, Rules()), two.continue_lists(inputs, wanted, Rules()))
+    for given, count in zip(inputs, wanted, strict=True):
+        assert same(one.continue_lists([given], count, Rules()), two.continue_lists([given], count, Rules()))
+
+
+def test_several_threads_may_ask_at_once_each_with_its_own_rules() -> None:
+    engine = NativeEngine(model_of(*MODELS["two-stage"]), ITEMS, threads=2)
+    inputs, wanted = lists(20)
+    calls = [Rules(), Rules(keep_seen=True), Rules(exclude=[3]), Rules(min_score=-3.0)] * 8
+    expected = [engine.continue_lists(inputs, wanted, rules) for rules in calls]
+    with ThreadPoolExecutor(4) as threads:
+        given = list(threads.map(lambda rules: engine.continue_lists(inputs, wanted, rules), calls))
+    assert all(same(one, two) for one, two in zip(expected, given, strict=True))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_process_forked_off_answers_as_its_parent_does() -> None:
+    engine = NativeEngine(model_of(*MODELS["two-stage"]), ITEMS, threads=2)
+    inputs, wanted = lists(20)
+    expected = engine.continue_lists(inputs, wanted, Rules())
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if same(expected, engine.continue_lists(inputs, wanted, Rules())) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert same(expected, engine.continue_lists(inputs, wanted, Rules()))
+
+
+def test_other_ways_to_fill_an_answer_are_the_references() -> None:
+    model = model_of(*MODELS["two-stage"])
+    inputs, wanted = lists(5)
+    rules = Rules(fill="depth-first")
+    expected = TorchEngine(model, ITEMS).continue_lists(inputs, wanted, rules)
+    assert same(expected, NativeEngine(model, ITEMS).continue_lists(inputs, wanted, rules))
+    with pytest.raises(BadSetting, match="cannot arrange"):
+        NativeEngine(model, ITEMS).continue_lists(inputs, wanted, Rules(fill="arranged"))
+
+
+def test_no_lists_get_no_answers_and_an_unknown_item_is_refused() -> None:
+    engine = NativeEngine(model_of(*MODELS["two-stage"]), ITEMS)
+    assert engine.continue_lists([], 3, Rules()) == []
+    for bad in ([ITEMS], [-1]):
+        with pytest.raises(BadSetting, match="from 0 to 39"):
+            engine.continue_lists([np.array(bad)], 3, Rules())
+    with pytest.raises(BadSetting, match="from 0 to 39"):
+        engine.continue_lists([np.array([1])], 3, Rules(exclude=[ITEMS]))
+
+
+@pytest.mark.parametrize("name", ["two-stage", "vanilla", "bert4rec", "sasrec"])
+@pytest.mark.parametrize("engine", [NativeEngine, TorchEngine])
+def test_model_whose_weights_are_not_numbers_is_refused(name: str, engine: Any) -> None:
+    model = model_of(*MODELS[name])
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.fill_(torch.nan)
+    with pytest.raises(BadArtifact, match="no score of the model is a finite number"):
+        engine(model, ITEMS).continue_lists([np.array([1, 2])], 5, Rules())
+
+
+@pytest.mark.parametrize("name", ["two-stage", "vanilla", "odd sizes"])
+def test_of_thousands_of_lists_none_has_another_item_but_for_ties(name: str) -> None:
+    """In categories large enough to be read in 16 bits first, as one list and in large batches."""
+    model_name, values = MODELS[name]
+    starts = (0, 900, 901, 2000, 3000)
+    model = model_of(model_name, values | {"category_starts": starts})
+    double = copy.deepcopy(model).double()
+    inputs, wanted = lists(2000, items=3000)
+    answers = NativeEngine(model, 3000).continue_lists(inputs, wanted, Rules())
+    right = TorchEngine(double, 3000).continue_lists(inputs, wanted, Rules())
+    others = [i for i in range(2000) if answers[i].items.tolist() != right[i].items.tolist()]
+    assert len(others) < 20
+    some = ([x[i] for i in others] for x in (inputs, wanted))
+    assert faults(double, "one-pass", *some, Rules(), [answers[i] for i in others]) == []
+    engine = NativeEngine(model, 3000)
+    alone = [engine.continue_lists([inputs[i]], wanted[i], Rules())[0].items.tolist() for i in range(50)]
+    assert alone == [answer.items.tolist() for answer in answers[:50]]
+
+
+def test_what_it_cannot_run_it_says() -> None:
+    assert why_not(model_of(*MODELS["two-stage"]), "one-pass") is None
+    assert "does not know CAR" in str(why_not(build("car", SIZES), "autoregressive"))
+    assert "float32" in str(why_not(model_of(*MODELS["two-stage"]).double(), "one-pass"))
+
+
+def test_it_can_be_switched_off_and_only_real_instruction_sets_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FANS_NATIVE", "off")
+    assert "switched off" in str(missing())
+    monkeypatch.setenv("FANS_NATIVE", "mmx")
+    with pytest.raises(BadSetting, match="mmx"):
+        missing()
+
+
+def test_without_a_compiler_the_build_says_so_and_so_does_the_engine(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(native_compile, "HERE", tmp_path)
+    monkeypatch.setenv("CXX", str(tmp_path / "c++"))
+    assert "failed" in str(native_compile.compile_kernel())
+    monkeypatch.delenv("CXX")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert native_compile.compile_kernel() == "no C++ compiler"
+    assert not list(tmp_path.iterdir())
+    monkeypatch.delenv("FANS_NATIVE", raising=False)
+    monkeypatch.setattr(native_library, "library_path", lambda name: tmp_path / name)
+    assert missing() == "the fast CPU kernel was not built (no C++ compiler at install)"
+
+
+@pytest.mark.parametrize("instructions", ["avx2", "portable"] if X86_MACHINE else ["portable"])
+def test_machines_with_other_instructions_get_the_same_answers(instructions: str) -> None:
+    if not native_compile.library_path(instructions).exists():
+        skip_or_fail(f"the {instructions} kernel is not built; `make install` builds it")
+    tests = Path(__file__).parents[2]
+    program = "from engine.native.test_backend import MODELS, check\nfor name in MODELS: check(name, 8)"
+    forced = os.environ | {"FANS_NATIVE": instructions, "PYTHONPATH": os.pathsep.join([str(tests), *sys.path])}
+    ran = subprocess.run([sys.executable, "-c", program], env=forced, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr

@@ -1,0 +1,160 @@
+"""The entry points of the native kernel refuse sizes, pointers and offsets that cannot be right."""
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.native import test_backend, test_hybrid
+from fansrec.engine.native.backend import NativeEngine
+from fansrec.engine.native.hybrid import BestWeights
+from fansrec.engine.native.library import BAD_CALL, BAD_MODEL, DONE, Call, Model, check_outcome, library
+from fansrec.engine.native.weights import Weights
+from fansrec.engine.rules import Rules
+from fansrec.errors import BadArtifact, FansError
+
+pytestmark = pytest.mark.usefixtures("native_kernel")
+
+ITEMS = test_backend.ITEMS
+HUGE = 1 << 60
+
+MODELS: dict[str, Callable[[Model], object]] = {
+    "kind": lambda m: setattr(m, "kind", 7),
+    "categories of tokens": lambda m: setattr(m, "categories_of", None),
+    "no width": lambda m: setattr(m.encoder, "width", 0),
+    "huge width": lambda m: setattr(m.encoder, "width", HUGE),
+    "negative layers": lambda m: setattr(m.encoder, "layers", -1),
+    "huge layers": lambda m: setattr(m.encoder, "layers", HUGE),
+    "heads that do not divide the width": lambda m: setattr(m.encoder, "heads", 3),
+    "no positions": lambda m: setattr(m.encoder, "positions", 0),
+    "fewer embeddings than tokens": lambda m: setattr(m.encoder, "tokens", ITEMS),
+    "fewer category embeddings than categories": lambda m: setattr(m.encoder, "category_rows", 1),
+    "no embeddings": lambda m: setattr(m.encoder, "items", None),
+    "no layers": lambda m: setattr(m.encoder, "layer", None),
+    "no items": lambda m: setattr(m.head, "items", 0),
+    "more items than offsets say": lambda m: setattr(m.head, "items", ITEMS + 1),
+    "huge items": lambda m: setattr(m.head, "items", HUGE),
+    "no starts": lambda m: setattr(m.head, "starts", None),
+    "fewer categories": lambda m: setattr(m.head, "categories", 2),
+    "a head of another width": lambda m: setattr(m.head, "width", 8),
+    "no item vectors": lambda m: setattr(m.head.item, "weight", None),
+    "half a linear layer": lambda m: setattr(m.head.category, "bias", None),
+    "halves without starts": lambda m: setattr(m.head, "half_starts", None),
+}
+
+
+@pytest.fixture(scope="module")
+def network() -> Any:
+    return test_backend.model_of(*test_backend.MODELS["two-stage"])
+
+
+@pytest.mark.parametrize("change", MODELS.values(), ids=MODELS)
+def test_model_with_impossible_parts_is_refused(change: Callable[[Model], object], network: Any) -> None:
+    weights = Weights(network)
+    changed = Model.from_buffer_copy(weights.model)
+    change(changed)
+    assert library().fans_check(ctypes.addressof(changed), ctypes.sizeof(changed)) == BAD_MODEL
+
+
+def test_models_of_another_structure_are_refused(network: Any) -> None:
+    weights = Weights(network)
+    assert library().fans_check(weights.address, ctypes.sizeof(Model) - 8) == BAD_CALL
+    assert library().fans_check(None, ctypes.sizeof(Model)) == BAD_CALL
+    assert library().fans_continue(weights.address, None) == BAD_CALL
+
+
+CALLS: dict[str, dict[str, Any]] = {
+    "way": {"way": 3},
+    "no threads": {"threads": 0},
+    "huge threads": {"threads": HUGE},
+    "negative lists": {"lists": -1},
+    "huge lists": {"lists": HUGE},
+    "no items": {"items": None},
+    "no offsets": {"offsets": None},
+    "no counts": {"wanted": None},
+    "nowhere for answers": {"answers": None},
+    "nowhere for scores": {"scores": None},
+    "nowhere for counts": {"answered": None},
+    "negative exclusions": {"excluded_count": -1},
+    "exclusions without items": {"excluded_count": 1, "excluded": None},
+    "allowed without items": {"allowed_count": 1, "allowed": None},
+    "groups without groups": {"max_per_group": 1, "groups": None},
+    "negative groups": {"max_per_group": -1},
+}
+NUMBERS = {
+    "first offset": [1, 2, 3, 3],
+    "falling offsets": [0, 5, 3, 3],
+    "negative offsets": [0, -1, 3, 3],
+    "nothing wanted": [0, 2, 0, 3],
+    "more wanted than there is": [0, 2, ITEMS + 1, 3],
+}
+
+
+def outcome(network: Any, numbers: list[int] | None = None, **changes: Any) -> int:
+    """The kernel's answer to a call of two lists with two items each, changed; `numbers`: 2 offsets, 2 counts."""
+    weights = Weights(network)
+    items, scores, out = np.array([1, 2, 3, 4]), np.zeros(6, dtype=np.float32), np.zeros(8, dtype=np.int64)
+    first, middle, *wanted = numbers or [0, 2, 3, 3]
+    offsets, counts = np.array([first, middle, 4]), np.array(wanted)
+    call = Call(way=0, threads=1, lists=2, items=items.ctypes.data, offsets=offsets.ctypes.data)
+    call.wanted, call.answers, call.answered = counts.ctypes.data, out.ctypes.data, out.ctypes.data + 6 * 8
+    call.scores, call.allowed_count, call.min_score = scores.ctypes.data, -1, -np.inf
+    for name, value in changes.items():
+        setattr(call, name, value)
+    return int(library().fans_continue(weights.address, ctypes.addressof(call)))
+
+
+def test_a_right_call_is_answered(network: Any) -> None:
+    assert outcome(network) == DONE
+
+
+@pytest.mark.parametrize("changes", CALLS.values(), ids=CALLS)
+def test_call_with_impossible_sizes_or_pointers_is_refused(changes: dict[str, Any], network: Any) -> None:
+    assert outcome(network, **changes) == BAD_CALL
+
+
+@pytest.mark.parametrize("numbers", NUMBERS.values(), ids=NUMBERS)
+def test_call_with_impossible_offsets_or_counts_is_refused(numbers: list[int], network: Any) -> None:
+    assert outcome(network, numbers) == BAD_CALL
+
+
+def memory_of(model: Any, name: str, place: int, value: int) -> None:
+    getattr(model.memory, name)[place] = value
+
+
+HYBRIDS: dict[str, Callable[[Any], object]] = {
+    "lists that do not begin at 0": lambda m: memory_of(m, "starts", 0, 5),
+    "lists that end before they begin": lambda m: memory_of(m, "starts", 3, 1 << 40),
+    "lists that end beyond the items": lambda m: memory_of(m, "starts", -1, 1 << 40),
+    "lists of items that end elsewhere": lambda m: memory_of(m, "list_starts", -1, 7),
+    "a huge position": lambda m: memory_of(m, "places", 4, (1 << 31) - 1),
+    "another type": lambda m: setattr(m.memory, "lists", m.memory.lists.long()),
+    "arrays of other lengths": lambda m: setattr(m.memory, "list_places", m.memory.list_places[:-1]),
+    "linear weights of another type": lambda m: setattr(m.linear, "items", m.linear.items.long()),
+}
+
+
+@pytest.mark.parametrize("change", HYBRIDS.values(), ids=HYBRIDS)
+def test_hybrid_model_with_impossible_arrays_is_refused(change: Callable[[Any], object]) -> None:
+    model = test_hybrid.made(**test_hybrid.ALL)
+    change(model)
+    with pytest.raises(BadArtifact):
+        BestWeights(model)
+
+
+def test_outcomes_become_errors() -> None:
+    check_outcome(DONE)
+    with pytest.raises(BadArtifact, match="sizes or offsets"):
+        check_outcome(BAD_MODEL)
+    with pytest.raises(FansError, match="refused the call"):
+        check_outcome(BAD_CALL)
+
+
+def test_scores_that_overflow_are_never_answered() -> None:
+    model = test_backend.model_of("fans", {"feedforward": 32, "classifier": "vanilla"})
+    model.classifier.items.bias.data[:] = 3e38
+    model.classifier.items.weight.data[:] = 3e38
+    with pytest.raises(BadArtifact, match="no score of the model is a finite number"):
+        NativeEngine(model, ITEMS).continue_lists([np.array([1, 2])], 5, Rules())

@@ -1,0 +1,20 @@
+"""The native kernel's own tests again, with address and undefined-behavior sanitizers and every index checked."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sanitizers import environment
+
+HERE = Path(__file__).parent
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["test_backend.py", "test_hybrid.py", "test_checks.py"])
+def test_native_tests_pass_under_sanitizers(name: str, sanitized: Path) -> None:
+    """All vector widths: some of these tests run the narrower ones in processes of their own."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE / name)]
+    ran = subprocess.run(command, env=environment(sanitized), capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout[-5000:] + ran.stderr[-5000:]

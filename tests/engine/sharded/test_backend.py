@@ -1,0 +1,255 @@
+"""A catalogue in shards gives the answers it gives whole."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.parity import faults
+from fansrec.api.continuer import load
+from fansrec.artifact import WEIGHTS, seal, write_artifact
+from fansrec.engine.interface import Continuation
+from fansrec.engine.rules import Rules
+from fansrec.engine.sharded import backend, shard
+from fansrec.engine.sharded.capped import best_of_groups
+from fansrec.engine.sharded.loading import describe, in_process, read_shard
+from fansrec.engine.sharded.plan import deal
+from fansrec.engine.torch.backend import TorchEngine
+from fansrec.errors import BadArtifact, BadSetting
+from fansrec.models.registry import build
+from fansrec.training.start import train
+from worlds import SHORT, vocabulary_of, write_walks
+
+SIZES = [20, 1, 12, 7]  # of the categories; one has a single item
+ITEMS = sum(SIZES)
+GROUPS = np.arange(ITEMS) % 5
+RULES = {
+    "none": Rules(),
+    "seen kept": Rules(keep_seen=True),
+    "groups": Rules(groups=GROUPS, max_per_group=2),
+    "one of a group": Rules(groups=GROUPS, max_per_group=1, min_score=-20.0),
+    "few allowed": Rules(allow=range(5, 24), exclude=[12, 13]),
+    "nothing allowed": Rules(allow=[]),
+    "a floor": Rules(min_score=-3.5),
+}
+
+
+def model_of(name: str = "fans", recipe: str = "paper", sizes: list[int] = SIZES, **values: Any) -> Any:
+    """Weights far enough apart for scores to differ."""
+    torch.manual_seed(0)
+    starts = tuple(np.cumsum([0, *sizes]).tolist())
+    shape = {"category_starts": starts, "positions": 30, "width": 16, "layers": 2, "heads": 2, "dropout": 0.0}
+    model = build(name, shape | values, recipe).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(parameter + 0.1 * torch.randn_like(parameter))
+            if parameter.dim() > 1:
+                parameter.normal_(std=0.4)
+    return model
+
+
+def write(folder: Path, model: Any, name: str = "fans", recipe: str = "paper") -> Path:
+    folder.mkdir(exist_ok=True)
+    vocabulary = vocabulary_of(np.diff(model.config.category_starts).tolist())
+    config = {"model": name, "config": vars(model.config), "training": {"recipe": recipe}}
+    write_artifact(folder, model, vocabulary, config, "# made up\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("run"), model_of())
+
+
+@cache
+def opened(run: Path, shards: int) -> backend.ShardedEngine:
+    return in_process(run, ["cpu"] * shards)[1]
+
+
+@cache
+def whole() -> TorchEngine:
+    return TorchEngine(model_of(), ITEMS)
+
+
+def lists(count: int, items: int = ITEMS, most: int = 45) -> tuple[list[np.ndarray], list[int]]:
+    """Some of them empty, some that want more than a category has, or than there is."""
+    random = np.random.default_rng(1)
+    inputs = [random.integers(items, size=random.integers(0, 12)) for _ in range(count)]
+    return inputs, random.integers(1, most, size=count).tolist()
+
+
+def assert_same(given: list[Continuation], right: list[Continuation]) -> None:
+    for one, other in zip(given, right, strict=True):
+        assert one.items.tolist() == other.items.tolist()
+        assert one.categories.tolist() == other.categories.tolist()
+        np.testing.assert_allclose(one.scores, other.scores, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
+@pytest.mark.parametrize("shards", [1, 2, 3])
+def test_any_number_of_shards_gives_what_the_whole_model_gives(run: Path, shards: int, rules: Rules) -> None:
+    inputs, wanted = lists(25)
+    answers = opened(run, shards).continue_lists(inputs, wanted, rules)
+    assert_same(answers, whole().continue_lists(inputs, wanted, rules))
+
+
+NUMBERS = st.lists(st.integers(0, ITEMS - 1), max_size=30)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    given=st.lists(NUMBERS, min_size=1, max_size=4),
+    wanted=st.lists(st.integers(1, ITEMS + 3), min_size=4, max_size=4),
+    exclude=NUMBERS,
+    allow=st.none() | NUMBERS,
+    groups=st.lists(st.integers(0, 6), min_size=ITEMS, max_size=ITEMS),
+    most=st.none() | st.integers(1, 4),
+    floor=st.none() | st.floats(-12, -1),
+    keep_seen=st.booleans(),
+    shards=st.integers(1, 4),
+)
+def test_no_rule_and_no_list_tells_shards_from_the_whole(
+    run: Path, given: Any, wanted: Any, exclude: Any, allow: Any, groups: Any, most: Any, floor: Any,
+    keep_seen: bool, shards: int,
+) -> None:  # fmt: skip
+    rules = Rules(exclude, allow, keep_seen, most, floor, groups=np.array(groups))
+    inputs = [np.array(items, dtype=np.int64) for items in given]
+    answers = opened(run, shards).continue_lists(inputs, wanted[: len(inputs)], rules)
+    assert_same(answers, whole().continue_lists(inputs, wanted[: len(inputs)], rules))
+
+
+def test_a_trained_model_gives_the_same_in_shards(tmp_path: Path) -> None:
+    train(write_walks(tmp_path / "corpus"), tmp_path / "run", "fans", SHORT | {"recipe": "paper"}, compare=False)
+    right = load(tmp_path / "run", backend="torch").engine
+    inputs, wanted = lists(20, right.items)
+    answers = opened(tmp_path / "run", 3).continue_lists(inputs, wanted, Rules())
+    assert_same(answers, right.continue_lists(inputs, wanted, Rules()))
+
+
+def test_work_in_small_pieces_gives_the_same(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = opened(run, 2)
+    inputs, wanted = lists(25)
+    right = engine.continue_lists(inputs, wanted, RULES["groups"])
+    monkeypatch.setattr(shard, "SCORES_AT_ONCE", 24)
+    monkeypatch.setattr(backend, "TOKENS_AT_ONCE", 64)
+    monkeypatch.setattr("fansrec.engine.decoding.dense.SCORES_AT_ONCE", 200)
+    assert_same(engine.continue_lists(inputs, wanted, RULES["groups"]), right)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("devices", [["cuda", "cuda"], ["cuda", "cpu", "cuda"]])
+def test_shards_may_be_on_several_devices(run: Path, devices: list[str]) -> None:
+    model = model_of().double()
+    inputs, wanted = lists(25)
+    for rules in RULES.values():
+        answers = in_process(run, devices)[1].continue_lists(inputs, wanted, rules)
+        assert faults(model, "one-pass", inputs, wanted, rules, answers) == []
+
+
+def test_models_without_category_embeddings_can_be_sharded(tmp_path: Path) -> None:
+    model = model_of(use_categories=False, layers=1)
+    inputs, wanted = lists(10)
+    answers = in_process(write(tmp_path, model), ["cpu"] * 2)[1].continue_lists(inputs, wanted, Rules())
+    assert_same(answers, TorchEngine(model, ITEMS).continue_lists(inputs, wanted, Rules()))
+
+
+def test_neither_the_coordinator_nor_a_shard_has_more_than_its_part(run: Path) -> None:
+    artifact, engine = in_process(run, ["cpu"] * 2)
+    assert all(ITEMS not in weight.shape and ITEMS + 4 not in weight.shape for weight in artifact.model.parameters())
+    weights = [part.weights for part in engine.shards.shards]
+    assert [len(part.vectors) for part in weights] == [len(part.weight) for part in weights] == [20, 20]
+    assert [len(part.local.weight) for part in weights] == [1, 3]
+
+
+def test_no_lists_get_no_answers_and_what_no_item_has_is_refused(run: Path) -> None:
+    engine = opened(run, 2)
+    assert engine.continue_lists([], 3, Rules()) == []
+    for inputs, rules in (([ITEMS], Rules()), ([-1], Rules()), ([1], Rules(exclude=[ITEMS])), ([1], Rules(allow=[-1]))):
+        with pytest.raises(BadSetting, match="from 0 to 39"):
+            engine.continue_lists([np.array(inputs)], 3, rules)
+    with pytest.raises(BadSetting, match="over this model's limit"):
+        engine.continue_lists([np.arange(5)], 5000, Rules())
+
+
+@pytest.mark.parametrize("fill", ["depth-first", "arranged"])
+def test_fills_that_need_whole_rows_of_scores_are_refused(run: Path, fill: str) -> None:
+    with pytest.raises(BadSetting, match=f"cannot fill {fill}; use by-position"):
+        in_process(run, ["cpu"])[1].continue_lists([np.array([1])], 3, Rules(fill=fill))
+
+
+@pytest.mark.parametrize(
+    ("name", "recipe", "values", "told"),
+    [
+        ("fans", "paper", {"classifier": "vanilla"}, "fans with a vanilla classifier"),
+        ("fans", "best", {}, "fans by --recipe best"),
+        ("bert4rec", "paper", {}, "bert4rec by --recipe paper"),
+    ],
+)
+def test_models_without_local_classifiers_are_refused(
+    tmp_path: Path, name: str, recipe: str, values: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(BadSetting, match=f"is {told}, which cannot be sharded; only fans by"):
+        describe(write(tmp_path, model_of(name, recipe, **values), name, recipe))
+
+
+def test_more_shards_than_categories_are_refused(run: Path) -> None:
+    with pytest.raises(BadSetting, match="5 shards cannot share 4 categories; ask for 1 to 4"):
+        in_process(run, ["cpu"] * 5)
+
+
+def test_a_damaged_file_is_refused_and_so_is_another_model_in_the_same_place(tmp_path: Path) -> None:
+    run = write(tmp_path / "run", model_of())
+    described = describe(run)
+    write(run, model_of(layers=1))
+    with pytest.raises(BadArtifact, match="was changed while it was loaded"):
+        read_shard(run, described.hash, described.plan(2), 1, "cpu")
+    content = bytearray((run / WEIGHTS).read_bytes())
+    content[-3] ^= 1
+    (run / WEIGHTS).write_bytes(content)
+    with pytest.raises(BadArtifact, match="was changed or damaged"):
+        in_process(run, ["cpu"])
+
+
+def test_weights_of_another_shape_than_the_config_says_are_refused(tmp_path: Path) -> None:
+    run = write(tmp_path / "run", model_of())
+    other = write(tmp_path / "other", model_of(width=8))
+    (other / WEIGHTS).replace(run / WEIGHTS)
+    seal(run)
+    with pytest.raises(BadArtifact, match="does not hold a model this fansrec can build"):
+        in_process(run, ["cpu"] * 2)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(1, 1000), min_size=1, max_size=30).flatmap(
+    lambda sizes: st.tuples(st.just(sizes), st.integers(1, len(sizes)))
+))  # fmt: skip
+def test_shards_have_all_categories_in_order_and_about_as_many_items_each(dealt: tuple[list[int], int]) -> None:
+    sizes, shards = dealt
+    plan = deal(np.cumsum([0, *sizes]).tolist(), shards)
+    assert plan.cuts[0] == 0 and plan.cuts[-1] == len(sizes) and plan.shards == shards
+    assert all(first < last for first, last in zip(plan.cuts, plan.cuts[1:], strict=False))
+    assert np.diff(plan.items).max() <= sum(sizes) / shards + max(sizes)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=40), st.integers(1, 3), st.integers(1, 6), st.integers(0, 99))
+def test_a_shortlist_has_the_best_items_but_no_more_of_a_group_than_allowed(
+    groups: list[int], most: int, count: int, seed: int
+) -> None:
+    scores = torch.randn(2, len(groups), generator=torch.Generator().manual_seed(seed)).masked_fill_(
+        torch.rand(2, len(groups), generator=torch.Generator().manual_seed(seed)) < 0.2, -torch.inf
+    )
+    best, places = best_of_groups(scores, torch.tensor(groups), most, count)
+    for row, got, at in zip(scores, best, places, strict=True):
+        right: list[int] = []
+        for place in row.argsort(descending=True).tolist():
+            before = [groups[other] for other in right].count(groups[place])
+            if before < most and len(right) < count and row[place] > -torch.inf:
+                right.append(place)
+        assert at[got > -torch.inf].tolist() == right
+        assert got[got > -torch.inf].tolist() == row[right].tolist()

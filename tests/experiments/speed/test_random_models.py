@@ -1,0 +1,38 @@
+import numpy as np
+import pytest
+import torch
+
+from fansrec.engine.rules import Rules
+from fansrec.engine.torch.backend import TorchEngine
+from fansrec.experiments.speed.random_models import random_best, random_engine, random_linear, random_memory
+from fansrec.experiments.speed.workloads import WORKLOADS, questions_of
+
+
+def test_positions_of_a_random_model_choose_different_categories() -> None:
+    engine = random_engine("fans", 1_000, 10, 303, "cpu", 0)
+    question = questions_of("long", 1_000, 1, seed=0)[0]
+    answer = engine.continue_lists([question.input], question.k, Rules(keep_seen=True))[0]
+    assert len(np.unique(answer.categories)) >= 4
+
+
+def test_a_random_memory_holds_as_many_lists_as_the_real_set_has_for_training() -> None:
+    assert len(random_memory("aotm", 200, 0)) == WORKLOADS["aotm"].remembered == 10_353
+    assert random_memory("aotm", 200, 0) is random_memory("aotm", 200, 0)
+
+
+def test_the_recipe_best_asks_its_memory() -> None:
+    model = random_best("aotm", 200, 4, 62, 0)
+    given = questions_of("aotm", 200, 1, seed=0)[0].input
+    with torch.inference_mode():
+        scores = model.score_lists([given], [5])
+        assert not torch.equal(scores, model.config.network_weight * torch.log1p(model.probabilities([given], [5])))
+    assert len(TorchEngine(model, 200).continue_lists([given], 5, Rules())[0].items) == 5
+
+
+@pytest.mark.parametrize("items", [100, 16_000])
+@pytest.mark.parametrize("name", ["ease", "item-knn"])
+def test_linear_models_are_whole_or_pruned_by_their_size(name: str, items: int) -> None:
+    model = random_linear(name, items, 0)
+    assert hasattr(model.weights, "matrix") == (items == 100)
+    answer = TorchEngine(model, items).continue_lists([np.arange(5)], 7, Rules())[0]
+    assert len(answer.items) == 7 and np.isfinite(answer.scores).all()

@@ -1,0 +1,26 @@
+from typing import Any
+
+import pytest
+
+from fansrec.experiments.speed import stages as bench
+from fansrec.experiments.speed.measuring import Arm
+from fansrec.experiments.speed.stages import stages
+
+
+def test_the_parts_add_up_to_the_whole() -> None:
+    rows = stages("aotm", items=200, categories=(1, 4), lists=2, seconds=0, repeats=1)
+    assert [row["categories"] for row in rows] == [1, 4]
+    for row in rows:
+        assert row["layers_ms"] + row["items_ms"] + row["rest_ms"] == pytest.approx(row["whole_ms"])
+
+
+def test_differences_are_laid_to_what_is_missing() -> None:
+    def arm(*seconds: float) -> Arm:
+        nothing: Any = None
+        made = Arm("ours", "fans", "paper", 10, "native", "cpu", nothing, nothing)
+        made.seconds, made.calls = [list(seconds)], len(seconds)
+        return made
+
+    row = bench._row(whole=arm(0.010, 0.010), half=arm(0.007), deep=arm(0.004, 0.004), shallow=arm(0.002, 0.002))
+    assert row["lists"] == 1
+    assert (row["layers_ms"], row["items_ms"], row["rest_ms"]) == pytest.approx((3, 6, 1))

@@ -1,0 +1,205 @@
+"""The repaired two-stage classifier against the products of probabilities it stands for."""
+
+from itertools import pairwise
+
+import pytest
+import torch
+from torch import Tensor
+
+from fansrec.models.hybrid.classifier import TiedClassifier
+from fansrec.models.tokens import Batch
+
+WIDTH = 6
+STARTS = (0, 3, 4, 9)  # the second category has one item
+ITEMS, CATEGORIES = STARTS[-1], len(STARTS) - 1
+SIZES = torch.tensor([3, 1, 5])
+CATEGORY_OF = torch.arange(CATEGORIES).repeat_interleave(SIZES)
+COUNTS = torch.tensor([4, 0, 2, 7, 1, 1, 0, 3, 9])
+EVERY_KIND = pytest.mark.parametrize("asked", [0, 1, 2, CATEGORIES])
+
+
+def tied(asked: int = CATEGORIES, starts: tuple[int, ...] = STARTS) -> TiedClassifier:
+    """Weights as if it had learned something, so that nothing is 0 or 1 by chance."""
+    torch.manual_seed(0)
+    made = TiedClassifier(WIDTH, starts, asked)
+    made.start(COUNTS[: starts[-1]])
+    for parameter in made.parameters():
+        parameter.data += 0.5 * torch.randn_like(parameter)
+    return made.eval()
+
+
+def vectors() -> Tensor:
+    return torch.randn(ITEMS, WIDTH, generator=torch.Generator().manual_seed(1))
+
+
+def hidden(*shape: int) -> Tensor:
+    return torch.randn(*shape, WIDTH, generator=torch.Generator().manual_seed(2))
+
+
+def batch(labels: list[int], positions: int | None = None) -> Batch:
+    told = torch.tensor(labels)
+    return Batch([], torch.arange(len(told)), told, lists=1, positions=positions or len(told))
+
+
+def by_hand(made: TiedClassifier, hidden: Tensor, items: Tensor) -> Tensor:
+    """(..., M): p(category) * p(item | category), or one softmax where there are no categories."""
+    hidden = made.transform(hidden)
+    logits = made.scale * hidden @ items.T + made.bias
+    if made.category is None:
+        return logits.softmax(-1)
+    inside = torch.cat([logits[..., start:end].softmax(-1) for start, end in pairwise(made.starts)], -1)
+    return made.category(hidden).softmax(-1)[..., CATEGORY_OF] * inside
+
+
+LABELS = [8, 0, 3, 5, 0, 2, 8]
+
+
+@EVERY_KIND
+def test_the_loss_is_the_negative_log_of_the_items_probability(asked: int) -> None:
+    made, told, items = tied(asked), hidden(len(LABELS)), vectors()
+    probable = by_hand(made, told, items)[range(len(LABELS)), LABELS]
+    torch.testing.assert_close(made.loss(told, items, batch(LABELS)).total, -probable.log().mean())
+
+
+@EVERY_KIND
+def test_its_gradients_are_those_of_that_probability(asked: int) -> None:
+    made = tied(asked)
+    inputs = [hidden(len(LABELS)).requires_grad_(), vectors().requires_grad_(), *made.parameters()]
+    own = torch.autograd.grad(made.loss(inputs[0], inputs[1], batch(LABELS)).total, inputs)
+    probable = by_hand(made, inputs[0], inputs[1])[range(len(LABELS)), LABELS]
+    for mine, slow in zip(own, torch.autograd.grad(-probable.log().mean(), inputs), strict=True):
+        torch.testing.assert_close(mine, slow, rtol=1e-4, atol=1e-6)
+
+
+def test_the_loss_is_a_share_of_the_whole_batch_where_several_processes_share_it() -> None:
+    made, told, items = tied(), hidden(4), vectors()
+    alone = made.loss(told, items, batch([1, 2, 3, 4])).total
+    torch.testing.assert_close(made.loss(told, items, batch([1, 2, 3, 4], positions=16)).total, alone / 4)
+
+
+def test_an_item_trains_the_classifier_of_its_category_though_another_was_predicted() -> None:
+    made, items = tied(), vectors().requires_grad_()
+    assert made.category is not None
+    made.category.weight.data.zero_()
+    made.category.bias.data = torch.tensor([50.0, 0.0, 0.0])  # nothing but category 0 is ever predicted
+    loss = made.loss(hidden(2), items, batch([4, 7]))
+    loss.total.backward()
+    assert int(loss.category_hits) == 0
+    assert items.grad is not None and made.bias.grad is not None
+    assert (items.grad[4:].abs().sum(1) > 0).all() and (made.bias.grad[4:] != 0).all()
+    assert not items.grad[:4].any() and not made.bias.grad[:4].any()  # what the labels are not chosen among
+
+
+def test_it_counts_the_categories_that_were_predicted_right() -> None:
+    made, told = tied(), hidden(len(LABELS))
+    assert made.category is not None
+    predicted = made.category(made.transform(told)).argmax(1)
+    hits = int((predicted == CATEGORY_OF[LABELS]).sum())
+    assert int(made.loss(told, vectors(), batch(LABELS)).category_hits) == hits
+
+
+def mean_by_hand(made: TiedClassifier, told: Tensor, items: Tensor) -> Tensor:
+    """(B, M): of all positions."""
+    return by_hand(made, told, items).mean(1)
+
+
+def even_shares(lists: int, positions: int) -> Tensor:
+    return torch.full((lists, positions), 1 / positions)
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("asked", [0, CATEGORIES, CATEGORIES + 5])
+def test_where_all_categories_are_looked_into_probabilities_are_the_mean_over_positions(asked: int) -> None:
+    made, told, items = tied(asked), hidden(3, 4), vectors()
+    probable = made.probabilities(told, even_shares(3, 4), items)
+    torch.testing.assert_close(probable, mean_by_hand(made, told, items))
+    torch.testing.assert_close(probable.sum(1), torch.ones(3))
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("asked", [1, 2])
+def test_categories_that_are_not_looked_into_spread_their_probability_as_the_training_lists_do(asked: int) -> None:
+    made, told, items = tied(asked), 3 * hidden(5, 4), vectors()
+    assert made.category is not None
+    probable = made.probabilities(told, even_shares(5, 4), items)
+    by_category = made.category(made.transform(told)).softmax(2).mean(1)  # (B, N)
+    smooth = COUNTS + 1
+    prior = smooth / torch.tensor([smooth[category == CATEGORY_OF].sum() for category in CATEGORY_OF])
+    exact = mean_by_hand(made, told, items)
+    for row in range(5):
+        looked_into = by_category[row].topk(asked).indices
+        for item in range(ITEMS):
+            category = CATEGORY_OF[item]
+            spread = by_category[row, category] * prior[item]
+            torch.testing.assert_close(probable[row, item], exact[row, item] if category in looked_into else spread)
+    torch.testing.assert_close(probable.sum(1), torch.ones(5))
+
+
+@torch.inference_mode()
+@EVERY_KIND
+def test_lists_of_different_lengths_are_answered_together_as_alone(asked: int) -> None:
+    made, told, items = tied(asked), hidden(3, 5), vectors()
+    lengths = [5, 1, 3]
+    shares = torch.stack([(torch.arange(5) < length) / length for length in lengths])
+    together = made.probabilities(told, shares, items)
+    for row, length in enumerate(lengths):
+        alone = made.probabilities(told[row : row + 1, :length], even_shares(1, length), items)
+        torch.testing.assert_close(together[row], alone[0])
+
+
+@torch.inference_mode()
+def test_it_begins_with_what_is_popular() -> None:
+    torch.manual_seed(0)
+    made = TiedClassifier(WIDTH, STARTS, 1)
+    made.start(COUNTS)
+    probable = made.probabilities(torch.zeros(1, 1, WIDTH), torch.ones(1, 1), torch.zeros(ITEMS, WIDTH))[0]
+    for start, end in pairwise(STARTS):  # inside every category, looked into or not
+        torch.testing.assert_close(probable[start:end] / probable[start:end].sum(), made.prior[start:end])
+        smooth = COUNTS[start:end] + 1
+        torch.testing.assert_close(made.prior[start:end], smooth / smooth.sum())
+
+
+@torch.inference_mode()
+def test_one_category_is_as_no_category_at_all() -> None:
+    one, none = tied(1, (0, ITEMS)), tied(0, (0, ITEMS))
+    one.load_state_dict(none.state_dict(), strict=False)
+    told, items = hidden(2, 3), vectors()
+    shares = even_shares(2, 3)
+    torch.testing.assert_close(one.probabilities(told, shares, items), none.probabilities(told, shares, items))
+    loss = none.loss(told[0], items, batch([1, 5, 8])).total
+    torch.testing.assert_close(one.loss(told[0], items, batch([1, 5, 8])).total, loss)
+
+
+@torch.inference_mode()
+@EVERY_KIND
+def test_an_item_is_expected_where_the_positions_want_it(asked: int) -> None:
+    made, told, items = tied(asked), hidden(2, 4), vectors()
+    chosen = torch.tensor([[8, 0, 3], [1, 2, 7]])
+    transformed = made.transform(told)
+    liking = made.scale * transformed @ items.T  # its popularity is the same everywhere
+    if made.category is not None:
+        liking += made.category(transformed).log_softmax(2)[..., CATEGORY_OF]
+    places = (liking.softmax(1) * torch.arange(4)[:, None]).sum(1)  # (B, M)
+    made_places = made.expected_places(told, even_shares(2, 4), items, chosen)
+    torch.testing.assert_close(made_places, places.gather(1, chosen))
+
+
+@torch.inference_mode()
+@EVERY_KIND
+def test_items_are_expected_at_places_a_list_has(asked: int) -> None:
+    made, told, items = tied(asked), hidden(2, 5), vectors()
+    shares = torch.stack([(torch.arange(5) < length) / length for length in (5, 2)])
+    chosen = torch.tensor([[8, 0, 3], [1, 2, 7]])
+    together = made.expected_places(told, shares, items, chosen)
+    alone = made.expected_places(told[1:, :2], even_shares(1, 2), items, chosen[1:])
+    torch.testing.assert_close(together[1], alone[0])
+    assert (together[1] < 1).all() and (together >= 0).all()
+
+
+@torch.inference_mode()
+@EVERY_KIND
+def test_a_few_lists_at_a_time_give_the_same_probabilities(asked: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, told, items = tied(asked), hidden(5, 3), vectors()
+    at_once = made.probabilities(told, even_shares(5, 3), items)
+    monkeypatch.setattr("fansrec.models.hybrid.classifier.LOGITS_AT_ONCE", 2 * 3 * ITEMS)
+    torch.testing.assert_close(made.probabilities(told, even_shares(5, 3), items), at_once)

@@ -1,0 +1,146 @@
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from fansrec.errors import BadSetting
+from fansrec.models.linear.ease import Ease, EaseConfig
+from fansrec.models.linear.slist import Slist, SlistConfig
+from fansrec.models.registry import build
+from worlds import walks
+
+CORPUS = walks()
+EMPTY = np.array([], dtype=np.int64)
+INPUTS = [np.array([3, 4, 5, 3]), EMPTY, np.arange(20, 30), np.array([59])]
+NO_DECAY = 1e9
+LISTS = [[0, 1, 2], [2, 0, 3, 0, 1], [3], [1, 3, 2, 4]]
+
+Floats = NDArray[np.float64]
+
+
+def fitted(**settings: Any) -> Slist:
+    model = Slist(SlistConfig((0, 60), **settings))
+    model.fit(CORPUS.items, CORPUS.offsets)
+    return model
+
+
+def small(**settings: Any) -> Floats:
+    """The weights learned from LISTS."""
+    model = Slist(SlistConfig((0, 5), **settings))
+    model.fit(np.concatenate(LISTS).astype(np.int32), np.cumsum([0, *map(len, LISTS)]))
+    return model.weights.matrix.double().numpy()
+
+
+def stands_in() -> Floats:
+    """X."""
+    rows = np.zeros((len(LISTS), 5))
+    for row, items in zip(rows, LISTS, strict=True):
+        row[items] = 1
+    return rows
+
+
+def cuts(decay: float) -> tuple[Floats, Floats]:
+    """S and T, a row a cut."""
+    pasts, futures = [], []
+    for items in LISTS:
+        for cut in range(1, len(items)):
+            past, future = np.zeros(5), np.zeros(5)
+            for place, item in enumerate(items):
+                near = np.exp(-(cut - 1 - place if place < cut else place - cut) / decay)
+                (past if place < cut else future)[item] += near / np.sqrt(len(items) - 1)
+            pasts.append(past)
+            futures.append(future)
+    return np.array(pasts), np.array(futures)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("decay", [1.5, 20.0])
+def test_every_item_is_predicted_from_the_others_and_from_what_stands_before_it(alpha: float, decay: float) -> None:
+    past, future = cuts(decay)
+    given = np.concatenate([np.sqrt(alpha) * stands_in(), np.sqrt(1 - alpha) * past])
+    told = np.concatenate([np.sqrt(alpha) * stands_in(), np.sqrt(1 - alpha) * future])
+    weights = small(alpha=alpha, decay=decay, regularization=0.5)
+    ridge = given.T @ given + 0.5 * np.eye(5)
+    freely = np.linalg.solve(ridge, given.T @ told)
+    for item in range(5):
+        others = np.delete(np.arange(5), item) if freely[item, item] > 0 else np.arange(5)
+        expected = np.zeros(5)
+        expected[others] = np.linalg.solve(ridge[np.ix_(others, others)], given[:, others].T @ told[:, item])
+        expected[item] = 0
+        assert weights[:, item] == pytest.approx(expected, abs=1e-5)
+
+
+def test_with_a_diagonal_of_one_an_item_may_predict_itself_but_is_not_answered_again() -> None:
+    x = stands_in()
+    expected = np.linalg.solve(x.T @ x + 0.5 * np.eye(5), x.T @ x)
+    np.fill_diagonal(expected, 0)
+    assert small(alpha=1.0, diagonal=1.0, regularization=0.5) == pytest.approx(expected, abs=1e-5)
+
+
+def test_all_alpha_and_no_recency_is_ease() -> None:
+    ease = Ease(EaseConfig((0, 60), regularization=30.0))
+    ease.fit(CORPUS.items, CORPUS.offsets)
+    slist = fitted(alpha=1.0, regularization=30.0, input_decay=NO_DECAY)
+    torch.testing.assert_close(slist.score_next(INPUTS), ease.score_next(INPUTS), rtol=1e-3, atol=1e-5)
+
+
+def test_it_goes_forward_where_ease_goes_both_ways() -> None:
+    weights = fitted(alpha=0.0, regularization=1.0, decay=2.0).weights.matrix
+    around = torch.arange(15)
+    ahead, behind = weights[around, (around + 1) % 15].mean(), weights[around, (around - 1) % 15].mean()
+    assert ahead > 5 * behind.abs()
+
+
+@pytest.mark.parametrize("neighbours", [0, 59])
+def test_the_last_items_of_an_input_weigh_most(neighbours: int) -> None:
+    model = fitted(input_decay=1.0, neighbours=neighbours)
+    first, last, both = model.score_next([np.array([3]), np.array([20]), np.array([3, 20])])
+    torch.testing.assert_close(both, last + np.exp(-1) * first, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("settings", [{}, {"neighbours": 7}])
+def test_a_list_scores_alone_as_it_does_among_others(settings: dict[str, Any]) -> None:
+    model = fitted(**settings)
+    together = model.score_next(INPUTS)
+    for row, items in zip(together, INPUTS, strict=True):
+        assert torch.equal(row, model.score_next([items])[0])
+
+
+def test_a_pruned_model_is_made_again_from_config_and_state() -> None:
+    model = fitted(neighbours=7)
+    again = build("slist", asdict(model.config))
+    again.load_state_dict(model.state_dict())
+    assert torch.equal(again.score_next(INPUTS), model.score_next(INPUTS))
+
+
+def test_fitting_twice_gives_the_same_bits() -> None:
+    assert torch.equal(fitted().weights.matrix, fitted().weights.matrix)
+
+
+def test_lists_of_one_item_and_no_more_can_be_fitted() -> None:
+    model = Slist(SlistConfig((0, 2)))
+    model.fit(np.array([0, 1, 0], dtype=np.int32), np.array([0, 1, 2, 3]))
+    assert model.score_next([np.array([1])])[0].argmax() == 0  # the popular one, for want of anything else
+
+
+def test_more_items_than_can_be_inverted_are_refused() -> None:
+    with pytest.raises(BadSetting, match="slist inverts a matrix of all 15,001 items.* use ease"):
+        SlistConfig((0, 15_001))
+    assert SlistConfig((0, 15_001), dense_items=20_000).width is None
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"regularization": 0}, {"decay": 0}, {"input_decay": 0}, {"alpha": 1.1}, {"diagonal": -0.1}, {"neighbours": -1}],
+)
+def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(BadSetting, match=next(iter(settings))):
+        SlistConfig((0, 4), **settings)
+
+
+def test_too_little_regularization_is_refused() -> None:
+    with pytest.raises(BadSetting, match="regularization 1e-30 is too small for these lists"):
+        fitted(alpha=1.0, regularization=1e-30)

@@ -1,0 +1,23 @@
+"""Services that several tests ask; each is started once."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from serving.service import Running
+
+
+@pytest.fixture(scope="session")
+def service(songs: Path, best: Path) -> Iterator[Running]:
+    """Two models, one of them in two ways, under the default limits."""
+    with Running(f"fans={songs / 'run'}", f"best={best}", f"recall={songs / 'run'}@recall", "--workers", 2) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def narrow(songs: Path) -> Iterator[Running]:
+    """One model under limits that are easily reached."""
+    limits = {"LISTS": 3, "ITEMS": 5, "K": 7, "RULE_ITEMS": 4, "BODY_BYTES": 2000, "UNPACKED_BYTES": 3000}
+    with Running(songs / "run", "--workers", "1", **{f"FANS_MAX_{name}": most for name, most in limits.items()}) as it:
+        yield it

@@ -1,0 +1,73 @@
+"""FastAPI behind the gate: one shape for whatever is refused."""
+
+import asyncio
+import json
+from typing import Annotated, Any
+
+import pytest
+from fastapi import FastAPI, Query
+
+from fansrec.errors import UnknownItems
+from fansrec.serving.http.bodies import ClientLeft
+from fansrec.serving.http.handlers import problem_handlers
+from fansrec.serving.http.middleware import Gate
+from fansrec.serving.http.problems import Problem
+
+
+def application() -> FastAPI:
+    app = FastAPI(exception_handlers=problem_handlers())
+    errors = [Problem(409, "busy", "Wait."), UnknownItems("none is known"), ValueError("inner secret"), ClientLeft()]
+
+    @app.get("/{number}")
+    async def fail(number: int, limit: Annotated[int, Query(le=9)] = 1) -> None:
+        raise errors[number]
+
+    return app
+
+
+def asked(path: str, method: str = "GET", query: str = "") -> tuple[int, dict[bytes, bytes], dict[str, Any], list[Any]]:
+    sent: list[Any] = []
+    seen: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b""}
+
+    scope = {"type": "http", "path": path, "method": method, "headers": [(b"x-request-id", b"r1")]}
+    scope |= {"query_string": query.encode(), "root_path": "", "http_version": "1.1", "state": {}}
+    asyncio.run(Gate(application(), seen=lambda *what: seen.append(what))(scope, receive, send))
+    assert len(sent) == 2
+    return sent[0]["status"], dict(sent[0]["headers"]), json.loads(sent[1]["body"] or b"{}"), seen
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "kind"),
+    [
+        ("/0", 409, "busy"),
+        ("/1", 422, "unknown-items"),
+        ("/2", 500, "internal"),
+        ("/x", 422, "invalid-request"),
+        ("/no/where", 404, "not-found"),
+    ],
+)
+def test_every_refusal_and_fault_is_a_problem(path: str, status: int, kind: str) -> None:
+    got, headers, body, seen = asked(path)
+    assert got == status == body["status"] and body["type"] == f"urn:fansrec:{kind}" and body["request_id"] == "r1"
+    assert headers[b"content-type"] == b"application/problem+json" and headers[b"x-request-id"] == b"r1"
+    assert [one[2] for one in seen] == [status] and "inner secret" not in str(body)
+
+
+def test_another_method_is_refused_with_those_there_are() -> None:
+    status, headers, body, _ = asked("/0", method="DELETE")
+    assert status == 405 and headers[b"allow"] == b"GET" and body["type"].endswith("wrong-method")
+
+
+def test_a_query_that_does_not_fit_is_told_field_by_field() -> None:
+    _, _, body, _ = asked("/0", query="limit=10")
+    assert body["errors"] == [{"where": "query.limit", "what": "Input should be less than or equal to 9"}]
+
+
+def test_a_client_that_left_is_no_fault() -> None:
+    assert asked("/3")[0] == 499

@@ -1,0 +1,94 @@
+"""The page as people use it: in Chromium, in front of the real service."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, sync_playwright
+
+from fansrec.data.corpus import Corpus, write_corpus
+from fansrec.training.reporting import Silence
+from fansrec.training.trainer import train
+from serving.page.page_service import page_service
+from serving.page.screen import Screen
+from serving.page.songs import named_vocabulary
+from serving.service import DEADLINE_S, Running
+from skipping import skip_or_fail
+from worlds import MINUTE, walks
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+WAIT_MS = 1000 * DEADLINE_S
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Two small models of the same songs, as `fans serve` takes them."""
+    folder = tmp_path_factory.mktemp("page")
+    made = walks()
+    corpus = Corpus(made.items, made.offsets, made.parts, named_vocabulary(made.vocabulary), made.summary)
+    write_corpus(folder / "corpus", corpus)
+    train(folder / "corpus", folder / "fans", "fans", MINUTE, Silence())
+    train(folder / "corpus", folder / "ease", "ease", {}, Silence())
+    return [f"fans={folder / 'fans'}", f"ease={folder / 'ease'}"]
+
+
+@pytest.fixture(scope="session")
+def service(runs: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with page_service(runs, tmp_path_factory.mktemp("service")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        skip_or_fail("Chromium is not installed: the page is not tested. Install it with: apt-get install chromium")
+    return found
+
+
+@pytest.fixture(scope="module")  # a session's would keep an event loop running beside all other tests
+def browser(chromium: str) -> Iterator[Browser]:
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as driver:
+        launched = driver.chromium.launch(executable_path=chromium, args=arguments, timeout=WAIT_MS)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def open_page(browser: Browser, service: Running) -> Iterator[Callable[..., Screen]]:
+    """Opens the page, or a blank tab without `fragment`, for a test that prepares something before `Screen.goto`.
+
+    At the end, whatever a test did: no error, no script of a name's, no request to elsewhere.
+    """
+    contexts: list[BrowserContext] = []
+    screens: list[Screen] = []
+
+    def open_(
+        address: str = service.url,
+        fragment: str | None = "",
+        expected: tuple[str, ...] = (),
+        ready: bool = True,
+        **options: object,
+    ) -> Screen:
+        usual = {"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"}  # nothing to wait for
+        context = browser.new_context(**(usual | options))
+        context.set_default_timeout(WAIT_MS)
+        context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
+        contexts.append(context)
+        screens.append(Screen(context.new_page(), address, expected))
+        if fragment is not None:
+            screens[-1].goto(fragment, ready)
+        return screens[-1]
+
+    yield open_
+    for context in contexts:
+        context.close()
+    for screen in screens:
+        assert screen.faults() == []
+
+
+@pytest.fixture
+def screen(open_page: Callable[..., Screen]) -> Screen:
+    return open_page()

@@ -1,0 +1,142 @@
+"""Everything without a mouse, and with assistive technology."""
+
+from collections.abc import Callable
+
+from serving.page.screen import Screen
+
+CONTROLS = {"button", "textbox", "combobox", "checkbox", "slider", "link", "option", "menuitem"}
+
+# Elements with text of their own, the colours they have, and the contrast between them.
+CONTRASTS = """() => {
+  const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const linear = (v) => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+  const light = ([r, g, b]) => .2126 * linear(r / 255) + .7152 * linear(g / 255) + .0722 * linear(b / 255);
+  const behind = (element) => {
+    for (let one = element; one; one = one.parentElement) {
+      const [r, g, b, a = 1] = numbers(getComputedStyle(one).backgroundColor);
+      if (a > .5) return [r, g, b];
+    }
+    return [255, 255, 255];
+  };
+  const faint = (element) => element.closest(":disabled, [aria-disabled=true], .taken, .unseen, #notice:not(.shown)");
+  return [...document.querySelectorAll("body *")]
+    .filter((one) => [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
+    .filter((one) => one.checkVisibility() && !faint(one))
+    .map((one) => {
+      const [front, back] = [light(numbers(getComputedStyle(one).color)), light(behind(one))];
+      return [one.textContent.trim().slice(0, 40), (Math.max(front, back) + .05) / (Math.min(front, back) + .05)];
+    });
+}"""
+
+
+def test_the_whole_story_works_without_a_mouse(screen: Screen) -> None:
+    page = screen.page
+    for name, title in (("amber lan", "Lantern"), ("amber fer", "Ferry"), ("amber gar", "Garden")):
+        screen.press("/")
+        assert page.evaluate("document.activeElement.id") == "search"
+        page.keyboard.type(name)  # letter by letter: what was found for the first few may be shown for a while
+        page.wait_for_selector(f"#option-0:has-text('Amber {title}')")
+        page.wait_for_selector("#option-1", state="detached")
+        screen.press("Enter")
+        page.evaluate("document.activeElement.blur()")
+    screen.settle()
+    assert f"continues with 10 items: {screen.answer()[0]}" in page.inner_text(
+        "#said[role=status]"
+    )  # read out, not seen
+
+    page.focus(".skip")
+    screen.press("Enter")  # its fragment is no list
+    page.focus("#search")
+    screen.press("Tab")
+    assert screen.focused().startswith("Move Amber Lantern")
+    screen.press("Alt+ArrowDown")
+    assert screen.titles() == ["Amber Ferry", "Amber Lantern", "Amber Garden"]
+    assert screen.focused() == "Move Amber Lantern - Artist 0, 2 of 3"  # it stays in the hand
+    screen.press("ArrowUp", "Delete")
+    assert screen.titles() == ["Amber Lantern", "Amber Garden"]
+    assert screen.focused().startswith("Move Amber Lantern")
+    screen.press("Control+z")
+    assert screen.titles() == ["Amber Ferry", "Amber Lantern", "Amber Garden"]
+    screen.settle()
+
+    screen.column().locator("[data-part=all]").focus()
+    screen.press("Tab", "ArrowDown")
+    second = screen.answer()[1]
+    assert screen.focused().startswith(f"Add {second}")
+    screen.press("Enter")
+    screen.settle()
+    assert screen.titles()[-1] == second and screen.focused().startswith("Add ")
+    first = screen.answer()[0]
+    screen.press("Home", "Delete")
+    screen.settle()
+    assert first not in screen.answer() and screen.focused().startswith("Add ")
+    given = screen.answer()
+    screen.press("Shift+Enter")
+    assert screen.titles()[4:] == given
+
+    screen.press("?")
+    page.wait_for_selector("#help")
+    screen.press("Escape")
+    page.wait_for_selector("#help", state="hidden")
+
+
+def test_search_is_a_combobox_that_keys_go_through(screen: Screen) -> None:
+    page = screen.page
+    page.fill("#search", "amber")
+    page.wait_for_selector("#options [role=option]")
+    assert page.get_attribute("#search", "aria-expanded") == "true"
+    chosen = "#options [aria-selected=true]"
+    assert page.get_attribute(chosen, "id") == page.get_attribute("#search", "aria-activedescendant") == "option-0"
+    screen.press("ArrowDown", "ArrowDown", "ArrowUp")
+    assert page.get_attribute(chosen, "id") == page.get_attribute("#search", "aria-activedescendant") == "option-1"
+    screen.press("Escape")
+    assert page.get_attribute("#search", "aria-expanded") == "false" and page.input_value("#search") == "amber"
+    screen.press("Escape")
+    assert page.input_value("#search") == ""
+    page.fill("#search", "zzzzqqqq")
+    page.wait_for_selector("#search-note:has-text('Nothing is called “zzzzqqqq”')")
+
+
+def test_every_control_has_a_name(open_page: Callable[..., Screen]) -> None:
+    screen = open_page(fragment="#i=i0&block=i3")
+    for dialog in (None, "#saved", "#share", "#help", "#key"):
+        if dialog:
+            screen.page.evaluate("id => document.querySelector(id).showModal()", dialog)
+        tree = screen.page.context.new_cdp_session(screen.page).send("Accessibility.getFullAXTree")["nodes"]
+        found = [(n["role"]["value"], n.get("name", {}).get("value", "")) for n in tree if not n["ignored"]]
+        controls = [(role, name) for role, name in found if role.lower() in CONTROLS]
+        assert controls and [role for role, name in controls if not name.strip()] == []
+        if dialog:
+            screen.page.evaluate("id => document.querySelector(id).close()", dialog)
+
+
+def test_text_stands_out_from_what_is_behind_it_by_day_and_by_night(open_page: Callable[..., Screen]) -> None:
+    screen = open_page(fragment="#i=i0&i=i16&block=i3")
+    for scheme, background in (("light", "rgb(246, 247, 249)"), ("dark", "rgb(14, 17, 22)")):
+        screen.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        assert screen.page.evaluate("getComputedStyle(document.body).backgroundColor") == background
+        contrasts = screen.page.evaluate(CONTRASTS)
+        assert len(contrasts) > 50
+        assert [(text, round(ratio, 2)) for text, ratio in contrasts if ratio < 4.5] == []
+
+
+def test_a_phone_needs_no_scrolling_sideways_and_a_finger_drags(open_page: Callable[..., Screen]) -> None:
+    phone = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+    screen = open_page(fragment="#i=i0&i=i1&i=i2", **phone)
+    for opened in (None, "#rules summary"):
+        if opened:
+            screen.page.tap(opened)
+        assert screen.page.evaluate("document.documentElement.scrollWidth") == 360
+    screen.page.evaluate("scrollTo(0, 0)")
+    boxes = [row.locator(".handle").bounding_box() for row in screen.page.locator("#list li").all()]
+    x, (start, *_, goal) = boxes[0]["x"] + 10, [box["y"] + box["height"] / 2 for box in boxes]
+    touch = screen.page.context.new_cdp_session(screen.page)
+    touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": start}]})
+    for step in range(1, 9):
+        y = start + (goal - start) * step / 8
+        touch.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [{"x": x, "y": y}]})
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    screen.page.wait_for_function(
+        "() => document.querySelector('#list li:last-child .title').textContent === 'Amber Lantern'"
+    )
+    assert screen.titles() == ["Amber Ferry", "Amber Garden", "Amber Lantern"]

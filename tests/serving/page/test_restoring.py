@@ -1,0 +1,122 @@
+"""What links, files and the storage hold is anything at all: the page takes of it what the service can answer."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from serving.page.screen import Screen
+
+FAILED_LOAD = "Failed to load resource"  # the browser's own line about any answer of 400 and more
+AMBER = {"item": "i0", "name": "Amber Lantern - Artist 0", "group": "Artist 0", "category": "Amber songs"}
+
+
+def limited(screen: Screen, **limits: int) -> None:
+    """As if the service had these limits."""
+
+    def tell(route: Any) -> None:
+        told = route.fetch().json()
+        route.fulfill(json=told | {"limits": told["limits"] | limits})
+
+    screen.page.route("**/v1/models", tell)
+
+
+def asked(screen: Screen, fragment: str) -> dict[str, Any]:
+    """What the page asks for first when a link is opened, in a tab that shows nothing else."""
+    screen.page.goto("about:blank")
+    with screen.page.expect_request("**/v1/continue") as first:
+        screen.goto(fragment)
+    return dict(json.loads(first.value.post_data))
+
+
+def test_a_link_cannot_ask_for_more_than_the_service_gives(open_page: Callable[..., Screen]) -> None:
+    screen = open_page(fragment=None)
+    for told, k in {"300000": 500, "999999999": 500, "-4": 1, "0": 10, "many": 10}.items():
+        assert asked(screen, f"#i=i0&k={told}")["k"] == k
+        assert screen.page.inner_text("[data-part=k-value]") == str(k)
+
+
+def test_a_link_cannot_ask_for_a_senseless_number_per_artist(open_page: Callable[..., Screen]) -> None:
+    screen = open_page(fragment=None)
+    for told, most in {"-3": 1, "0": None, "x": None, "2": 2, "9" * 30: 500}.items():
+        assert asked(screen, f"#i=i0&per={told}")["max_per_group"] == most
+
+
+def test_a_link_with_more_items_than_the_service_takes_is_cut_and_that_is_told(
+    open_page: Callable[..., Screen],
+) -> None:
+    screen = open_page(fragment=None)
+    limited(screen, items=3, rule_items=2)
+    fragment = "#" + "&".join([f"i=i{n}" for n in range(6)] + [f"block=i{n}" for n in range(20, 25)])
+    question = asked(screen, fragment)
+    assert question["lists"] == [["i0", "i1", "i2"]] and question["exclude"] == ["i20", "i21"]
+    assert screen.notice() == "6 items more than this service takes: left out."
+
+
+def test_ids_that_no_address_could_hold_do_not_keep_the_page_from_starting(open_page: Callable[..., Screen]) -> None:
+    long = "&".join(f"i={n}{'é' * 900}" for n in range(20))  # 100,000 characters as an address
+    screen = open_page(fragment=f"#i=i0&{long}&i={'x' * 100_000}")
+    assert screen.titles() == ["Amber Lantern"]
+    told = screen.notice()
+    assert told.startswith("21 items of this link unknown here: 0éé") and told.endswith("… and 11 others.")
+    assert len(told) < 1000
+
+
+def test_the_usual_number_is_within_the_limit_too(open_page: Callable[..., Screen]) -> None:
+    screen = open_page(fragment=None)
+    limited(screen, k=4)
+    screen.goto()
+    assert len(screen.answer()) == 4 and screen.page.inner_text("[data-part=k-value]") == "4"
+
+
+def test_a_file_whose_items_are_none_is_refused_with_a_word(screen: Screen, tmp_path: Path) -> None:
+    faults: list[dict[str, Any]] = [{"name": 5}, {"group": {}}, {"item": 1.5}, {"item": "x" * 1001}, {"category": 3}]
+    for number, fault in enumerate(faults):
+        file = tmp_path / f"{number}.json"
+        file.write_text(json.dumps({"kind": "fansrec-list", "items": [AMBER | fault]}))
+        screen.page.click("#open-saved")
+        screen.page.set_input_files("#upload", file)
+        screen.page.wait_for_selector("#saved-problem:has-text('not a list saved by this page')")
+        screen.page.keyboard.press("Escape")
+    assert screen.titles() == []
+
+
+def test_a_file_with_more_items_than_the_service_takes_is_cut_as_a_link_is(
+    open_page: Callable[..., Screen], tmp_path: Path
+) -> None:
+    screen = open_page(fragment=None)
+    limited(screen, items=2)
+    screen.goto()
+    (tmp_path / "long.json").write_text(json.dumps({"kind": "fansrec-list", "items": [AMBER] * 5}))
+    screen.page.click("#open-saved")
+    screen.page.set_input_files("#upload", tmp_path / "long.json")
+    screen.page.wait_for_selector("#saved", state="hidden")
+    assert screen.titles() == ["Amber Lantern"] * 2
+    assert screen.notice().startswith("long.json: 2 items. 3 items more than this service takes")
+
+
+def test_storage_that_holds_something_else_loses_only_that(screen: Screen) -> None:
+    good = {"text": json.dumps({"kind": "fansrec-list", "items": [AMBER]}), "saved": 1}
+    kept = {
+        "none": None,
+        "number": 3,
+        "when": {"text": "x", "saved": "x"},
+        "text": {"text": 3, "saved": 1},
+        "mine": good,
+    }
+    screen.page.evaluate("kept => localStorage.setItem('fans-lists', JSON.stringify(kept))", kept)
+    screen.page.click("#open-saved")
+    assert screen.page.locator("#saved-lists .title").all_text_contents() == ["mine"]
+    screen.page.click("#saved-lists button.wide")
+    assert screen.titles() == ["Amber Lantern"]
+
+
+def test_a_refusal_names_what_is_wrong_as_the_page_calls_it(open_page: Callable[..., Screen]) -> None:
+    screen = open_page(fragment=None, expected=(FAILED_LOAD,))
+    limited(screen, k=1000, items=5000)  # more than the service really takes
+    screen.goto(f"#k=600&{'&'.join(['i=i0'] * 2001)}", ready=False)
+    message = screen.column().locator(".message")
+    message.filter(has_text="does not take this").wait_for()
+    words = message.inner_text()
+    assert "How many: Input should be less than or equal to 500." in words
+    assert "Your list: List should have at most 2000 items" in words and "openapi" not in words

@@ -1,0 +1,193 @@
+"""From an empty list to an exported one."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from serving.page.screen import Screen
+
+
+def test_a_list_is_found_built_continued_and_taken_away(
+    screen: Screen, open_page: Callable[..., Screen], tmp_path: Path
+) -> None:
+    page = screen.page
+    assert page.inner_text("#next-words") == "Start with one of these"
+    assert page.is_visible("#empty") and len(screen.answer()) == 10
+    assert page.locator("#columns li").count() == 20  # what stood for them while they were awaited is gone
+
+    for name in ("amber lan", "amber fer", "amber gar"):
+        screen.add(name)
+    assert screen.titles() == ["Amber Lantern", "Amber Ferry", "Amber Garden"]
+    assert page.inner_text("#next-words") == "What comes next" and not page.is_visible("#empty")
+    assert not set(screen.titles()) & set(screen.answer())
+    assert screen.column().locator(".number").first.inner_text() == "4"  # the continuation goes on counting
+
+    screen.drag("Amber Lantern", onto="Amber Garden")
+    assert screen.titles() == ["Amber Ferry", "Amber Garden", "Amber Lantern"]
+    page.click("[aria-label^='Remove Amber Garden']")
+    assert screen.titles() == ["Amber Ferry", "Amber Lantern"]
+    page.click("#undo")
+    assert screen.titles() == ["Amber Ferry", "Amber Garden", "Amber Lantern"]
+    screen.settle()
+
+    first = screen.answer()[0]
+    screen.column().locator(".accept").first.click()
+    assert screen.titles()[-1] == first
+    screen.settle()
+    assert first not in screen.answer()
+    given = screen.answer(1)
+    screen.column(1).get_by_text("Add all 10").click()
+    assert screen.titles()[4:] == given
+    screen.settle()
+
+    page.click("#open-saved")
+    with page.expect_download() as download:
+        page.click("#download")
+    download.value.save_as(tmp_path / "list.json")
+    page.keyboard.press("Escape")
+    saved = json.loads((tmp_path / "list.json").read_text())
+    assert [item["name"].partition(" - ")[0] for item in saved["items"]] == screen.titles()
+
+    page.click("#open-share")
+    page.click("#copy-link")
+    page.wait_for_selector("#share", state="hidden")
+    link = screen.clipboard()
+    other = open_page(fragment=link.removeprefix(f"{screen.address}/"))
+    assert other.titles() == screen.titles() and other.answer() == screen.answer()
+
+
+def test_rules_hold_and_are_seen_to_hold(open_page: Callable[..., Screen]) -> None:
+    screen = open_page(fragment="#i=i15")
+    page = screen.page
+    page.click("#rules .chip:has-text('Copper songs')")
+    screen.settle()
+    assert screen.categories() == screen.categories(1) == {"Copper songs"}
+    page.select_option("[data-part=per-group]", "1")
+    screen.settle()
+    assert len(set(screen.artists())) == len(screen.artists()) == 6  # six artists in all
+    assert "6 of 10" in screen.column().locator(".message").inner_text()
+    page.click("#rules .chip:has-text('Any')")
+    page.select_option("[data-part=per-group]", "")
+    page.locator("[data-part=k]").fill("3")
+    screen.settle()
+    assert len(screen.answer()) == len(screen.answer(1)) == 3
+
+
+def test_a_blocked_item_stays_away_until_it_is_unblocked(screen: Screen) -> None:
+    page = screen.page
+    first = screen.answer()[0]
+    screen.column().locator("[aria-label^=Block]").first.click()
+    screen.settle()
+    assert first not in screen.answer() + screen.answer(1)
+    assert first in page.inner_text("[data-part=blocked-items]")
+    page.click("[data-part=blocked-items] button")
+    screen.settle()
+    assert first in screen.answer() and not page.is_visible("[data-part=blocked]")
+
+
+def test_repeats_come_only_where_they_are_allowed(open_page: Callable[..., Screen]) -> None:
+    screen = open_page(fragment="#i=i0&i=i1&i=i2&k=50")
+    assert not set(screen.titles()) & set(screen.answer(1))
+    screen.page.check("[data-part=keep-seen]")
+    screen.settle()
+    assert set(screen.titles()) & set(screen.answer(1))
+
+
+def test_two_models_stand_side_by_side_with_their_latencies(open_page: Callable[..., Screen]) -> None:
+    screen = open_page(fragment="#i=i0")
+    assert [screen.column(n).locator("select").input_value() for n in (0, 1)] == ["fans", "ease"]
+    for number in (0, 1):
+        facts = screen.column(number).locator(".facts").inner_text()
+        assert "ms in the service" in facts and "ms round trip" in facts
+    for title, badge in zip(screen.answer(), screen.column().locator(".both").all(), strict=True):
+        assert badge.is_visible() == (title in screen.answer(1))
+    alone = screen.answer(1)
+    screen.column(1).locator("select").select_option("")
+    assert screen.page.locator(".column").count() == 1 and not screen.column().locator(".both:visible").count()
+    screen.page.click("#add-second")
+    screen.settle()
+    assert screen.answer(1) == alone
+    screen.column(0).locator("select").select_option("ease")  # the other's name: they change places
+    screen.settle()
+    assert screen.answer(0) == alone and screen.column(1).locator("select").input_value() == "fans"
+
+
+def test_models_of_one_title_are_told_apart(open_page: Callable[..., Screen]) -> None:
+    screen = open_page(fragment=None)
+
+    def rename(route: Any) -> None:
+        told = route.fetch().json()
+        models = [model | {"title": "FANS"} for model in told["models"]]
+        route.fulfill(json=told | {"models": models})
+
+    screen.page.route("**/v1/models", rename)
+    screen.goto()
+    assert screen.column().locator("option").all_text_contents() == ["FANS (fans)", "FANS (ease)"]
+
+
+def test_a_list_is_saved_by_name_and_opened_again(open_page: Callable[..., Screen]) -> None:
+    screen = open_page(fragment="#i=i0")
+    page = screen.page
+    page.click("#open-saved")
+    page.fill("#save-name", "Evening <i>")
+    page.press("#save-name", "Enter")
+    assert "Evening <i>" in page.inner_text("#saved-lists")
+    page.keyboard.press("Escape")
+    page.click("#clear")
+    assert screen.titles() == []
+    screen.reload()
+    page.click("#open-saved")
+    page.click("#saved-lists button.wide")
+    assert screen.titles() == ["Amber Lantern"]
+    page.click("#open-saved")
+    page.click("[aria-label='Delete Evening <i>']")
+    assert page.is_visible("#saved-none")
+
+
+def test_a_file_is_opened_and_another_file_is_refused_with_a_word(screen: Screen, tmp_path: Path) -> None:
+    page = screen.page
+    (tmp_path / "other.json").write_text('{"some": "thing"}')
+    page.click("#open-saved")
+    page.set_input_files("#upload", tmp_path / "other.json")
+    page.wait_for_selector("#saved-problem:has-text('not a list saved by this page')")
+    item = {"item": "i1", "name": "Amber Ferry - Artist 1", "group": "Artist 1", "category": "Amber songs"}
+    (tmp_path / "mine.json").write_text(json.dumps({"kind": "fansrec-list", "items": [item], "blocked": []}))
+    page.set_input_files("#upload", tmp_path / "mine.json")
+    page.wait_for_selector("#saved", state="hidden")
+    assert screen.titles() == ["Amber Ferry"]
+
+
+def test_a_list_is_copied_as_text_and_as_json(open_page: Callable[..., Screen]) -> None:
+    screen = open_page(fragment="#i=i0")
+    page = screen.page
+    page.click("#open-share")
+    page.click("#copy-text")
+    page.wait_for_selector("#share", state="hidden")
+    assert screen.clipboard() == "Amber Lantern - Artist 0"
+    page.click("#open-share")
+    page.click("#copy-json")
+    page.wait_for_selector("#share", state="hidden")
+    assert [item["item"] for item in json.loads(screen.clipboard())["items"]] == ["i0"]
+    insecure = "kept = navigator.clipboard; Object.defineProperty(navigator, 'clipboard', { value: undefined })"
+    page.evaluate(insecure)  # as on a host without TLS
+    page.click("#open-share")
+    page.click("#copy-text")
+    page.wait_for_selector("#share", state="hidden")
+    assert page.evaluate("kept.readText()") == "Amber Lantern - Artist 0"
+
+
+def test_a_link_keeps_rules_and_tells_what_nobody_knows(open_page: Callable[..., Screen]) -> None:
+    screen = open_page(fragment="#i=i1&i=gone&i=i2&k=4&only=Birch+songs&block=i20&model=ease")
+    assert screen.titles() == ["Amber Ferry", "Amber Garden"]
+    assert "gone" in screen.notice()
+    assert screen.page.locator(".column").count() == 1
+    assert (
+        len(screen.answer()) == 4 and screen.categories() == {"Birch songs"} and "Birch Orchard" not in screen.answer()
+    )
+
+
+def test_the_list_survives_a_reload(screen: Screen) -> None:
+    screen.add("amber lan")
+    screen.reload()
+    assert screen.titles() == ["Amber Lantern"]
