@@ -18,6 +18,7 @@ from fansrec.files import told
 from fansrec.serving.continuing import CONTINUE
 from fansrec.serving.http.hosts import Hosts
 from fansrec.serving.http.inherited_socket import inherited_socket
+from fansrec.serving.http.listening import drop_new_connections
 from fansrec.serving.http.logs import setup_logs
 from fansrec.serving.http.middleware import Gate
 from fansrec.serving.http.problems import Problem
@@ -29,6 +30,7 @@ from fansrec.serving.settings import Settings
 BACKLOG = 2048
 KEEP_ALIVE_SECONDS = 75
 LAST_WORDS_SECONDS = 1.0
+HANDSHAKE_SECONDS = 0.2  # for connections that are being made when no new ones are taken any more
 
 Announce = Callable[[str], None]  # is given the address when the first answer could be given
 
@@ -37,9 +39,9 @@ def serve(settings: Settings, announce: Announce) -> None:
     """Serve until told to stop; a model that cannot be loaded is raised as the FansError it is."""
     setup_logs(settings.log_style, settings.log_level)
     where = (settings.host, settings.port)
-    listening = inherited_socket(os.environ, os.getpid(), *where) or bind(*where)
+    inherited = inherited_socket(os.environ, os.getpid(), *where)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(settings, listening, announce))
+        runner.run(_serve(settings, inherited or bind(*where), inherited is None, announce))
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -60,10 +62,11 @@ def _address(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
-async def _serve(settings: Settings, listening: socket.socket, announce: Announce) -> None:
+async def _serve(settings: Settings, listening: socket.socket, own: bool, announce: Announce) -> None:
     loop = asyncio.get_running_loop()
     service = Service(settings, loop)
     server = Server(_configuration(service))
+    server.owns_socket = own
     server.last_words_s = min(settings.notice_s, LAST_WORDS_SECONDS)
     stop, notice_over = asyncio.Event(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -114,10 +117,15 @@ def _told_to_stop(stop: asyncio.Event, notice_over: asyncio.Event, server: "Serv
 class Server(uvicorn.Server):
     """Signals are ours: uvicorn would close connections before anyone could know."""
 
+    owns_socket = True  # one that systemd opened stays open: whoever is not accepted here is by the next service
     last_words_s = 0.0  # for requests on their way when the last connection was accepted
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no connection any more, let those there are end by themselves, and only then close them."""
+        if self.owns_socket:
+            for listening in sockets or []:
+                drop_new_connections(listening)
+            await asyncio.sleep(min(self.last_words_s, HANDSHAKE_SECONDS))
         doors = [listening.dup() for listening in sockets or []]  # so that closing one resets nobody who knocked
         for server in self.servers:
             server.close()
