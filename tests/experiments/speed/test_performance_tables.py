@@ -46,11 +46,11 @@ def test_a_figure_that_falls_short_is_called_missed(script: ModuleType, folder: 
 
 def test_filling_a_document_again_changes_nothing_more(script: ModuleType, folder: Path) -> None:
     found = script.tables(folder)
-    once = script.filled((ROOT / "docs" / "performance.md").read_text(), found)
+    once = script.filled((ROOT / "docs" / "explanation" / "performance.md").read_text(), found)
     assert found["cpu-latency"] in once
     assert script.filled(once, found) == once
 
 
 def test_every_table_has_its_place_in_the_document(script: ModuleType, tmp_path: Path) -> None:
-    document = (ROOT / "docs" / "performance.md").read_text()
+    document = (ROOT / "docs" / "explanation" / "performance.md").read_text()
     assert all(f"<!-- {name} -->" in document and f"<!-- /{name} -->" in document for name in script.tables(tmp_path))
