@@ -1,4 +1,4 @@
-"""A load in a process of its own, so that the script that disturbs the service does not disturb its measurement."""
+"""Run a load in its own process, so that a script that disturbs the service does not disturb the measurement."""
 
 import asyncio
 import multiprocessing
@@ -16,7 +16,7 @@ STARTED = 60.0  # seconds for the process to start
 
 
 class Running:
-    """A load under way; `end` stops it, `wait` lets it run out. Both give its tally."""
+    """A running load; `end` stops it, `wait` lets it finish. Both return its tally."""
 
     def __init__(self, pipe: Pipe, load: Load) -> None:
         self._pipe, self._load = pipe, load
@@ -41,8 +41,8 @@ class Running:
 
 
 @contextmanager
-def apart(load: Load, check: Check | None = None) -> Iterator[Running]:
-    """The load runs in the block, and no longer."""
+def start_load(load: Load, check: Check | None = None) -> Iterator[Running]:
+    """Run the load for the duration of the block."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     process = context.Process(target=_run, args=(there, load, check), daemon=True)
@@ -58,8 +58,8 @@ def apart(load: Load, check: Check | None = None) -> Iterator[Running]:
             process.join()
 
 
-def run_apart(load: Load, check: Check | None = None) -> Tally:
-    with apart(load, check) as running:
+def run_load(load: Load, check: Check | None = None) -> Tally:
+    with start_load(load, check) as running:
         return running.wait()
 
 
@@ -71,13 +71,13 @@ async def _generate(pipe: Pipe, load: Load, check: Check | None) -> None:
     generator = Generator(load, check)
     loop = asyncio.get_running_loop()
 
-    def told() -> None:  # to stop; or nobody is there any more
+    def on_message() -> None:  # a request to stop, or the other end is closed
         loop.remove_reader(pipe.fileno())
         generator.stop()
 
-    loop.add_reader(pipe.fileno(), told)
+    loop.add_reader(pipe.fileno(), on_message)
     pipe.send(time.monotonic())
     tally = await generator.run()
     loop.remove_reader(pipe.fileno())
-    os.set_blocking(pipe.fileno(), True)  # the loop had made it otherwise, and a tally is large
+    os.set_blocking(pipe.fileno(), True)  # the event loop had made it non-blocking, and a tally is large
     pipe.send(tally)

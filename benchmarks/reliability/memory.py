@@ -1,4 +1,4 @@
-"""Memory of a service while something else goes on."""
+"""Sample the memory of a service in the background."""
 
 import threading
 import time
@@ -11,7 +11,7 @@ from benchmarks.reliability.service import Service
 
 
 class Memory:
-    """Samples of seconds and megabytes, of all processes together."""
+    """Samples of the memory of all processes together."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
@@ -19,22 +19,22 @@ class Memory:
         self.by_role: list[dict[str, float]] = []
 
     def growth(self) -> float:
-        """Megabytes between the first and the last quarter."""
+        """Return the megabytes gained from the first to the last quarter."""
         quarter = max(1, len(self.megabytes) // 4)
         return float(np.median(self.megabytes[-quarter:]) - np.median(self.megabytes[:quarter]))
 
     def peaks(self) -> tuple[float, float]:
-        """Most megabytes in the first and in the last quarter: for what goes up and down all the time."""
+        """Return the peaks of the first and the last quarter, for memory that varies all the time."""
         quarter = max(1, len(self.megabytes) // 4)
         return max(self.megabytes[:quarter], default=0.0), max(self.megabytes[-quarter:], default=0.0)
 
     def row(self) -> dict[str, Any]:
-        """For a file: of every second, and who had how much at the start and at the end."""
+        """Return the samples, and memory by role at the start and at the end, for a file."""
         ends = {"start": self.by_role[0], "end": self.by_role[-1]} if self.by_role else {}
         return {"megabytes": [round(value, 1) for value in self.megabytes], "by_role": ends}
 
     def slope(self) -> float:
-        """Megabytes a minute over the last half."""
+        """Return the growth over the last half in megabytes per minute."""
         half = len(self.seconds) // 2
         if len(self.seconds) - half < 3:
             return float("nan")
@@ -43,7 +43,7 @@ class Memory:
 
 @contextmanager
 def memory_of(running: Service, every: float = 0.5) -> Iterator[Memory]:
-    """Watched as long as the block lasts."""
+    """Sample the memory for the duration of the block."""
     memory, over, began = Memory(), threading.Event(), time.monotonic()
 
     def watch() -> None:
