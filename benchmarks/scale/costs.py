@@ -69,7 +69,7 @@ class Network:
         All categories are assumed to be equally likely; if some are more popular, fewer are read.
         """
         needed = world.categories * (1 - (1 - 1 / world.categories) ** (k * together))
-        return needed * world.slice * self.width * FP32 / together
+        return float(needed * world.slice * self.width * FP32 / together)
 
 
 @dataclass(frozen=True)
