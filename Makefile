@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test test-long test-repeat coverage lint audit programs clean
+.PHONY: install demo test test-long test-repeat coverage lint words audit programs clean
 
 install: .venv/installed
 
@@ -21,6 +21,10 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Words that the style replaces (CONTRIBUTING.md).
+words: install
+	$(BIN)/python tools/check_words.py
 
 # Programs that tests run: a browser for the page, which only root can install, and promtool for the alerts, which is
 # unpacked into .venv: installed as a package it would start a service. Elsewhere the tests say how to get them.

@@ -1,10 +1,10 @@
-"""Many lists by one process, by Ray with one worker and by Ray with two: lists a second, and memory.
+"""Measure lists/s and memory of continuing many lists with one process and with one and two Ray workers.
 
     python benchmarks/cluster_many.py [--lists 20000] [--items 20000] [--json FILE]
 
-Each command runs on an input and on one four times as long, with one thread a worker. The rate is that of the lists
-which the longer has more, so that starting (Ray, torch, the model) is not counted; the time it takes is told beside it.
-Memory is the most that a process ever held; flat means that the longer input takes no more of it.
+Each command runs on an input and on one four times as long, with one thread per worker. The rate is that of the
+additional lists of the longer input, so that the start (Ray, torch, the model) is not counted; the time of the start is
+reported separately. Memory is the peak of a process; it is flat if the longer input needs no more of it.
 """
 
 import argparse
@@ -31,8 +31,8 @@ ARMS: dict[str, list[str]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lists", type=int, default=20_000, help="of the shorter input")
-    parser.add_argument("--items", type=int, default=20_000)
+    parser.add_argument("--lists", type=int, default=20_000, help="lists of the shorter input")
+    parser.add_argument("--items", type=int, default=20_000, help="number of items")
     parser.add_argument("--width", type=int, default=64)
     parser.add_argument("--categories", type=int, default=10)
     parser.add_argument("--json", type=Path)
@@ -43,16 +43,16 @@ def main() -> None:
         make(folder / "run", options.items, options.width, options.categories, "paper")
         for lists in (options.lists, TIMES * options.lists):
             write_shards(folder / str(lists), lists, options.items)
-        rows = [arm(folder, title, words, options.lists) for title, words in ARMS.items()]
+        rows = [measure_arm(folder, title, flags, options.lists) for title, flags in ARMS.items()]
     for row in rows:
         row["efficiency"] = row["lists_per_s"] / rows[0]["lists_per_s"] / row["workers"]
-        tell(row)
+        print_row(row)
     if options.json:
         options.json.write_text(json.dumps(rows, indent=2) + "\n")
 
 
 def write_shards(folder: Path, lists: int, items: int) -> None:
-    """Some shards for Ray, and all of them in one file for one process."""
+    """Write shards for Ray, and all of them in one file for a single process."""
     draw = random.Random(0)
     folder.mkdir()
     for shard in range(SHARDS):
@@ -64,13 +64,13 @@ def write_shards(folder: Path, lists: int, items: int) -> None:
     (folder / "whole.txt").write_bytes(whole)
 
 
-def arm(folder: Path, title: str, words: list[str], lists: int) -> dict[str, Any]:
-    short, long = (run(folder, title, words, n) for n in (lists, TIMES * lists))
+def measure_arm(folder: Path, title: str, flags: list[str], lists: int) -> dict[str, Any]:
+    short, long = (run(folder, title, flags, n) for n in (lists, TIMES * lists))
     rate = (TIMES - 1) * lists / (long["seconds"] - short["seconds"])
     starting = short["seconds"] - lists / rate
     return {
         "arm": title,
-        "workers": int(words[-1]) if words else 1,
+        "workers": int(flags[-1]) if flags else 1,
         "lists": [lists, TIMES * lists],
         "seconds": [short["seconds"], long["seconds"]],
         "lists_per_s": rate,
@@ -80,9 +80,9 @@ def arm(folder: Path, title: str, words: list[str], lists: int) -> dict[str, Any
     }
 
 
-def run(folder: Path, title: str, words: list[str], lists: int) -> dict[str, float]:
-    source = folder / str(lists) if words else folder / str(lists) / "whole.txt"
-    where = ["--input", str(source), "--output", str(folder / f"{title} {lists}"), *words]
+def run(folder: Path, title: str, flags: list[str], lists: int) -> dict[str, float]:
+    source = folder / str(lists) if flags else folder / str(lists) / "whole.txt"
+    where = ["--input", str(source), "--output", str(folder / f"{title} {lists}"), *flags]
     began = time.monotonic()
     command = subprocess.Popen(
         [*FANS, "continue", str(folder / "run"), *where], env=os.environ | {"OMP_NUM_THREADS": "1"}
@@ -98,7 +98,7 @@ def run(folder: Path, title: str, words: list[str], lists: int) -> dict[str, flo
 
 
 def peak_mib(pid: int) -> float:
-    """The most memory a process ever held, as Linux keeps it."""
+    """Return the peak memory of a process, as Linux records it."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:  # it has ended
@@ -107,12 +107,12 @@ def peak_mib(pid: int) -> float:
 
 
 def workers_of(driver: int) -> list[int]:
-    """The actors of a driver's own local Ray."""
+    """Return the actors of a driver's own local Ray."""
     parents: dict[int, int] = {}
     for process in Path("/proc").iterdir():
         try:
             parents[int(process.name)] = int((process / "stat").read_text().rpartition(")")[2].split()[1])
-        except (OSError, ValueError):  # no process, or one that has ended
+        except (OSError, ValueError):  # not a process, or one that has ended
             continue
     below = {driver}
     while more := {pid for pid, parent in parents.items() if parent in below} - below:
@@ -127,7 +127,7 @@ def title_of(pid: int) -> str:
         return ""
 
 
-def tell(row: dict[str, Any]) -> None:
+def print_row(row: dict[str, Any]) -> None:
     memory = ", ".join(
         f"{who} {row[f'{who}_mib'][0]:.0f} and {row[f'{who}_mib'][1]:.0f} MiB"
         for who in ("driver", "worker")

@@ -1,8 +1,10 @@
-"""Preparation by one process, and on Ray with one and two workers: python benchmarks/cluster_prepare.py 20000000
+"""Measure preparation by one process and on Ray with one and two workers.
 
-Made-up lists are written as Parquet shards with one row an item (`--lines`: as JSON lines, whole lists, which need not
-be brought together), then prepared in child processes. The vectors are learned by one task, whatever the number of
-workers, so efficiency is given with and without them. Workers are warm: a few lists are prepared before, untimed.
+    python benchmarks/cluster_prepare.py 20000000
+
+Generated lists are written as Parquet shards with one row per item (`--lines`: as JSON lines of whole lists, which need
+no shuffling), then prepared in child processes. The vectors are learned by one task regardless of the number of
+workers, so efficiency is printed with and without them. Workers are warmed up with a few lists.
 """
 
 import argparse
@@ -41,7 +43,7 @@ if workers:
 else:
     began = time.perf_counter()
     summary = prepare(source, out, Preparation(), say=say)
-# Not getrusage, which counts what the parent held when it began this process.
+# Not getrusage, which includes the memory of the parent when it started this process.
 peak = int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024**2
 print(json.dumps({"stages": stages, "peak": peak, "fingerprint": summary["fingerprint"]}))
 """
@@ -49,7 +51,7 @@ STAGES = {"read": "read", "split": "filter", "categories": "number", "categorize
 
 
 def generate(folder: Path, interactions: int, shards: int, lines: bool) -> Path:
-    """Shards, fewer of them to get warm with, and everything in one file for the single process."""
+    """Write shards, smaller ones for the warm-up, and one file for the single process; return the latter."""
     random, lists, rows = np.random.default_rng(0), 0, pl.DataFrame()
     while rows.height < interactions:
         table = pl.from_arrow(piece(lists, random).slice(0, min(PIECE, interactions - rows.height)))
@@ -99,18 +101,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("interactions", type=int, nargs="?", default=20_000_000)
     parser.add_argument("--shards", type=int, default=8)
-    parser.add_argument("--lines", action="store_true", help="JSON lines, a list each, instead of Parquet rows")
-    asked = parser.parse_args()
+    parser.add_argument("--lines", action="store_true", help="JSON lines with one list each instead of Parquet rows")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        whole = generate(folder, asked.interactions, asked.shards, asked.lines)
-        print(f"{asked.interactions:,} interactions in {asked.shards} shards, {whole.stat().st_size / 1e6:,.0f} MB")
-        print(f"| | {' | '.join(STAGES.values())} | all, s | interactions/s | driver, GB |\n|---{'|---' * 8}|")
+        whole = generate(folder, options.interactions, options.shards, options.lines)
+        print(f"{options.interactions:,} interactions in {options.shards} shards, {whole.stat().st_size / 1e6:,.0f} MB")
+        print(f"| | {' | '.join(STAGES.values())} | total, s | interactions/s | driver, GB |\n|---{'|---' * 8}|")
         found = [prepared(whole, folder / "0", 0)]
-        print(row("one process", found[0], asked.interactions), flush=True)
+        print(row("one process", found[0], options.interactions), flush=True)
         for workers in (1, 2):
             found.append(prepared(folder / "shards", folder / str(workers), workers))
-            print(row(f"Ray, {workers} worker{'s' * (workers > 1)}", found[-1], asked.interactions), flush=True)
+            print(row(f"Ray, {workers} worker{'s' * (workers > 1)}", found[-1], options.interactions), flush=True)
     print(efficiency(found[1], found[2]))
     return int(len({one["fingerprint"] for one in found}) > 1)
 

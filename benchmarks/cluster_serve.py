@@ -1,10 +1,10 @@
-"""The service on Ray Serve beside the ordinary one: requests a second, latency, and replicas killed under load.
+"""Compare the service on Ray Serve with the service on one machine: requests/s, latency, replicas killed under load.
 
     python -m benchmarks.cluster_serve [--quick] [--json ROWS.json]
 
-One list a request, ten items asked. Everything runs on this machine: the load generator, Ray's own processes (about as
-much work as the service itself), its proxy, two fronts and the replicas that hold the models share its cores, so
-figures say what a request costs, not what a cluster can.
+One list and ten items per request. Everything runs on this machine: the load generator, Ray's own processes (about as
+much work as the service itself), its proxy, two fronts and the replicas that hold the models share its cores, so the
+figures show the cost of a request, not the capacity of a cluster.
 """
 
 import argparse
@@ -15,88 +15,88 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.reliability.apart import apart, run_apart
 from benchmarks.reliability.capacity import peak
 from benchmarks.reliability.load import Load
+from benchmarks.reliability.load_process import run_load, start_load
 from benchmarks.reliability.models import make_model, make_requests, size_of
-from benchmarks.reliability.promises import Promises, options, run
+from benchmarks.reliability.report import Report, argument_parser, run
 from benchmarks.reliability.service import Service, service
 
-SHARE = 0.5  # of what it can, while replicas are killed
+SHARE = 0.5  # of the capacity, while replicas are killed
 EVERY = 15.0  # seconds between two kills: a replica takes about ten to come back
 TITLE = "ray::ServeReplica:fansrec:"
 
 
-def measure(promises: Promises, asked: argparse.Namespace) -> None:
-    size, seconds = size_of(asked.quick), 1.0 if asked.quick else 5.0
-    requests = [asked.request for asked in make_requests(size, 512)]
+def measure(report: Report, options: argparse.Namespace) -> None:
+    size, seconds = size_of(options.quick), 1.0 if options.quick else 5.0
+    requests = [request.encoded for request in make_requests(size, 512)]
     with tempfile.TemporaryDirectory() as folder:
         artifact = make_model(Path(folder) / "fans", size)
         for count in (1, 2):
             with service([artifact], workers=count) as running:
-                speed(promises, f"ordinary, {count} workers", running, requests, seconds)
+                speed(report, f"one machine, {count} workers", running, requests, seconds)
         for count in (1, 2):
             with service([artifact, "--engine", "ray", "--replicas", str(count)]) as running:
-                until_there(running, count)
-                best = speed(promises, f"Ray, {count} replicas", running, requests, seconds)
+                wait_for_replicas(running, count)
+                best = speed(report, f"Ray, {count} replicas", running, requests, seconds)
                 if count == 2:
                     load = Load(running.port, requests, 3600, rate=SHARE * best, connections=64)
                     for kind in ("Models", "Front"):
-                        killed(promises, kind, running, load, 1 if asked.quick else 3)
+                        killed(report, kind, running, load, 1 if options.quick else 3)
 
 
-def speed(promises: Promises, what: str, running: Service, requests: Sequence[bytes], seconds: float) -> float:
-    alone = run_apart(Load(running.port, requests, seconds, connections=1))
+def speed(report: Report, what: str, running: Service, requests: Sequence[bytes], seconds: float) -> float:
+    alone = run_load(Load(running.port, requests, seconds, connections=1))
     best = peak(running, requests, seconds)
     times = f"{alone.percentile(50):.2f} and {alone.percentile(99):.2f} ms"
-    promises.tell(f"{what}, p50 and p99 of one connection", times, load=alone.row())
-    promises.tell(f"{what}, requests a second at most", best.goodput(), load=best.row())
+    report.note(f"{what}, p50 and p99 of one connection", times, load=alone.row())
+    report.note(f"{what}, capacity, requests/s", best.goodput(), load=best.row())
     return best.goodput()
 
 
-def killed(promises: Promises, kind: str, running: Service, load: Load, times: int) -> None:
-    """SIGKILL for replicas of a kind, one after another, under a load that never retries."""
-    with apart(load) as under_load:
+def killed(report: Report, kind: str, running: Service, load: Load, times: int) -> None:
+    """Kill replicas of a kind one after another, under a load that never retries."""
+    with start_load(load) as under_load:
         time.sleep(1.0)
         for _ in range(times):
             began = time.monotonic()
             os.kill(replicas(running.process.pid, kind)[0], signal.SIGKILL)
             time.sleep(max(0.0, began + EVERY - time.monotonic()))
         tally = under_load.end()
-    failed = tally.wrong(promises.quick)
+    failed = tally.wrong(report.quick)
     what = f"Ray, {times} replicas of {kind} killed, failed of {tally.sent:,} requests"
-    promises.hold(what, "0", failed or 0, not failed, load=tally.row())
+    report.require(what, "0", failed or 0, not failed, load=tally.row())
     shown = ", ".join(f"{tally.percentile(percent):.0f}" for percent in (50, 99, 100))
-    promises.tell(f"Ray, {kind} killed, p50, p99 and slowest", f"{shown} ms")
+    report.note(f"Ray, {kind} killed, p50, p99 and slowest", f"{shown} ms")
 
 
-def until_there(running: Service, count: int) -> None:
-    """All replicas, not only the first."""
+def wait_for_replicas(running: Service, count: int) -> None:
+    """Wait until all replicas are running."""
     end = time.monotonic() + 120
     while len(replicas(running.process.pid, "Models")) < count or not running.is_ready():
         if time.monotonic() > end:
-            raise RuntimeError(f"there are no {count} replicas after two minutes")
+            raise RuntimeError(f"fewer than {count} replicas after two minutes")
         time.sleep(0.2)
     time.sleep(2.0)
 
 
 def replicas(driver: int, kind: str) -> list[int]:
-    """Processes that Ray started for this service, by their title."""
-    return [pid for pid in below(driver) if read(pid, "cmdline").startswith(TITLE + kind)]
+    """Return the processes of a kind that Ray started for this service."""
+    return [pid for pid in descendants(driver) if read(pid, "cmdline").startswith(TITLE + kind)]
 
 
-def below(pid: int) -> list[int]:
+def descendants(pid: int) -> list[int]:
     parents = {int(at.name): read(int(at.name), "stat") for at in Path("/proc").iterdir() if at.name.isdigit()}
     children = [one for one, stat in parents.items() if stat and int(stat.rpartition(")")[2].split()[1]) == pid]
-    return children + [further for child in children for further in below(child)]
+    return children + [further for child in children for further in descendants(child)]
 
 
 def read(pid: int, what: str) -> str:
     try:
         return Path(f"/proc/{pid}/{what}").read_text(errors="replace")
-    except OSError:  # it has ended meanwhile
+    except OSError:  # it has ended
         return ""
 
 
 if __name__ == "__main__":
-    run("cluster_serve", options(__doc__), measure)
+    run("cluster_serve", argument_parser(__doc__), measure)

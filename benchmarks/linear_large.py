@@ -1,9 +1,9 @@
-"""How long item-kNN, EASE and Markov take, and how much memory, on made-up lists of 100,000 items.
+"""Measure time and memory of item-kNN, EASE and Markov on generated lists with 100,000 items.
 
     python benchmarks/linear_large.py [--items 100000] [--lists 72152] [--models item-knn ease markov]
 
-The lists have the lengths of the paper's Spotify set and Zipf-distributed items. Each model is trained in a process of
-its own, then loaded and asked in another; their peak memory is read when they end.
+The lists have the lengths of the paper's Spotify data set and Zipf-distributed items. Each model is trained in its own
+process, then loaded and run in another; their peak memory is read when they end.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from fansrec.training.reporting import PlainReporter
 from fansrec.training.trainer import train
 train(sys.argv[1], sys.argv[2], sys.argv[3], {}, PlainReporter())
 """
-ASK = """
+RUN = """
 import sys, time
 from pathlib import Path
 from fansrec.artifact import read_artifact
@@ -40,12 +40,12 @@ engine = TorchEngine(model, model.config.category_starts[-1])
 began = time.perf_counter()
 for items in inputs:
     engine.continue_lists([items], 10, Rules())
-print(f"  {1000 * (time.perf_counter() - began) / len(inputs):.2f} ms a list, one at a time, 10 items answered")
+print(f"  {1000 * (time.perf_counter() - began) / len(inputs):.2f} ms per list, one at a time, 10 items each")
 """
 
 
 def measured(code: str, *arguments: str) -> tuple[float, float]:
-    """Seconds and peak memory in GB of a Python process."""
+    """Run Python code in a process and return its seconds and peak memory in GB."""
     began = time.perf_counter()
     child = subprocess.Popen([sys.executable, "-c", code, *arguments])
     _, status, usage = os.wait4(child.pid, 0)
@@ -70,8 +70,8 @@ def main() -> None:
             seconds, memory = measured(TRAIN, f"{folder}/corpus", str(run), model)
             size = sum(path.stat().st_size for path in run.iterdir()) / 1e6
             print(f"  trained in {seconds:.0f} s, peak memory {memory:.2f} GB, {size:,.0f} MB on disk", flush=True)
-            seconds, memory = measured(ASK, f"{folder}/corpus", str(run))
-            print(f"  loaded and asked in {seconds:.0f} s, peak memory {memory:.2f} GB", flush=True)
+            seconds, memory = measured(RUN, f"{folder}/corpus", str(run))
+            print(f"  loaded and run in {seconds:.0f} s, peak memory {memory:.2f} GB", flush=True)
 
 
 if __name__ == "__main__":

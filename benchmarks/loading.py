@@ -1,12 +1,12 @@
-"""How long a trained model takes to be ready in a fresh process, stage by stage, and how much memory it needs.
+"""Measure how long a trained model takes to load in a new process, stage by stage, and how much memory it needs.
 
     python benchmarks/loading.py RUN [--backend auto]
     python benchmarks/loading.py --items 104695 [--recipe paper] [--categories 10]
     python benchmarks/loading.py --items 10000000 --width 64 --categories 3162
 
-Without RUN a model is made up first, with weights drawn at random, in a temporary folder; one of `--recipe best`
-remembers 57,000 made-up lists. The file system's cache is warm. Memory that is a mapped file can be taken back by the
-system at any time, and is held once for all processes that serve the same folder.
+Without RUN, a model with random weights is written to a temporary folder first; with `--recipe best` its list memory
+has 57,000 generated lists. The file system's cache is warm. The system can reclaim memory of mapped files at any time,
+and all processes that serve the same folder share it.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
-LISTS, LENGTH = 57_000, 90  # in the memory
+LISTS, LENGTH = 57_000, 90  # of the list memory
 GIVEN, K = 50, 10
 T = TypeVar("T")
 
@@ -49,36 +49,41 @@ def measure(run: Path, backend: str) -> None:
 
     print(f"imports                {time.perf_counter() - start:7.3f} s")
     begin, worked = time.perf_counter(), time.process_time()
-    read = timed("reading the folder", lambda: artifact.read_artifact(run))
-    continuer = timed("making the engine", lambda: Continuer(read, "cpu", backend))
+    read = timed("read the folder", lambda: artifact.read_artifact(run))
+    continuer = timed("open the engine", lambda: Continuer(read, "cpu", backend))
     every = max(1, len(read.vocabulary) // GIVEN)
     given = [read.vocabulary.ids[item] for item in range(0, len(read.vocabulary), every)][:GIVEN]
-    timed("the first answer", lambda: continuer.continue_lists([given], K))
-    ready, busy = time.perf_counter() - begin, time.process_time() - worked  # they differ where others use the cores
-    print(f"ready after imports    {ready:7.3f} s, {busy:.3f} s of them at work ({len(read.vocabulary):,} items)")
-    tell_memory()
-    timed("another answer", lambda: continuer.continue_lists([given], K))
-    timed("checking all sums", lambda: artifact.check(run))  # part of reading the folder, once more by itself
-    timed("the vocabulary", lambda: read_vocabulary(run))
+    timed("first answer", lambda: continuer.continue_lists([given], K))
+    ready, busy = (
+        time.perf_counter() - begin,
+        time.process_time() - worked,
+    )  # they differ if other processes use the cores
+    print(f"ready after imports    {ready:7.3f} s, {busy:.3f} s of it CPU time ({len(read.vocabulary):,} items)")
+    print_memory()
+    timed("second answer", lambda: continuer.continue_lists([given], K))
+    timed("verify checksums", lambda: artifact.check(run))  # part of reading the folder, measured separately
+    timed("read the vocabulary", lambda: read_vocabulary(run))
 
 
 def timed(stage: str, work: Callable[[], T]) -> T:
     start, worked = time.perf_counter(), time.process_time()
     done = work()
-    print(f"{stage:<22} {time.perf_counter() - start:7.3f} s, {time.process_time() - worked:.3f} at work", flush=True)
+    print(
+        f"{stage:<22} {time.perf_counter() - start:7.3f} s, {time.process_time() - worked:.3f} s CPU time", flush=True
+    )
     return done
 
 
-def tell_memory() -> None:
-    """The most at once and, now, what this process has for itself and what of it are mapped files."""
+def print_memory() -> None:
+    """Print the peak and, at this moment, private memory and mapped files of this process."""
     lines = Path("/proc/self/status").read_text().splitlines()  # Linux; getrusage would count the parent's peak too
     kilobytes = {line.split(":")[0]: int(line.split()[1]) for line in lines if line.startswith(("Rss", "VmHWM"))}
-    for name, words in (("VmHWM", "most memory at once"), ("RssAnon", "of its own"), ("RssFile", "mapped files")):
-        print(f"{words:<22} {kilobytes[name] / 2**20:7.2f} GiB")
+    for name, title in (("VmHWM", "peak memory"), ("RssAnon", "private memory"), ("RssFile", "mapped files")):
+        print(f"{title:<22} {kilobytes[name] / 2**20:7.2f} GiB")
 
 
 def make(folder: Path, items: int, width: int, categories: int, recipe: str) -> None:
-    """An artifact of this size; all its weights are drawn at random."""
+    """Write an artifact of this size with random weights."""
     import numpy as np
 
     from fansrec.artifact import write_artifact
@@ -99,7 +104,7 @@ def make(folder: Path, items: int, width: int, categories: int, recipe: str) -> 
     ids = [str(item) for item in range(items)]
     vocabulary = Vocabulary(ids, starts, category_names=[f"category {c}" for c in range(categories)], integer_ids=True)
     config = {"model": "fans", "config": asdict(model.config), "training": {"recipe": recipe}}
-    write_artifact(folder, model, vocabulary, config, "# made up\n")
+    write_artifact(folder, model, vocabulary, config, "# random weights\n")
 
 
 if __name__ == "__main__":

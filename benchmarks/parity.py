@@ -1,9 +1,9 @@
-"""How many items of a trained model's answers are those of the float64 reference, on all test lists.
+"""Compare the answers of a trained model with the float64 reference, on all test lists.
 
     python benchmarks/parity.py RUN --corpus CORPUS [--device cuda] [--backend auto]
 
-In three ways of asking: as many items as the list goes on for with the input kept, ten items, and fifty, both without
-the input's. Same place: position by position. Same items: wherever they stand.
+Three cases: as many items as the target has, input items allowed; ten items and fifty items, both with input items
+excluded. "same position" compares position by position, "same items" compares sets.
 """
 
 import argparse
@@ -33,20 +33,20 @@ def main() -> None:
     items = len(corpus.vocabulary)
     engine = open_engine(model, items, options.device, backend=options.backend)
     reference = TorchEngine(copy.deepcopy(model).double(), items, options.device)
-    asked = questions(corpus, "test")
-    print(f"{engine.backend}, {len(asked.inputs):,} lists")
+    lists = questions(corpus, "test")
+    print(f"{engine.backend}, {len(lists.inputs):,} lists")
     for name, rules, counts in (
-        ("as many as the list goes on for", Rules(keep_seen=True), [len(target) for target in asked.targets]),
-        ("ten", Rules(), [10] * len(asked.inputs)),
-        ("fifty", Rules(), [50] * len(asked.inputs)),
+        ("as many as the target has", Rules(keep_seen=True), [len(target) for target in lists.targets]),
+        ("ten", Rules(), [10] * len(lists.inputs)),
+        ("fifty", Rules(), [50] * len(lists.inputs)),
     ):
-        told, right = (one.continue_lists(asked.inputs, counts, rules) for one in (engine, reference))
+        answers, right = (one.continue_lists(lists.inputs, counts, rules) for one in (engine, reference))
         total = sum(len(answer.items) for answer in right)
-        placed, there = (sum(map(count, told, right)) / total for count in (same_place, same_items))
-        print(f"{name}: {total:,} items, same place {placed:.3%}, same items {there:.3%}")
+        placed, there = (sum(map(count, answers, right)) / total for count in (same_positions, same_items))
+        print(f"{name}: {total:,} items, same position {placed:.3%}, same items {there:.3%}")
 
 
-def same_place(one: Continuation, other: Continuation) -> int:
+def same_positions(one: Continuation, other: Continuation) -> int:
     common = min(len(one.items), len(other.items))
     return int((one.items[:common] == other.items[:common]).sum())
 

@@ -1,9 +1,10 @@
-"""The tables of docs/performance.md from measured rows; a table whose rows are not there says how to make them.
+"""Generate the tables of docs/explanation/performance.md from measured rows.
 
-    python benchmarks/performance_tables.py benchmarks/rows --write docs/performance.md
+    python benchmarks/performance_tables.py benchmarks/rows --write docs/explanation/performance.md
 
-The folder holds MACHINE-KIND.json, MACHINE being cpu or h200, KIND latency, throughput, sweep or stages. A table stands
-in the document between <!-- NAME --> and <!-- /NAME -->; without --write all tables are printed.
+The folder contains MACHINE-KIND.json, where MACHINE is cpu or h200 and KIND is latency, throughput, sweep or stages. A
+table is in the document between <!-- NAME --> and <!-- /NAME -->; if its rows are missing, the command that measures
+them is written instead. Without --write all tables are printed.
 """
 
 import argparse
@@ -27,7 +28,7 @@ COMMANDS = {
 
 
 class Rows:
-    """What was measured on one machine."""
+    """The rows measured on one machine."""
 
     def __init__(self, folder: Path, machine: str) -> None:
         self.machine = machine
@@ -37,8 +38,8 @@ class Rows:
         command = COMMANDS[kind].format(device=DEVICES[self.machine])
         return f"TODO: `{command} --json benchmarks/rows/{self.machine}-{kind}.json`"
 
-    def pick(self, kind: str, **wanted: Any) -> list[Row]:
-        return [row for row in self.kinds[kind] if all(row.get(name) == value for name, value in wanted.items())]
+    def select(self, kind: str, **values: Any) -> list[Row]:
+        return [row for row in self.kinds[kind] if all(row.get(name) == value for name, value in values.items())]
 
 
 def read(file: Path) -> list[Row]:
@@ -46,13 +47,13 @@ def read(file: Path) -> list[Row]:
     return rows
 
 
-def ours(rows: Rows, kind: str, **wanted: Any) -> list[Row]:
-    return rows.pick(kind, **({"arm": "ours", "model": "fans", "variant": "paper"} | wanted))
+def ours(rows: Rows, kind: str, **values: Any) -> list[Row]:
+    return rows.select(kind, **({"arm": "ours", "model": "fans", "variant": "paper"} | values))
 
 
-def value(name: str, **wanted: Any) -> Callable[[Rows], float | None]:
-    """A column of the one row of latency."""
-    return lambda rows: next((row[name] for row in ours(rows, "latency", **wanted)), None)
+def latency(column: str, **values: Any) -> Callable[[Rows], float | None]:
+    """Return a function that reads a column of the first matching latency row."""
+    return lambda rows: next((row[column] for row in ours(rows, "latency", **values)), None)
 
 
 def best_over_paper(rows: Rows) -> float | None:
@@ -60,48 +61,48 @@ def best_over_paper(rows: Rows) -> float | None:
     return max(ratios, default=None)
 
 
-def most_lists(categories: int) -> Callable[[Rows], float | None]:
+def highest_throughput(categories: int) -> Callable[[Rows], float | None]:
     return lambda rows: max(
         (row["lists_per_s"] for row in ours(rows, "throughput", categories=categories)), default=None
     )
 
 
-def over_padding(rows: Rows) -> float | None:
+def gain_over_padding(rows: Rows) -> float | None:
     return max((row["times_padded"] or 0 for row in ours(rows, "throughput", categories=100)), default=None)
 
 
 def growth(rows: Rows) -> float | None:
-    """From 100,000 items to a million."""
+    """Return the latency at a million items divided by that at 100,000."""
     times = {row["items"]: row["p50_ms"] for row in ours(rows, "sweep", varies="items")}
     return times[1_000_000] / times[100_000] if {100_000, 1_000_000} <= times.keys() else None
 
 
-# What, on which machine, from which rows, how much was asked for, at least (1) or at most (-1), how much it is.
-ASKED: list[tuple[str, str, str, float, int, Callable[[Rows], float | None]]] = [
-    ("p50 of an answer, spotify, N = 10, ms", "h200", "latency", 0.06, -1, value("p50_ms", categories=10)),
-    ("p99 of the same, ms", "h200", "latency", 0.15, -1, value("p99_ms", categories=10)),
-    ("times as fast as the authors' FANS, N = 10", "h200", "latency", 1000, 1, value("times_authors", categories=10)),
+# Label, machine, kind of rows, target, whether it is a lower (1) or an upper (-1) bound, how to get the measured value.
+TARGETS: list[tuple[str, str, str, float, int, Callable[[Rows], float | None]]] = [
+    ("p50 per list, spotify, N = 10, ms", "h200", "latency", 0.06, -1, latency("p50_ms", categories=10)),
+    ("p99 of the same, ms", "h200", "latency", 0.15, -1, latency("p99_ms", categories=10)),
+    ("times as fast as the authors' FANS, N = 10", "h200", "latency", 1000, 1, latency("times_authors", categories=10)),
     (
-        "BERT4Rec one by one on our engine: times slower, over K",
+        "slowdown of autoregressive BERT4Rec on our engine, divided by K",
         "h200",
         "latency",
         0.6,
         1,
-        value("times_bert4rec_over_k", categories=10),
+        latency("times_bert4rec_over_k", categories=10),
     ),
-    ("lists a second, N = 100", "h200", "throughput", 200_000, 1, most_lists(100)),
-    ("lists a second, vanilla classifier", "h200", "throughput", 50_000, 1, most_lists(1)),
-    ("a million items over 100,000, N near the root: times as long", "h200", "sweep", 1.3, -1, growth),
-    ("times the throughput of padding to the longest", "h200", "throughput", 2, 1, over_padding),
-    ("`--recipe best` over `--recipe paper`", "h200", "latency", 1.25, -1, best_over_paper),
-    ("times as fast as the authors' FANS, N = 10", "cpu", "latency", 80, 1, value("times_authors", categories=10)),
+    ("lists/s, N = 100", "h200", "throughput", 200_000, 1, highest_throughput(100)),
+    ("lists/s, vanilla classifier", "h200", "throughput", 50_000, 1, highest_throughput(1)),
+    ("time at 1,000,000 items divided by time at 100,000, N near the square root", "h200", "sweep", 1.3, -1, growth),
+    ("throughput divided by that of padding to the longest", "h200", "throughput", 2, 1, gain_over_padding),
+    ("time of `--recipe best` divided by `--recipe paper`", "h200", "latency", 1.25, -1, best_over_paper),
+    ("times as fast as the authors' FANS, N = 10", "cpu", "latency", 80, 1, latency("times_authors", categories=10)),
     (
         "times as fast as the authors' FANS as published (N = 10), N = 100",
         "cpu",
         "latency",
         120,
         1,
-        value("times_authors_10", categories=100),
+        latency("times_authors_10", categories=100),
     ),
     (
         "times as fast as the authors' FANS, both N = 100",
@@ -109,32 +110,33 @@ ASKED: list[tuple[str, str, str, float, int, Callable[[Rows], float | None]]] = 
         "latency",
         120,
         1,
-        value("times_authors", categories=100),
+        latency("times_authors", categories=100),
     ),
     (
-        "times as fast as BERT4Rec one by one on our engine, N = 10",
+        "times as fast as autoregressive BERT4Rec on our engine, N = 10",
         "cpu",
         "latency",
         25,
         1,
-        value("times_bert4rec", categories=10),
+        latency("times_bert4rec", categories=10),
     ),
-    ("lists a second, N = 100", "cpu", "throughput", 3_000, 1, most_lists(100)),
-    ("a million items over 100,000, N near the root: times as long", "cpu", "sweep", 1.5, -1, growth),
-    ("times the throughput of padding to the longest", "cpu", "throughput", 2, 1, over_padding),
-    ("`--recipe best` over `--recipe paper`", "cpu", "latency", 1.25, -1, best_over_paper),
+    ("lists/s, N = 100", "cpu", "throughput", 3_000, 1, highest_throughput(100)),
+    ("time at 1,000,000 items divided by time at 100,000, N near the square root", "cpu", "sweep", 1.5, -1, growth),
+    ("throughput divided by that of padding to the longest", "cpu", "throughput", 2, 1, gain_over_padding),
+    ("time of `--recipe best` divided by `--recipe paper`", "cpu", "latency", 1.25, -1, best_over_paper),
 ]
 
 
-def asked_table(machines: dict[str, Rows]) -> Iterator[list[str]]:
-    yield ["", "on", "asked for", "got", ""]
-    for words, machine, kind, aim, sign, find in ASKED:
-        found = find(machines[machine])
-        bound = f"at {'least' if sign > 0 else 'most'} {short(aim)}"
-        if found is None:
-            yield [words, MACHINES[machine], bound, f"TODO ({kind})", ""]
+def targets_table(machines: dict[str, Rows]) -> Iterator[list[str]]:
+    yield ["", "machine", "target", "measured", ""]
+    for label, machine, kind, target, sign, measured in TARGETS:
+        value = measured(machines[machine])
+        bound = f"at {'least' if sign > 0 else 'most'} {format_number(target)}"
+        if value is None:
+            yield [label, MACHINES[machine], bound, f"TODO ({kind})", ""]
         else:
-            yield [words, MACHINES[machine], bound, short(found), "" if sign * (found - aim) >= 0 else "**missed**"]
+            missed = "" if sign * (value - target) >= 0 else "**missed**"
+            yield [label, MACHINES[machine], bound, format_number(value), missed]
 
 
 def latency_table(rows: Rows) -> Iterator[list[str]]:
@@ -142,23 +144,23 @@ def latency_table(rows: Rows) -> Iterator[list[str]]:
         "",
         "backend",
         "N",
-        "p50 ms (five repeats)",
-        "p99",
+        "p50 ms (range of five repeats)",
+        "p99 ms",
         "lists",
         "authors / this",
         "BERT4Rec / this",
-        "same items, or tied",
+        "same or tied items",
     ]
     for row in rows.kinds["latency"]:
-        spread = f"{short(row['p50_ms'])} ({short(row['p50_low_ms'])} to {short(row['p50_high_ms'])})"
-        ratios = [short(row["times_authors"]), short(row["times_bert4rec"])]
+        p50, low, high = (format_number(row[name]) for name in ("p50_ms", "p50_low_ms", "p50_high_ms"))
+        ratios = [format_number(row["times_authors"]), format_number(row["times_bert4rec"])]
         same = "" if row["same_items"] is None else f"{row['same_or_tied_items']:.2%} of {row['same_items_of']:,}"
         yield [
             system(row),
             row["backend"],
             str(row["categories"]),
-            spread,
-            short(row["p99_ms"]),
+            f"{p50} ({low} to {high})",
+            format_number(row["p99_ms"]),
             str(row["lists"]),
             *ratios,
             same,
@@ -167,7 +169,7 @@ def latency_table(rows: Rows) -> Iterator[list[str]]:
 
 def throughput_table(rows: Rows) -> Iterator[list[str]]:
     batches = sorted({row["batch"] for row in rows.kinds["throughput"]})
-    yield ["lists a second by lists a call", "backend", "N", *map(str, batches)]
+    yield ["lists/s by lists per call", "backend", "N", *map(str, batches)]
     lines: dict[tuple[str, str, str], dict[int, str]] = {}
     for row in rows.kinds["throughput"]:
         line = lines.setdefault((system(row), row["backend"], str(row["categories"])), {})
@@ -177,12 +179,12 @@ def throughput_table(rows: Rows) -> Iterator[list[str]]:
 
 
 def stages_table(rows: Rows) -> Iterator[list[str]]:
-    yield ["backend", "N", "layers, ms", "products over items, ms", "the rest, ms", "whole, ms"]
+    yield ["backend", "N", "layers, ms", "products over items, ms", "rest, ms", "total, ms"]
     for row in rows.kinds["stages"]:
         yield [
             row["backend"],
             str(row["categories"]),
-            *(short(row[f"{part}_ms"]) for part in ("layers", "items", "rest", "whole")),
+            *(format_number(row[f"{part}_ms"]) for part in ("layers", "items", "rest", "whole")),
         ]
 
 
@@ -190,7 +192,7 @@ def system(row: Row) -> str:
     return f"{row['arm']} {row['model']}" + (", `--recipe best`" if row["variant"] == "best" else "")
 
 
-def short(number: float | None) -> str:
+def format_number(number: float | None) -> str:
     if number is None:
         return ""
     size = abs(number)
@@ -205,7 +207,7 @@ def markdown(lines: Iterable[Sequence[str]]) -> str:
 
 def tables(folder: Path) -> dict[str, str]:
     machines = {machine: Rows(folder, machine) for machine in MACHINES}
-    found = {"asked": markdown(asked_table(machines))}
+    found = {"targets": markdown(targets_table(machines))}
     kinds = {"latency": latency_table, "throughput": throughput_table, "stages": stages_table}
     for machine, rows in machines.items():
         for kind, table in kinds.items():
@@ -214,6 +216,7 @@ def tables(folder: Path) -> dict[str, str]:
 
 
 def filled(document: str, found: dict[str, str]) -> str:
+    """Return the document with every table between its markers replaced."""
     for name, table in found.items():
         here = re.compile(f"(<!-- {name} -->).*?(<!-- /{name} -->)", re.DOTALL)
         document = here.sub(lambda match, table=table: f"{match[1]}\n{table}\n{match[2]}", document)
@@ -222,8 +225,8 @@ def filled(document: str, found: dict[str, str]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--write", type=Path, help="the document to be filled")
+    parser.add_argument("folder", type=Path, help="folder of the measured rows")
+    parser.add_argument("--write", type=Path, help="document whose tables are replaced")
     options = parser.parse_args()
     found = tables(options.folder)
     if options.write is None:

@@ -1,10 +1,10 @@
-"""What ranking globally is worth: one network, its K positions made into a list in three ways.
+"""Compare three ways to turn the K positions of a network into a list.
 
     python benchmarks/pooling.py RUN --corpus CORPUS [--part valid]
 
-RUN was trained by `--recipe best`; only its network is asked, with ten masks and the input's items excluded.
-By position: the best item of each position that is not taken yet (the paper). Mean of logarithms: the positions'
-log-probabilities averaged, then ranked. Mean of probabilities: what `--recipe best` does.
+RUN was trained with `--recipe best`; only its network is used, with ten masks and items of the input excluded. By
+position: the best remaining item of each position (the paper). Mean of logarithms: items ranked by the mean of the
+positions' log-probabilities. Mean of probabilities: what `--recipe best` does.
 """
 
 import argparse
@@ -27,28 +27,28 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path, required=True)
     parser.add_argument("--part", choices=["valid", "test"], default="valid")
     options = parser.parse_args()
-    network, asked = read_artifact(options.run).model, questions(read_corpus(options.corpus), options.part)
+    network, lists = read_artifact(options.run).model, questions(read_corpus(options.corpus), options.part)
     answers: dict[str, list[np.ndarray]] = {"by position": [], "mean of logarithms": [], "mean of probabilities": []}
-    for given in asked.inputs:
+    for given in lists.inputs:
         by_position = probabilities(network, given)
         by_position[:, torch.from_numpy(given)] = 0
-        answers["by position"].append(one_each(by_position.clone()))
+        answers["by position"].append(best_remaining(by_position.clone()))
         answers["mean of logarithms"].append(by_position.log().mean(0).topk(MASKS).indices.numpy())
         answers["mean of probabilities"].append(by_position.mean(0).topk(MASKS).indices.numpy())
-    for way, rows in answers.items():
-        figures = judge(np.array(rows), asked, protocol("standard"))
-        print(f"{way:24s}" + "  ".join(f"{name} {mean(values):.4f}" for name, values in figures.items()))
+    for method, rows in answers.items():
+        figures = judge(np.array(rows), lists, protocol("standard"))
+        print(f"{method:24s}" + "  ".join(f"{name} {mean(values):.4f}" for name, values in figures.items()))
 
 
 @torch.no_grad()
 def probabilities(network: FansBest, given: np.ndarray) -> torch.Tensor:
-    """(K, M): of every item at every position, all categories looked into."""
+    """Return the probability of every item at every position, over all categories, shape (K, M)."""
     hidden, _ = network.at_masks([given], [MASKS], MASKS)
     network.tied.asked = len(network.tied.starts) - 1
     return network.tied.probabilities(hidden.transpose(0, 1), torch.ones(MASKS, 1), network.vectors).clone()
 
 
-def one_each(by_position: torch.Tensor) -> np.ndarray:
+def best_remaining(by_position: torch.Tensor) -> np.ndarray:
     chosen: list[int] = []
     for position in by_position:
         position[chosen] = 0

@@ -1,6 +1,8 @@
-"""How long `prepare` takes, and how much memory, on made-up lists: python benchmarks/prepare_large.py 5000000
+"""Measure time and memory of preparing generated lists.
 
-The lists are written as Parquet with one row an item, piece by piece, then prepared in a child process, whose peak
+    python benchmarks/prepare_large.py 5000000
+
+The lists are written as Parquet with one row per item, piece by piece, then prepared in a child process, whose peak
 memory is read when it ends.
 """
 
@@ -17,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 ITEMS = 1_000_000
-NEIGHBOURHOOD = 1_000  # a list stays among this many items, so that categories have something to find
+NEIGHBORHOOD = 1_000  # a list stays within this many items, so that there are categories to learn
 LENGTHS = (20, 180)
 PIECE = 2_000_000  # interactions generated at a time
 
@@ -33,8 +35,8 @@ def piece(first_list: int, random: np.random.Generator) -> pa.Table:
     lengths = random.integers(*LENGTHS, PIECE // (sum(LENGTHS) // 2))
     lists = np.repeat(np.arange(first_list, first_list + len(lengths)), lengths)
     position = np.arange(len(lists)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    centre = np.repeat(ITEMS * random.random(len(lengths)) ** 3, lengths)  # some neighbourhoods are much more liked
-    items = (centre + NEIGHBOURHOOD * random.standard_exponential(len(lists))).astype(np.int64) % ITEMS
+    center = np.repeat(ITEMS * random.random(len(lengths)) ** 3, lengths)  # some neighborhoods are much more popular
+    items = (center + NEIGHBORHOOD * random.standard_exponential(len(lists))).astype(np.int64) % ITEMS
     ids = pa.array(np.char.mod("track-%07d", np.arange(ITEMS))).take(pa.array(items))
     return pa.table({"playlist_id": lists, "position": position.astype(np.int32), "track_id": ids})
 

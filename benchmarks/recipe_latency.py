@@ -1,13 +1,13 @@
-"""How long an answer of `--recipe best` takes beside one of `--recipe paper` of the same width, lists in turns.
+"""Compare the latency of `--recipe best` with that of `--recipe paper` at the same width, in turns.
 
     python benchmarks/recipe_latency.py RUN --corpus CORPUS [--k 10] [--lists 200] [--repeats 5] [--threads 1]
     python benchmarks/recipe_latency.py --workload spotify --lists 60 --repeats 3 [--categories 100] [--batch 64]
 
-RUN was trained by `--recipe best`. The paper's model has weights drawn at random, which do not change its time. With a
-workload both do, the memory holds as many made-up lists as the paper's Spotify set has for training, there is no linear
-part (the items are too many), and the second half of each list is asked for instead of k items. Both are asked about
-the same test lists, one at a time or `--batch` in a call, by the same `--backend`; times are those of a list, and the
-ratio is that of the medians of each repeat.
+RUN was trained with `--recipe best`. The paper's model has random weights, which do not change its time. With a
+workload both have random weights, the list memory has as many generated lists as the paper's Spotify data set has for
+training, there is no linear part (there are too many items), and the second half of each list is generated instead of k
+items. Both models process the same test lists, one at a time or `--batch` per call, with the same `--backend`. Times
+are per list, and the ratio is that of the medians of each repeat.
 """
 
 import argparse
@@ -29,21 +29,21 @@ from fansrec.models.hybrid.list_memory import ListMemory
 from fansrec.models.hybrid.model import FansBest
 from fansrec.training.plan import make_plan
 
-LISTS = 72_152  # of the paper's Spotify set
+LISTS = 72_152  # of the paper's Spotify data set
 PAPER_WIDTH = {"width": 64, "heads": 4, "feedforward": 256}
-KERNEL = {"before": 0.4, "recency": 0.6, "near": 0.5}  # as found on spotify-attlist
+KERNEL = {"before": 0.4, "recency": 0.6, "near": 0.5}  # as searched on spotify-attlist
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, nargs="?")
     parser.add_argument("--corpus", type=Path)
-    parser.add_argument("--workload", help="made-up lists instead of RUN and its corpus")
+    parser.add_argument("--workload", help="generated lists instead of RUN and its corpus")
     parser.add_argument("--k", type=int, default=10)
     parser.add_argument("--lists", type=int, default=200)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--batch", type=int, default=1, help="lists in a call")
+    parser.add_argument("--batch", type=int, default=1, help="lists per call")
     parser.add_argument("--categories", type=int, default=10, help="of a workload's items")
     parser.add_argument("--backend", default="auto", choices=BACKENDS)
     options = parser.parse_args()
@@ -51,7 +51,7 @@ def main() -> None:
     if options.workload is None and None in (options.run, options.corpus):
         parser.error("give RUN and --corpus, or --workload")
     if options.workload:
-        corpus, best = made_up(options.workload, options.categories)
+        corpus, best = generated(options.workload, options.categories)
     else:
         corpus, best = opened(options.run, options.corpus)
     paper = make_plan("fans", {"width": best.config.width}, corpus).build().eval()
@@ -59,13 +59,13 @@ def main() -> None:
     engines = {
         name: open_engine(model, len(corpus.vocabulary), backend=options.backend) for name, model in models.items()
     }
-    asked = questions(corpus, "test", options.lists)
-    counts = [len(target) if options.workload else options.k for target in asked.targets]
+    lists = questions(corpus, "test", options.lists)
+    counts = [len(target) if options.workload else options.k for target in lists.targets]
     calls = [slice(start, start + options.batch) for start in range(0, len(counts), options.batch)]
-    repeats = [medians(engines, asked.inputs, counts, calls) for _ in range(1 + options.repeats)]
-    repeats = repeats[1:]  # the first warms up
+    repeats = [medians(engines, lists.inputs, counts, calls) for _ in range(1 + options.repeats)]
+    repeats = repeats[1:]  # the first one is the warm-up
     for name, engine in engines.items():
-        print(f"{name} ({engine.backend}): p50 {np.median([times[name] for times in repeats]):.3f} ms a list")
+        print(f"{name} ({engine.backend}): p50 {np.median([times[name] for times in repeats]):.3f} ms per list")
     ratios = [times["best"] / times["paper"] for times in repeats]
     print(f"best / paper: {np.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f} over {len(ratios)} repeats)")
 
@@ -74,8 +74,8 @@ def opened(run: Path, corpus: Path) -> tuple[Corpus, FansBest]:
     return read_corpus(corpus), read_artifact(run).model
 
 
-def made_up(name: str, categories: int = 10) -> tuple[Corpus, FansBest]:
-    """Lists of a workload's lengths, and a model with random weights that remembers them."""
+def generated(name: str, categories: int = 10) -> tuple[Corpus, FansBest]:
+    """Return lists with the lengths of a workload, and a model with random weights and these lists as memory."""
     corpus = make_corpus(replace(workload(name), lists=LISTS, categories=categories), np.random.default_rng(0))
     offsets = corpus.offsets[: len(corpus.part("train")) + 1]
     items = corpus.items[: offsets[-1]]

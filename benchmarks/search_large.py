@@ -1,8 +1,10 @@
-"""How fast items are found by name, and how long the index takes to make: python benchmarks/search_large.py 1000000
+"""Measure the search for items by name, and the time to build its index.
 
-Names are made up: words of syllables, used as unevenly as words are, by artists of uneven size. The index is built in
-a process of its own, as the service does it. Then people type: every beginning of names drawn at random, one more
-letter each time, and whole names with one or two typing errors. The file system's cache is warm.
+    python benchmarks/search_large.py 1000000
+
+Names are generated: words of syllables with a Zipf distribution, by artists with different numbers of songs. The index
+is built in its own process, as in the service. Then typing is simulated: every prefix of random names, and whole names
+with one or two typing errors. The file system's cache is warm.
 """
 
 import argparse
@@ -29,7 +31,7 @@ ENDINGS = ["", "", "n", "r", "s", "l", "ck", "ng", "y"]
 THREADS = 4
 
 
-def made_up(items: int, seed: int = 0) -> Vocabulary:
+def generate(items: int, seed: int = 0) -> Vocabulary:
     draw = np.random.default_rng(seed)
     known = distinct_words(max(1000, items // 4), random.Random(seed))
     chosen = zipf(draw, len(known), (items, 5))
@@ -40,7 +42,7 @@ def made_up(items: int, seed: int = 0) -> Vocabulary:
     artists = [
         " ".join(known[word] for word in row).title() for row in draw.integers(len(known), size=(items // 12 + 1, 2))
     ]
-    groups = [artists[place] for place in zipf(draw, len(artists), items).tolist()]
+    groups = [artists[index] for index in zipf(draw, len(artists), items).tolist()]
     return Vocabulary(
         [f"track-{item:07d}" for item in range(items)],
         np.linspace(0, items, 11).astype(np.int64),
@@ -69,10 +71,10 @@ def build(run: Path, folder: Path) -> None:
     )
     _, status, usage = os.wait4(child.pid, 0)
     if status:
-        sys.exit("the index could not be made")
+        sys.exit("the index could not be built")
     seconds, (path,) = time.perf_counter() - began, folder.glob("*.sqlite")
     print(
-        f"made in {seconds:.1f} s ({usage.ru_utime + usage.ru_stime:.1f} at work), "
+        f"built in {seconds:.1f} s ({usage.ru_utime + usage.ru_stime:.1f} s CPU time), "
         f"peak memory {usage.ru_maxrss / 1024:.0f} MB, {path.stat().st_size / 1e6:.0f} MB on disk",
         flush=True,
     )
@@ -94,7 +96,7 @@ def mistyped(text: str, errors: int, draw: random.Random) -> str:
 
 
 def typing(vocabulary: Vocabulary, draw: random.Random, people: int) -> Iterator[tuple[str, str, str]]:
-    """What is measured together, what is typed, and the name that is meant."""
+    """Yield the group of the measurement, the typed text and the intended name."""
     for _ in range(people):
         texts = draw.choice([vocabulary.names, vocabulary.groups])
         name = str(draw.choice(texts))
@@ -113,19 +115,17 @@ def measure(index: ItemIndex, vocabulary: Vocabulary, people: int) -> None:
         begin, worked = time.perf_counter(), time.thread_time()
         found = index.search(text, 10)
         took[kind].append((1e3 * (time.perf_counter() - begin), 1e3 * (time.thread_time() - worked)))
-        hits[kind].append(is_there(found, meant))
-    tell(took, hits)
+        hits[kind].append(is_found(found, meant))
+    print_table(took, hits)
 
 
-def is_there(found: list[Found], meant: str) -> bool:
+def is_found(found: list[Found], meant: str) -> bool:
     return any(meant.lower() in f"{item.name} {item.group}".lower() for item in found)
 
 
-def tell(took: dict[str, list[tuple[float, float]]], hits: dict[str, list[bool]]) -> None:
-    """Milliseconds, and those of them at work: they differ where others use the cores."""
-    print(
-        f"\n{'typed':<22}{'searches':>9}{'p50 ms':>9}{'p99 ms':>9}{'at work p50':>13}{'p99':>7}{'meant is in 10':>16}"
-    )
+def print_table(took: dict[str, list[tuple[float, float]]], hits: dict[str, list[bool]]) -> None:
+    """Print elapsed and CPU milliseconds; they differ if other processes use the cores."""
+    print(f"\n{'typed':<22}{'searches':>9}{'p50 ms':>9}{'p99 ms':>9}{'CPU p50':>13}{'p99':>7}{'hit in top 10':>16}")
     everything = [pair for pairs in took.values() for pair in pairs]
     for kind, pairs in [*sorted(took.items()), ("all", everything)]:
         (p50, work50), (p99, work99) = np.percentile(pairs, [50, 99], axis=0)
@@ -138,15 +138,15 @@ def in_threads(search: Callable[[str], object], vocabulary: Vocabulary, people: 
     with ThreadPoolExecutor(THREADS) as pool:
         begin = time.perf_counter()
         list(pool.map(search, texts))
-    print(f"{THREADS} threads: {len(texts) / (time.perf_counter() - begin):,.0f} searches a second")
+    print(f"{THREADS} threads: {len(texts) / (time.perf_counter() - begin):,.0f} searches/s")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("items", type=int, nargs="?", default=1_000_000)
-    parser.add_argument("--people", type=int, default=300, help="names typed")
+    parser.add_argument("--people", type=int, default=300, help="number of names to type")
     options = parser.parse_args()
-    vocabulary = made_up(options.items)
+    vocabulary = generate(options.items)
     with tempfile.TemporaryDirectory() as folder:
         for name, content in vocabulary.files().items():
             write_bytes(Path(folder) / name, content)
@@ -154,7 +154,7 @@ def main() -> None:
         index = ItemIndex(next((Path(folder) / "indexes").glob("*.sqlite")))
         begin = time.perf_counter()
         index.search("xqzvwk jjqxk")
-        print(f"first search with errors in it {1e3 * (time.perf_counter() - begin):.0f} ms")
+        print(f"first search with typing errors {1e3 * (time.perf_counter() - begin):.0f} ms")
         measure(index, vocabulary, options.people)
         in_threads(index.search, vocabulary, options.people // 3)
         index.close()

@@ -1,11 +1,11 @@
-"""A catalogue too large for one worker: how soon its shards are ready, what each holds, how long an answer takes.
+"""Measure a catalog that is distributed over several workers: loading, memory of each shard, latency.
 
     python benchmarks/sharded_large.py [--items 10000000] [--width 64] [--categories 256] [--shards 2]
     python benchmarks/sharded_large.py --arithmetic --items 100000000 --categories 10000 [--gigabytes 16]
 
-A model with weights drawn at random is written first, a few rows at a time, into a temporary folder (`--folder`: kept
-there, and used again). Its shards are workers of a local Ray. Some answers are held against those of the whole model,
-loaded by another process. `--arithmetic` measures nothing, and says what a catalogue of this size takes.
+A model with random weights is written first, a few rows at a time, into a temporary folder (`--folder`: it is kept
+there and used again). Its shards are workers of a local Ray. Some answers are compared with those of the whole model,
+loaded by another process. `--arithmetic` measures nothing and prints what a catalog of this size needs.
 """
 
 import argparse
@@ -22,10 +22,10 @@ from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
-POSITIONS, LAYERS, FEEDFORWARD = 303, 3, 256  # FansConfig's own, and as long as spotify's lists
+POSITIONS, LAYERS, FEEDFORWARD = 303, 3, 256  # defaults of FansConfig, and the longest lists of the spotify workload
 ROWS_AT_ONCE = 1 << 16
 TIMES = 30
-HELD_AGAINST = 8  # lists whose answers are compared
+COMPARED = 8  # lists whose answers are compared
 GIB, MIB = 2**30, 2**20
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--shards", type=int, default=2)
     parser.add_argument("--given", type=int, default=50)
     parser.add_argument("-k", type=int, default=10)
-    parser.add_argument("--gigabytes", type=float, default=16, help="of memory that a shard may fill")
+    parser.add_argument("--gigabytes", type=float, default=16, help="memory per shard")
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--arithmetic", action="store_true")
     parser.add_argument("--whole", type=Path, help=argparse.SUPPRESS)  # the process that loads the model whole
@@ -46,7 +46,7 @@ def main() -> None:
     if options.whole is not None:
         answer_whole(options)
     elif options.arithmetic:
-        tell_arithmetic(options)
+        print_arithmetic(options)
     else:
         with tempfile.TemporaryDirectory() as temporary:
             folder = options.folder or Path(temporary) / "run"
@@ -62,18 +62,18 @@ def measure(folder: Path, options: argparse.Namespace) -> None:
     from fansrec.cluster.connection import cluster
 
     with cluster(cpus=options.shards):
-        timed("checking all sums", lambda: sharded.describe(folder))  # part of loading, once more by itself
-        continuer = timed("loading, sums and all", lambda: sharded.load(folder, options.shards))
-        lists = some_lists(options, HELD_AGAINST)
+        timed("verifying checksums", lambda: sharded.describe(folder))  # part of loading, measured separately
+        continuer = timed("loading", lambda: sharded.load(folder, options.shards))
+        lists = some_lists(options, COMPARED)
         timed("finding items by id", lambda: continuer.numbers(map(str, lists[0])))
         given = timed("the first answers", lambda: continuer.continue_lists(lists, options.k))
         for batch in (1, 16):
-            tell_latency(lambda some: continuer.continue_lists(some, options.k), options, batch)
-        tell_memory("coordinator", memory())
+            print_latency(lambda some: continuer.continue_lists(some, options.k), options, batch)
+        print_memory("coordinator", memory())
         for number, actor in enumerate(continuer.engine.shards.actors):
-            tell_memory(f"shard {number}", ray.get(actor.__ray_call__.remote(lambda _: memory())))
+            print_memory(f"shard {number}", ray.get(actor.__ray_call__.remote(lambda _: memory())))
     compare([(answer.items, [p.score for p in answer.positions]) for answer in given], folder, options)
-    tell_arithmetic(options)
+    print_arithmetic(options)
 
 
 def some_lists(options: argparse.Namespace, count: int, seed: int = 0) -> list[list[int]]:
@@ -81,7 +81,7 @@ def some_lists(options: argparse.Namespace, count: int, seed: int = 0) -> list[l
     return random.integers(options.items, size=(count, options.given)).tolist()
 
 
-def tell_latency(answer: Callable[[list[list[int]]], object], options: argparse.Namespace, batch: int) -> None:
+def print_latency(answer: Callable[[list[list[int]]], object], options: argparse.Namespace, batch: int) -> None:
     took = []
     for turn in range(TIMES):
         lists = some_lists(options, batch, seed=turn + 1)
@@ -93,15 +93,17 @@ def tell_latency(answer: Callable[[list[list[int]]], object], options: argparse.
 
 
 def memory() -> dict[str, float]:
-    """GiB of this process: of its own, mapped files, and the store that all workers of a machine share."""
+    """Return the memory of this process in GiB: private, mapped files, and the object store shared by all workers."""
     lines = Path("/proc/self/status").read_text().splitlines()  # Linux
     return {line.split(":")[0]: int(line.split()[1]) / MIB for line in lines if line.startswith("Rss")}
 
 
-def tell_memory(who: str, held: dict[str, float]) -> None:
+def print_memory(who: str, held: dict[str, float]) -> None:
     own, files, store = held["RssAnon"], held["RssFile"], held["RssShmem"]
     total = own + files + store
-    print(f"{who:<12} {total:6.2f} GiB: {own:.2f} of its own, {files:.2f} mapped files, {store:.2f} store", flush=True)
+    print(
+        f"{who:<12} {total:6.2f} GiB: {own:.2f} private, {files:.2f} mapped files, {store:.2f} object store", flush=True
+    )
 
 
 def compare(given: list[tuple[list[int], list[float]]], folder: Path, options: argparse.Namespace) -> None:
@@ -112,22 +114,22 @@ def compare(given: list[tuple[list[int], list[float]]], folder: Path, options: a
     if done.returncode:
         print(f"the whole model could not be loaded for comparison: {done.stderr.strip().splitlines()[-1:]}")
         return
-    told = json.loads(done.stdout.splitlines()[-1])
-    same = sum(items == right for (items, _), (right, _) in zip(given, told["answers"], strict=True))
-    apart = max(np.abs(np.subtract(one[1], two[1])).max() for one, two in zip(given, told["answers"], strict=True))
+    whole = json.loads(done.stdout.splitlines()[-1])
+    same = sum(items == right for (items, _), (right, _) in zip(given, whole["answers"], strict=True))
+    apart = max(np.abs(np.subtract(one[1], two[1])).max() for one, two in zip(given, whole["answers"], strict=True))
     print(
-        f"{same} of {len(given)} lists get the items of the whole model ({told['backend']}), scores within {apart:.1e}"
+        f"{same} of {len(given)} lists get the items of the whole model ({whole['backend']}), scores within {apart:.1e}"
     )
-    tell_memory("whole model", told["memory"])
+    print_memory("whole model", whole["memory"])
 
 
 def answer_whole(options: argparse.Namespace) -> None:
     from fansrec.api.continuer import load
 
     continuer = load(options.whole)
-    answers = continuer.continue_lists(some_lists(options, HELD_AGAINST), options.k)
-    told = [(answer.items, [p.score for p in answer.positions]) for answer in answers]
-    print(json.dumps({"answers": told, "backend": continuer.engine.backend, "memory": memory()}))
+    answers = continuer.continue_lists(some_lists(options, COMPARED), options.k)
+    pairs = [(answer.items, [p.score for p in answer.positions]) for answer in answers]
+    print(json.dumps({"answers": pairs, "backend": continuer.engine.backend, "memory": memory()}))
 
 
 def timed(stage: str, work: Callable[[], T]) -> T:
@@ -140,11 +142,11 @@ def timed(stage: str, work: Callable[[], T]) -> T:
 # The arithmetic
 
 
-def tell_arithmetic(options: argparse.Namespace) -> None:
-    """What a catalogue takes: M items of width D in N categories; a list of n items gets k more."""
+def print_arithmetic(options: argparse.Namespace) -> None:
+    """Print what a catalog needs: M items of width D in N categories; a list of n items gets k more."""
     m, d, n = options.items, options.width, options.categories
     print(f"\n{m:,} items of width {d} in {n:,} categories")
-    for name, size in (("fp32 (as now)", 4), ("16 bits", 2), ("8 bits", 1)):
+    for name, size in (("fp32 (current)", 4), ("16 bits", 2), ("8 bits", 1)):
         held = m * (2 * d * size + 4) + 4 * n * d * (d + 3)  # biases and local transforms stay as they are
         shards = -(-held // int(options.gigabytes * 1e9))
         print(
@@ -154,18 +156,18 @@ def tell_arithmetic(options: argparse.Namespace) -> None:
     there = options.given * (8 + 4 * d) + k * (4 * d + 8 + 4)
     back = 12 * k * k
     wire = f"{there / 1e3:.1f} kB + {back / 1e3:.1f} kB, in 2 rounds"
-    print(f"  over the wire for {options.given} items and {k} more: {wire}")
+    print(f"  over the network for {options.given} items and {k} more: {wire}")
     encoder = LAYERS * tokens * (2 * (4 * d * d + 2 * d * FEEDFORWARD) + 4 * tokens * d)
     first, second = k * 2 * d * (d + n), k * 2 * d * (d + m / n)
     print(f"  MFLOP: encoder {encoder / 1e6:.1f}, categories {first / 1e6:.1f}, items {second / 1e6:.1f}")
-    print(f"  a shard reads {4 * d * m / n / 1e6:.1f} MB (fp32) for every category that a batch asks it for")
+    print(f"  a shard reads {4 * d * m / n / 1e6:.1f} MB (fp32) for every category that a batch needs")
 
 
 # The model
 
 
 def make(folder: Path, items: int, width: int, categories: int) -> None:
-    """An artifact of this size, never more than a few of its rows in memory."""
+    """Write an artifact of this size with only a few of its rows in memory at a time."""
     from fansrec.artifact import CONFIG, WEIGHTS, seal
     from fansrec.experiments.speed.random_models import random_model
     from fansrec.experiments.speed.workloads import even_categories
@@ -175,7 +177,7 @@ def make(folder: Path, items: int, width: int, categories: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     small = random_model(
         "fans", categories, categories, POSITIONS, seed=0, width=width
-    )  # all but the items is as it is
+    )  # only the item tensors are replaced
     starts = even_categories(items, categories)
     write_weights(folder / WEIGHTS, small.state_dict(), items)
     with (folder / ITEMS_FILE).open("w") as file:
@@ -189,7 +191,7 @@ def make(folder: Path, items: int, width: int, categories: int) -> None:
 
 
 def write_weights(path: Path, small: dict[str, Any], items: int) -> None:
-    """A safetensors file: the size of its header, the header, the numbers."""
+    """Write a safetensors file: the size of its header, the header, the data."""
     rows = {"embed.items.weight": items + 4, "classifier.items.weight": items, "classifier.items.bias": items}
     spread = {"embed.items.weight": 1.0, "classifier.items.weight": 0.1, "classifier.items.bias": 0.0}
     header, end = {}, 0

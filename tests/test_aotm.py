@@ -1,4 +1,7 @@
-"""The paper's own test lists: minutes of training, so for `make test-long`. docs/results.md has the figures."""
+"""Train on the paper's own AotM split; takes minutes, so `make test-long` runs it.
+
+docs/explanation/results.md has the figures.
+"""
 
 import json
 from collections.abc import Callable

@@ -1,10 +1,10 @@
-"""`make audit`: known vulnerabilities of the packages in this environment, looked up by pip-audit.
+"""`make audit`: look up known vulnerabilities of the installed packages with pip-audit.
 
-Exit code 1 only where one is found. Where the database cannot be reached nothing is known, and that is said, so that
-nobody takes silence for safety and no build fails for want of a network.
+The exit code is 1 if a vulnerability is found. If the database cannot be reached, a message says that nothing is known,
+and the exit code is 0, so that builds without a network do not fail.
 
-With --strict, for a scheduled run that has a network: exit code 1 also if the database was not reached or did not know
-a package that is published. `make audit STRICT=--strict` runs it so.
+With --strict, for a scheduled run that has a network, the exit code is also 1 if the database cannot be reached or does
+not know a published package. `make audit STRICT=--strict` uses it.
 """
 
 import argparse
@@ -14,26 +14,26 @@ import sys
 from typing import Any
 
 COMMAND = [sys.executable, "-m", "pip_audit", "--format", "json", "--progress-spinner", "off", "--skip-editable"]
-PATIENCE_S = 600
+TIMEOUT_S = 600
 UNREACHED = "audit: THE VULNERABILITY DATABASE COULD NOT BE REACHED; nothing is known about {what}."
 
 
 def main(command: list[str], strict: bool) -> int:
-    """Run `command` in pip-audit's place and return the exit code."""
+    """Run pip-audit, or `command` in its place, and return the exit code."""
     unknown = 1 if strict else 0
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         return _report(UNREACHED.format(what="any package"), str(error)) or unknown
     try:
         packages = json.loads(done.stdout)["dependencies"]
-    except (ValueError, KeyError, TypeError):  # it broke off: what it said last tells why
+    except (ValueError, KeyError, TypeError):  # pip-audit failed: its last line gives the reason
         return _report(UNREACHED.format(what="any package"), *done.stderr.strip().splitlines()[-1:]) or unknown
-    return _judged(packages, unknown)
+    return _judge(packages, unknown)
 
 
-def _judged(packages: list[dict[str, Any]], unknown: int) -> int:
-    """A package that the database does not answer for is skipped by pip-audit, and that without a word."""
+def _judge(packages: list[dict[str, Any]], unknown: int) -> int:
+    """Print the result and return the exit code; pip-audit silently skips packages that the database does not know."""
     looked_up = [package for package in packages if "vulns" in package]
     skipped = [package["name"] for package in packages if "vulns" not in package]
     found = [_line(package, one) for package in looked_up for one in package["vulns"]]
@@ -47,7 +47,7 @@ def _judged(packages: list[dict[str, Any]], unknown: int) -> int:
 
 
 def _unpublished(package: dict[str, Any]) -> bool:
-    """Whether no database can know `package`: this project itself, or a local build such as torch 2.13.0+cpu."""
+    """Return whether no database can know `package`: this project, or a local build such as torch 2.13.0+cpu."""
     reason = package.get("skip_reason", "")
     return "editable" in reason or "+" in reason
 
@@ -64,7 +64,7 @@ def _report(*lines: str) -> int:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Look up known vulnerabilities of the installed packages")
-    parser.add_argument("--strict", action="store_true", help="fail also where a package could not be looked up")
+    parser.add_argument("--strict", action="store_true", help="also fail if a package could not be looked up")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="run this in place of pip-audit")
     options = parser.parse_args()
     sys.exit(main(options.command or COMMAND, options.strict))

@@ -1,12 +1,12 @@
 """Write deploy/requirements.txt: every package of the serving image with the SHA-256 sums of its files.
 
-deploy/requirements-build.txt is the same for what builds the wheel.
+deploy/requirements-build.txt is the same for the tools that build the wheel.
 
     python tools/lock_serving.py --torch-wheels FILE
 
-Needs `uv` (pip install uv), which resolves without downloading packages, and the package index that pip uses. The image
-takes the CPU build of torch, which its publisher keeps in an index of its own: FILE is that index's page of torch,
-saved as HTML. Without it the sums of torch stay as they are, as long as its version does.
+It needs `uv` (pip install uv), which resolves without downloading packages, and the package index that pip uses. The
+image uses the CPU build of torch, which has its own index: FILE is the page of torch in that index, saved as HTML.
+Without FILE the sums of torch are kept if its version is unchanged.
 """
 
 import argparse
@@ -22,14 +22,14 @@ LOCK = ROOT / "deploy" / "requirements.txt"
 BUILD_LOCK = ROOT / "deploy" / "requirements-build.txt"
 PYTHON = "3.12"  # of the image
 HEAD = "# Made by tools/lock_serving.py from pyproject.toml and constraints.txt; do not edit.\n"
-# What only the CUDA build of torch needs.
+# Packages that only the CUDA build of torch needs.
 CUDA = re.compile(r"(nvidia-|cuda-|triton==)")
 WHEEL = re.compile(r"torch-([\d.]+\+cpu)-cp312-cp312-manylinux\w*\.whl#sha256=([0-9a-f]{64})")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Write deploy/requirements.txt")
-    parser.add_argument("--torch-wheels", type=Path, help="saved page of the CPU builds of torch")
+    parser.add_argument("--torch-wheels", type=Path, help="saved index page of the CPU builds of torch")
     options = parser.parse_args()
     blocks = [block for block in split(resolved("pyproject.toml", "--extra", "serve")) if not CUDA.match(block)]
     version = next(block for block in blocks if block.startswith("torch==")).split()[0].removeprefix("torch==")
@@ -54,20 +54,22 @@ def resolved(*source: str, stdin: str | None = None) -> str:
 
 
 def split(lock: str) -> list[str]:
-    """Return the lines of each package: its pin, and the sums below it."""
+    """Return the lines of each package: its pinned version and the sums below it."""
     return re.findall(r"^[a-z0-9][^\n]*\n(?:[ \t][^\n]*\n)*", lock, re.M)
 
 
 def torch_block(version: str, page: str | None, before: str) -> str:
-    """Return the lines of the CPU build of torch, from the page of its index or else from the lock before."""
-    wanted = f"{version}+cpu"
+    """Return the lines of the CPU build of torch, from the page of its index or else from the previous lock."""
+    build = f"{version}+cpu"
     if page is not None:
-        sums = sorted(digest for found, digest in WHEEL.findall(page.replace("%2B", "+")) if found == wanted)
+        sums = sorted(digest for found, digest in WHEEL.findall(page.replace("%2B", "+")) if found == build)
         if sums:
-            return " \\\n    ".join([f"torch=={wanted}", *(f"--hash=sha256:{digest}" for digest in sums)]) + "\n"
-    kept = [block for block in split(before) if block.split()[0] == f"torch=={wanted}"]
+            return " \\\n    ".join([f"torch=={build}", *(f"--hash=sha256:{digest}" for digest in sums)]) + "\n"
+    kept = [block for block in split(before) if block.split()[0] == f"torch=={build}"]
     if not kept or page is not None:
-        sys.exit(f"no sums of torch {wanted} are known; save its page of CPU builds and give it with --torch-wheels")
+        sys.exit(
+            f"no checksums of torch {build} are known; save its index page of CPU builds and give it as --torch-wheels"
+        )
     return kept[0]
 
 

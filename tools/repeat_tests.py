@@ -70,7 +70,7 @@ def run_once(number: int, load: str, command: list[str], logs: Path) -> Run:
 
 
 def repeat(command: list[str], idle: int, busy: int, logs: Path) -> list[Run]:
-    """Run the command `idle` times, then `busy` times with busy cores; print each row when it is there."""
+    """Run the command `idle` times, then `busy` times with busy cores; print each row when it is complete."""
     logs.mkdir(parents=True, exist_ok=True)
     print_row(HEADER)
     runs = []

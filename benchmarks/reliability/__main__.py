@@ -1,9 +1,9 @@
-"""All scripts of this folder one after the other, each in a process of its own.
+"""Run the scripts of this folder one after the other, each in its own process.
 
     python -m benchmarks.reliability --all [--quick] [--json FILE]
     python -m benchmarks.reliability overload kill [--quick]
 
-All of them take about 25 minutes on two cores, the soak ten of these; with --quick, about three.
+All of them take about 25 minutes on two cores, of which `soak` takes ten; with --quick, about three.
 """
 
 import argparse
@@ -25,24 +25,24 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("scripts", nargs="*", metavar="SCRIPT", help=", ".join(SCRIPTS))
-    parser.add_argument("--all", action="store_true")
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--json", type=Path)
-    asked = parser.parse_args()
-    scripts = SCRIPTS if asked.all else asked.scripts
+    parser.add_argument("--all", action="store_true", help="run all scripts")
+    parser.add_argument("--quick", action="store_true", help="small models and short runs; speed is not judged")
+    parser.add_argument("--json", type=Path, help="file to write the rows to")
+    options = parser.parse_args()
+    scripts = SCRIPTS if options.all else options.scripts
     if not scripts or not {*scripts} <= {*SCRIPTS}:
-        parser.error(f"name some of {', '.join(SCRIPTS)}, or give --all")
+        parser.error(f"give some of {', '.join(SCRIPTS)}, or --all")
     rows: list[Row] = []
-    broken = [name for name in scripts if not _run(name, asked.quick, rows)]
-    if asked.json:
-        write_rows(asked.json, rows)
-    kept = f"{len(scripts) - len(broken)} of {len(scripts)} kept their promises"
-    print("", "; ".join([kept, *(f"not {name}" for name in broken)]), sep="\n")
-    sys.exit(1 if broken else 0)
+    missed = [name for name in scripts if not _run(name, options.quick, rows)]
+    if options.json:
+        write_rows(options.json, rows)
+    passed = f"{len(scripts) - len(missed)} of {len(scripts)} scripts reached their targets"
+    print("", "; ".join([passed, *(f"not {name}" for name in missed)]), sep="\n")
+    sys.exit(1 if missed else 0)
 
 
 def _run(name: str, quick: bool, rows: list[Row]) -> bool:
-    """Whether it kept its promises; its rows are added."""
+    """Run a script, add its rows to `rows`, and return whether it reached its targets."""
     print(f"\n== {name}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "rows.json"

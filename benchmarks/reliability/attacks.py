@@ -1,4 +1,4 @@
-"""What clients send that no library would: broken HTTP, and HTTP that is right but odd."""
+"""Requests that no HTTP library would send: malformed HTTP, and valid HTTP that is unusual."""
 
 import gzip
 import random
@@ -11,14 +11,14 @@ BODY = b'{"lists": [["t1", "t2", "t3"]], "k": 3}'
 
 @dataclass(frozen=True)
 class Attack:
-    """Pieces with a pause before each; then the client waits, or says that it has no more to say, or is gone."""
+    """Bytes to send in pieces with pauses; then the client waits, half-closes the connection or resets it."""
 
     name: str
     pieces: Sequence[bytes]
     pause: float = 0.0
     then: str = "wait"  # wait, half-close, reset
-    requests: int = 1  # that the service may see in it
-    answers: int = 1  # to wait for, at most
+    requests: int = 1  # number of requests that the service may find in it
+    answers: int = 1  # maximum number of answers to wait for
     right: bool = False  # whether all answers must be 200
 
 
@@ -45,7 +45,7 @@ def get(target: bytes, *fields: bytes, version: bytes = b"HTTP/1.1", method: byt
 
 
 def bomb(megabytes: int) -> bytes:
-    """Zeros, a thousandth of their size."""
+    """Return compressed spaces, a thousandth of their original size."""
     packer, block = zlib.compressobj(9, zlib.DEFLATED, 31), b" " * (1 << 20)
     return b"".join([*(packer.compress(block) for _ in range(megabytes)), packer.flush()])
 
@@ -193,7 +193,7 @@ def attacks() -> list[Attack]:
 
 
 def fuzzed(count: int, seed: int) -> list[Attack]:
-    """Good requests with some bytes changed, gone or added; the client ends its side, so that nobody waits."""
+    """Return valid requests with some bytes changed, removed or added; the client half-closes, so that nobody waits."""
     chance = random.Random(seed)
     whole = chunked(b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY))
     good = (post(), get(b"/v1/models"), get(b"/v1/items?search=song"), whole)

@@ -1,4 +1,4 @@
-"""Bodies that are wrong, nearly right, or right by accident: changed bytes, changed values, what hypothesis makes."""
+"""Request bodies that are invalid, nearly valid or valid by chance: mutated bytes and values, and hypothesis."""
 
 import json
 import random
@@ -24,7 +24,7 @@ FIELDS = ("lists", "k", "model", "exclude", "allow", "categories", "max_per_grou
 
 
 def mutated(good: Sequence[bytes], count: int, seed: int) -> list[bytes]:
-    """Each one change, or several, away from a body that is fine."""
+    """Return bodies that are one or several changes away from a valid one."""
     chance = random.Random(seed)
     made = []
     for _ in range(count):
@@ -61,7 +61,7 @@ def _twice(body: bytes, chance: random.Random) -> bytes:
 
 
 def _another_value(body: bytes, chance: random.Random) -> bytes:
-    """A nasty value somewhere in the structure, where there still is one."""
+    """Put a problematic value somewhere into the structure, if the body is still JSON."""
     try:
         request = json.loads(body)
     except ValueError:
@@ -88,7 +88,7 @@ CHANGES: tuple[Callable[[bytes, random.Random], bytes], ...] = (
 
 
 def values() -> some.SearchStrategy[Any]:
-    """Any JSON value, and some that Python writes though JSON does not know them."""
+    """Return a strategy for any JSON value, and for some that Python writes although JSON does not have them."""
     single = some.one_of(
         some.none(), some.booleans(), some.integers(), some.floats(), some.text(max_size=20),
         some.sampled_from(NASTY), some.integers(2**62, 2**65),
@@ -101,7 +101,7 @@ def values() -> some.SearchStrategy[Any]:
 
 
 def requests(items: int) -> some.SearchStrategy[dict[str, Any]]:
-    """Right in form half of the time; in the other half every field may be anything."""
+    """Return a strategy for requests that are well-formed half of the time; otherwise fields may be anything."""
     item = some.integers(0, items + 10).map("t{}".format) | some.integers(0, items)
     lists = some.lists(some.lists(item, max_size=12).map(lambda given: [*given, "t1"]), min_size=1, max_size=4)
     rules = {
@@ -119,7 +119,7 @@ def requests(items: int) -> some.SearchStrategy[dict[str, Any]]:
 
 
 def by_hypothesis(items: int, count: int, start: int = 0) -> list[bytes]:
-    """Three quarters nearly requests, the rest anything."""
+    """Return bodies of which three quarters are nearly requests and the rest is any JSON value."""
     made: list[bytes] = []
     for strategy, many in ((requests(items), count * 3 // 4), (values(), count - count * 3 // 4)):
 

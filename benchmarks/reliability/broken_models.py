@@ -1,4 +1,4 @@
-"""Copies of a good model with something wrong in each; most carry the right checksums of their wrong content."""
+"""Damaged copies of a valid model; most have correct checksums of their wrong content."""
 
 import shutil
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def broken_models(good: Path, folder: Path) -> dict[str, Path]:
-    """What is wrong, and where it lies."""
+    """Write one copy per kind of damage and return their folders by kind."""
     made = {}
     for name, harm in HARM.items():
         copy = folder / name.replace(" ", "-")

@@ -1,4 +1,4 @@
-"""One keep-alive connection of the load generator: a request out, an answer in, as few steps between as can be."""
+"""A keep-alive connection of the load generator, with as little work per request as possible."""
 
 import asyncio
 import re
@@ -9,11 +9,11 @@ LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)\r\n", re.IGNORECASE)
 LAST = re.compile(rb"\r\nconnection: *close\r\n", re.IGNORECASE)
 END = b"\r\n\r\n"
 
-Ended = Callable[["Connection", int, bytes, str | None], None]  # status and body, or what went wrong
+Ended = Callable[["Connection", int, bytes, str | None], None]  # status and body, or the kind of failure
 
 
 class Connection(asyncio.Protocol):
-    """Tells `ended` once for every request; takes the next one when that has been told."""
+    """Calls `ended` once for every request and accepts the next one after that."""
 
     def __init__(self, ended: Ended, lost: Callable[["Connection"], None]) -> None:
         self._ended, self._lost = ended, lost
@@ -22,7 +22,7 @@ class Connection(asyncio.Protocol):
         self._head, self._chunks, self._missing = b"", cast(list[bytes], []), 0
 
     def ask(self, number: int, start: float, now: float, request: bytes) -> None:
-        """Send request `number`, which should have begun at `start`."""
+        """Send request `number`, which was due at `start`."""
         self.number, self.start, self.asked_at, self.busy = number, start, now, True
         self.transport.write(request)
 
@@ -30,7 +30,7 @@ class Connection(asyncio.Protocol):
         self.transport, self.open = cast(asyncio.Transport, transport), True
 
     def data_received(self, data: bytes) -> None:
-        if self._missing:  # the head is known, the body comes in pieces
+        if self._missing:  # the head is complete, the body arrives in pieces
             self._chunks.append(data)
             self._missing -= len(data)
             if self._missing <= 0:
@@ -44,7 +44,7 @@ class Connection(asyncio.Protocol):
         head = data[: end + 4]
         length = LENGTH.search(head)
         if not self.busy or length is None or not head.startswith(b"HTTP/1.1 "):
-            self._broken("not an answer" if self.busy else "not asked")
+            self._broken("not an answer" if self.busy else "not requested")
             return
         missing = int(length[1]) - (len(data) - end - 4)
         if missing > 0:
@@ -67,7 +67,7 @@ class Connection(asyncio.Protocol):
             self._ended(self, 0, b"", kind)
 
     def give_up(self) -> None:
-        """The answer has taken too long."""
+        """Abort the connection because the answer takes too long."""
         self._broken("timeout")
 
     def connection_lost(self, error: Exception | None) -> None:

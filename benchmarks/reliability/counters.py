@@ -1,8 +1,8 @@
-"""What /metrics counts is exactly what was sent, status by status.
+"""Compare the counters of /metrics with the requests that were sent, by status.
 
     python -m benchmarks.reliability.counters
 
-Requests of every kind of outcome are sent, and all of them are counted on both sides.
+Requests of every kind of outcome are sent and counted on both sides.
 """
 
 import argparse
@@ -13,24 +13,24 @@ from pathlib import Path
 from benchmarks.reliability.encoding import CONTINUE, encoded
 from benchmarks.reliability.load import Load, run_here
 from benchmarks.reliability.models import make_model, make_requests, size_of
-from benchmarks.reliability.promises import Promises, options, run
+from benchmarks.reliability.report import Report, argument_parser, run
 from benchmarks.reliability.service import Service, service
 
-LISTS = 4  # in every request that is fine
+LISTS = 4  # in every valid request
 
 
-def measure(promises: Promises, asked: argparse.Namespace) -> None:
-    size, seconds = size_of(asked.quick), 1.5 if asked.quick else 20.0
+def measure(report: Report, options: argparse.Namespace) -> None:
+    size, seconds = size_of(options.quick), 1.5 if options.quick else 20.0
     with tempfile.TemporaryDirectory() as folder:
         artifact = make_model(Path(folder) / "fans", size)
-        good = [asked.body for asked in make_requests(size, 64, LISTS)]
-        # A short queue, so that many are refused.
+        good = [request.body for request in make_requests(size, 64, LISTS)]
+        # The queue is short so that many requests are refused.
         with service([artifact], queue_requests=8, max_body_bytes=65536) as running:
-            reconcile(promises, running, mixed(good), seconds)
+            reconcile(report, running, mixed(good), seconds)
 
 
 def mixed(good: list[bytes]) -> list[bytes]:
-    """Requests of every kind of outcome, the good ones most often."""
+    """Return requests of every kind of outcome; most of them are valid."""
     made = []
     for number, body in enumerate(good):
         made += [encoded(body=body)] * 3
@@ -52,7 +52,7 @@ def mixed(good: list[bytes]) -> list[bytes]:
     return made
 
 
-def reconcile(promises: Promises, running: Service, requests: list[bytes], seconds: float) -> None:
+def reconcile(report: Report, running: Service, requests: list[bytes], seconds: float) -> None:
     running.wait_until_searchable()
     before = counted(running)
     lists, refused = running.metric("fans_lists_total"), reasons(running)
@@ -64,21 +64,35 @@ def reconcile(promises: Promises, running: Service, requests: list[bytes], secon
 
     tally = run_here(Load(running.port, requests, seconds, connections=24), look)
     after = counted(running)
-    after["200"] -= 3  # the looks at /metrics between the two
+    after["200"] -= 3  # requests to /metrics between the two
     gained = {status: int(count) for status, count in (after - before).items()}
     sent = {str(status): count for status, count in tally.by_status.items()}
-    promises.hold(f"requests by status, of {tally.sent:,} sent", str(sent), str(dict(sorted(gained.items()))),
-                  gained == sent, sent=sent, counted=gained)  # fmt: skip
-    promises.hold("requests without an answer", "0", dict(tally.failed) or 0, not tally.failed)
-    promises.hold("kinds of outcome", ">= 7", len(sent), len(sent) >= 7)
+    report.require(
+        f"requests by status, of {tally.sent:,} sent",
+        str(sent),
+        str(dict(sorted(gained.items()))),
+        gained == sent,
+        sent=sent,
+        counted=gained,
+    )
+    report.require("requests without an answer", "0", dict(tally.failed) or 0, not tally.failed)
+    report.require("kinds of outcome", ">= 7", len(sent), len(sent) >= 7)
     gained_reasons = {reason: int(count) for reason, count in (reasons(running) - refused).items()}
-    promises.hold("refused for overload", str(sent.get("429", 0)), gained_reasons.get("overload", 0),
-                  gained_reasons.get("overload", 0) == sent.get("429", 0))  # fmt: skip
-    promises.hold("refused for their deadline", str(sent.get("504", 0)), gained_reasons.get("deadline", 0),
-                  gained_reasons.get("deadline", 0) == sent.get("504", 0))  # fmt: skip
-    promises.tell("refused by reason", str(gained_reasons))
+    report.require(
+        "refused for overload",
+        str(sent.get("429", 0)),
+        gained_reasons.get("overload", 0),
+        gained_reasons.get("overload", 0) == sent.get("429", 0),
+    )
+    report.require(
+        "refused for their deadline",
+        str(sent.get("504", 0)),
+        gained_reasons.get("deadline", 0),
+        gained_reasons.get("deadline", 0) == sent.get("504", 0),
+    )
+    report.note("refused by reason", str(gained_reasons))
     gained_lists = int(running.metric("fans_lists_total") - lists)
-    promises.hold("lists continued", str(sum(continued)), gained_lists, gained_lists == sum(continued))
+    report.require("lists continued", str(sum(continued)), gained_lists, gained_lists == sum(continued))
 
 
 def counted(running: Service) -> Counter[str]:
@@ -94,7 +108,7 @@ def reasons(running: Service) -> Counter[str]:
 
 
 def main() -> None:
-    run("counters", options(__doc__), measure)
+    run("counters", argument_parser(__doc__), measure)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Requests as the bytes that go over the wire, made before anything is measured."""
+"""Encode requests as bytes before anything is measured."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ def encoded(
     headers: Mapping[str, str] | None = None,
     host: str = "127.0.0.1",
 ) -> bytes:
-    """A request; a body that is not bytes yet is written as JSON."""
+    """Return an HTTP request; a body that is not bytes is encoded as JSON."""
     content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
     fields = {"Host": host}
     if body is not None:

@@ -1,11 +1,12 @@
-"""An HTTP/1.1 load generator that leaves the processor to the service, and loses sight of no request.
+"""An HTTP/1.1 load generator that needs little processor time and accounts for every request.
 
     python -m benchmarks.reliability.load http://127.0.0.1:8080/v1/continue --body BODIES.jsonl --connections 8
     python -m benchmarks.reliability.load http://127.0.0.1:8080/v1/continue --body BODIES.jsonl --rate 500
 
-Without a rate each connection asks again as soon as it is answered. With one, requests begin when it says, whether or
-not the service keeps up, and latency counts from there: a service that stalls cannot hide it by being asked less often.
-It never retries. BODIES.jsonl has a request body in each line; they are sent in turn.
+Without a rate, each connection sends again as soon as it is answered (closed loop). With a rate, requests are due at
+fixed moments, whether or not the service keeps up, and latency counts from there (open loop): a service that stalls
+cannot hide it by receiving fewer requests. It never retries. BODIES.jsonl has one request body per line; they are sent
+in turn.
 """
 
 import argparse
@@ -24,23 +25,23 @@ from benchmarks.reliability.encoding import encoded
 from benchmarks.reliability.tally import Tally
 from benchmarks.reliability.ticker import Ticker
 
-PATIENCE = 0.01  # seconds before the request that follows a failed one
-LOOK_AROUND = 0.2  # seconds between two looks for answers that take too long
-Check = Callable[[int, int, bytes], str | None]  # number of the request, status and body; what is wrong, if anything
+PAUSE_AFTER_FAILURE = 0.01  # seconds before the next request of a connection
+TIMEOUT_CHECK = 0.2  # seconds between two checks for answers that take too long
+Check = Callable[[int, int, bytes], str | None]  # number of the request, status and body -> what is wrong, or None
 
 
 @dataclass(frozen=True)
 class Load:
-    """What to send; requests are taken in turn."""
+    """The requests to send (in turn), and how fast."""
 
     port: int
     requests: Sequence[bytes]
     seconds: float
-    rate: float | None = None  # requests a second; None: each connection asks when it is answered
-    connections: int = 8  # at most so many, where there is a rate
-    poisson: bool = True  # or evenly spaced
+    rate: float | None = None  # requests per second; None: each connection sends when it is answered
+    connections: int = 8  # with a rate: maximum number
+    poisson: bool = True  # random arrivals, or evenly spaced ones
     timeout: float = 30.0  # seconds for an answer
-    most: int = 1 << 62  # requests in all
+    most: int = 1 << 62  # maximum number of requests
     host: str = "127.0.0.1"
     seed: int = 0
 
@@ -50,12 +51,12 @@ async def run(load: Load, check: Check | None = None) -> Tally:
 
 
 def run_here(load: Load, check: Check | None = None) -> Tally:
-    """In this process, on an event loop of its own."""
+    """Run a load in this process, on its own event loop."""
     return uvloop.run(run(load, check))
 
 
 class Generator:
-    """One load, run once."""
+    """Runs one load once."""
 
     def __init__(self, load: Load, check: Check | None = None) -> None:
         self.load, self.check, self.tally = load, check, Tally()
@@ -63,21 +64,21 @@ class Generator:
         self._idle: list[Connection] = []
         self._all: set[Connection] = set()
         self._opening: set[asyncio.Task[None]] = set()
-        self._waiting: deque[tuple[int, float]] = deque()  # requests that have no connection yet
-        self._moments: deque[float] = deque()  # when requests begin, where there is a rate
+        self._waiting: deque[tuple[int, float]] = deque()  # requests without a connection
+        self._moments: deque[float] = deque()  # with a rate: when requests are due
         self._over, self._done = False, asyncio.Event()
 
     async def run(self) -> Tally:
-        """Until the time is over or `stop` is called, and every request has ended."""
+        """Send until the time is over or `stop` is called, wait for all answers, and return the tally."""
         worked, self._began = time.process_time(), self._now()
         self._end = self._loop.call_later(self.load.seconds, self.stop)
-        self._look = self._loop.call_later(LOOK_AROUND, self._look_around)
+        self._timeout_check = self._loop.call_later(TIMEOUT_CHECK, self._check_timeouts)
         ticker = self._keep_rate() if self.load.rate else None
         if ticker is None:
             for _ in range(self.load.connections):
                 self._again()
         await self._done.wait()
-        self._look.cancel()
+        self._timeout_check.cancel()
         if ticker is not None:
             ticker.close()
         for connection in tuple(self._all):
@@ -87,14 +88,14 @@ class Generator:
         return self.tally
 
     def stop(self) -> None:
-        """Send no more; those under way are waited for."""
+        """Stop sending; wait for the answers of requests that were sent."""
         if not self._over:
             self._over, self.tally.lasted = True, self._now() - self._began
             self._end.cancel()
             self._end_if_done()
 
     def _keep_rate(self) -> Ticker:
-        """Requests that begin at moments drawn beforehand."""
+        """Draw the moments at which requests are due and return the ticker that sends them."""
         rate, random = self.load.rate or 1.0, np.random.default_rng(self.load.seed)
         count = min(self.load.most, int(self.load.seconds * rate * 1.1) + 100)
         gaps = random.exponential(1 / rate, count) if self.load.poisson else np.full(count, 1 / rate)
@@ -113,7 +114,7 @@ class Generator:
             ticker.at(moments[0])
 
     def _again(self) -> None:
-        """The next request of a connection that was answered."""
+        """Send the next request of a connection that was answered."""
         if self.tally.sent >= self.load.most:
             self.stop()
         elif not self._over:
@@ -125,7 +126,7 @@ class Generator:
         self._match()
 
     def _match(self) -> None:
-        """Give waiting requests to idle connections, or open more of these."""
+        """Give waiting requests to idle connections, or open more connections."""
         while self._waiting and self._idle:
             connection = self._idle.pop()
             if connection.open:
@@ -138,7 +139,7 @@ class Generator:
             self._opening.add(task)
 
     async def _open(self) -> None:
-        """One more connection; if it cannot be had, the request that has waited longest has failed."""
+        """Open a connection; if that fails, the request that has waited longest has failed."""
         make = self._loop.create_connection(self._connection, self.load.host, self.load.port)
         kind = None
         try:
@@ -170,7 +171,7 @@ class Generator:
             self._match()
 
     def _ended_as(self, number: int, start: float, status: int, body: bytes, kind: str | None) -> None:
-        """Every request comes here once."""
+        """Count a request; called once for every request."""
         if kind is None and self.check is not None:
             kind = self.check(number, status, body)
         if kind is None:
@@ -182,14 +183,14 @@ class Generator:
         elif self.load.rate is None and kind is None:
             self._again()
         elif self.load.rate is None:
-            self._loop.call_later(PATIENCE, self._again)
+            self._loop.call_later(PAUSE_AFTER_FAILURE, self._again)
 
     def _end_if_done(self) -> None:
         if len(self.tally.statuses) == self.tally.sent:
             self._done.set()
 
-    def _look_around(self) -> None:
-        """Give up on what takes too long."""
+    def _check_timeouts(self) -> None:
+        """Abort requests that take too long."""
         late = self._now() - self.load.timeout
         for connection in tuple(self._all):
             if connection.busy and connection.asked_at < late:
@@ -197,15 +198,15 @@ class Generator:
         while self._waiting and self._waiting[0][1] < late:
             number, start = self._waiting.popleft()
             self._ended_as(number, start, 0, b"", "no connection")
-        self._look = self._loop.call_later(LOOK_AROUND, self._look_around)
+        self._timeout_check = self._loop.call_later(TIMEOUT_CHECK, self._check_timeouts)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("url")
-    parser.add_argument("--body", type=Path, help="request bodies, one a line; without it, GET")
+    parser.add_argument("url", help="address of the service, with the path")
+    parser.add_argument("--body", type=Path, help="request bodies, one per line; without it, GET")
     parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--rate", type=float, help="requests a second")
+    parser.add_argument("--rate", type=float, help="requests per second")
     parser.add_argument("--connections", type=int, default=8)
     parser.add_argument("--key", help="API key")
     options = parser.parse_args()

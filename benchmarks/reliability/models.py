@@ -1,4 +1,4 @@
-"""Models to serve, with weights drawn at random and names for their items, and lists to ask them about."""
+"""Models with random weights and named items, and requests for them."""
 
 import json
 from collections.abc import Sequence
@@ -8,12 +8,12 @@ from typing import Any
 
 from benchmarks.reliability.encoding import encoded
 
-POSITIONS = 303  # the longest list of the paper's Spotify set, and what is put around it
+POSITIONS = 303  # the longest list of the paper's Spotify data set, and its special tokens
 
 
 @dataclass(frozen=True)
 class Size:
-    """A catalogue, and the workload whose lengths its lists have."""
+    """Number of items and categories, and the workload that determines the lengths of lists."""
 
     items: int = 104_695
     categories: int = 10
@@ -28,7 +28,7 @@ def size_of(quick: bool, categories: int = 10) -> Size:
 
 
 def make_model(folder: Path, size: Size, seed: int = 0, recipe: str = "paper") -> Path:
-    """An artifact as training writes it."""
+    """Write an artifact as training does, and return its folder."""
     from fansrec.artifact import write_artifact
     from fansrec.experiments.speed.random_models import random_best, random_model
 
@@ -38,7 +38,7 @@ def make_model(folder: Path, size: Size, seed: int = 0, recipe: str = "paper") -
     else:
         model = random_model("fans", size.items, size.categories, POSITIONS, seed)
     config = {"model": "fans", "config": asdict(model.config), "training": {"recipe": recipe}}
-    write_artifact(folder, model, _vocabulary(size), config, "# made up\n")
+    write_artifact(folder, model, _vocabulary(size), config, "# random weights\n")
     return folder
 
 
@@ -59,8 +59,8 @@ def _vocabulary(size: Size) -> Any:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One request: lists of item numbers and how many items each is to be continued by."""
+class Request:
+    """A request: lists of item indices, and the number of items to return for each."""
 
     lists: Sequence[Sequence[int]]
     k: int
@@ -70,14 +70,14 @@ class Asked:
         return json.dumps({"lists": [[f"t{item}" for item in given] for given in self.lists], "k": self.k}).encode()
 
     @property
-    def request(self) -> bytes:
+    def encoded(self) -> bytes:
         return encoded(body=self.body)
 
 
-def make_requests(size: Size, requests: int, lists: int = 1, k: int | None = 10, seed: int = 0) -> list[Asked]:
-    """Requests of so many lists each; without a `k`, as many items as the second half of each list has.
+def make_requests(size: Size, requests: int, lists: int = 1, k: int | None = 10, seed: int = 0) -> list[Request]:
+    """Return requests with `lists` lists each; without `k`, as many items as the second half of each list has.
 
-    A request has one k for all its lists, so lists of like length share one; k is then their mean.
+    A request has one k for all its lists, so lists of similar length share a request; k is then their mean.
     """
     from fansrec.experiments.speed.workloads import questions_of
 
@@ -87,6 +87,6 @@ def make_requests(size: Size, requests: int, lists: int = 1, k: int | None = 10,
     made = []
     for start in range(0, len(questions), lists):
         some = questions[start : start + lists]
-        wanted = k if k is not None else round(sum(question.k for question in some) / len(some))
-        made.append(Asked([question.input.tolist() for question in some], wanted))
+        count = k if k is not None else round(sum(question.k for question in some) / len(some))
+        made.append(Request([question.input.tolist() for question in some], count))
     return made

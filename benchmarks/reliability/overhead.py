@@ -1,10 +1,10 @@
-"""What the service adds to the engine's time, and how much of the engine's throughput reaches clients.
+"""Measure the time that the service adds to the engine's, and the share of the engine's throughput that it reaches.
 
     python -m benchmarks.reliability.overhead [--categories 10 100] [--seconds 5]
 
-One list at a time goes over one connection, in turns with the engine itself on the same lists in this process: without
-a pause, and with one between its calls, after which its weights are no longer near the processor. For throughput the
-engine has the machine to itself, with all cores, before and after the service has it.
+Latency: one list at a time over one connection, in turns with the engine itself on the same lists in this process,
+without a pause and with a pause between its calls, after which its weights have left the caches. Throughput: the engine
+uses all cores of the machine alone, before and after the service does.
 """
 
 import argparse
@@ -18,35 +18,35 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.reliability.apart import run_apart
 from benchmarks.reliability.load import Load
-from benchmarks.reliability.models import Asked, Size, make_model, make_requests, size_of
-from benchmarks.reliability.promises import Promises, options, run
+from benchmarks.reliability.load_process import run_load
+from benchmarks.reliability.models import Request, Size, make_model, make_requests, size_of
+from benchmarks.reliability.report import Report, argument_parser, run
 from benchmarks.reliability.service import Service, service
 from benchmarks.reliability.tally import Tally
 from benchmarks.reliability.turns import TURN, WARM, Side, in_turns
 
-PAUSE = 0.001  # seconds: as long as a service's engine has nothing to do between requests of one client
+PAUSE = 0.001  # seconds: how long the service's engine is idle between two requests of one client
 MOST_MS, LEAST_SHARE = 1.0, 0.70
 BATCH = 64
 CLIENTS, SINGLE_CLIENTS = 4, 32
 
 
-def measure(promises: Promises, asked: argparse.Namespace) -> None:
-    for categories in asked.categories[:1] if asked.quick else asked.categories:
-        size = size_of(asked.quick, categories)
+def measure(report: Report, options: argparse.Namespace) -> None:
+    for categories in options.categories[:1] if options.quick else options.categories:
+        size = size_of(options.quick, categories)
         with tempfile.TemporaryDirectory() as folder:
             run = make_model(Path(folder) / "fans", size)
             engine = Engine(run)
             with service([run]) as running:
                 for k in (10, None):
-                    words = f"N = {categories}, {'k = 10' if k else 'as long again'}"
-                    one_at_a_time(promises, words, running, engine, make_requests(size, 200, 1, k), asked.seconds)
-                    many_at_once(promises, words, running, engine, size, k, asked.seconds)
+                    words = f"N = {categories}, {'k = 10' if k else 'as many as the input'}"
+                    one_at_a_time(report, words, running, engine, make_requests(size, 200, 1, k), options.seconds)
+                    many_at_once(report, words, running, engine, size, k, options.seconds)
 
 
 class Engine:
-    """The engine alone: from item numbers to item numbers."""
+    """The engine alone: from item indices to item indices."""
 
     def __init__(self, run: Path) -> None:
         import torch
@@ -67,8 +67,8 @@ class Engine:
     def answer(self, inputs: Sequence[np.ndarray[Any, Any]], k: int) -> None:
         self._one.continue_lists(inputs, k, self._rules)
 
-    def lists_per_second(self, requests: Sequence[Asked], seconds: float) -> float:
-        """On all cores."""
+    def lists_per_second(self, requests: Sequence[Request], seconds: float) -> float:
+        """Return the throughput on all cores."""
         given = [([np.array(items) for items in request.lists], request.k) for request in requests]
         for inputs, k in given[:2]:
             self._all.continue_lists(inputs, k, self._rules)
@@ -82,44 +82,57 @@ class Engine:
 
 
 def one_at_a_time(
-    promises: Promises, words: str, running: Service, engine: Engine, requests: Sequence[Asked], seconds: float
+    report: Report, words: str, running: Service, engine: Engine, requests: Sequence[Request], seconds: float
 ) -> None:
-    inputs, encoded = [[np.array(request.lists[0])] for request in requests], [request.request for request in requests]
+    inputs, encoded = [[np.array(request.lists[0])] for request in requests], [request.encoded for request in requests]
     with socket.create_connection(("127.0.0.1", running.port)) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-        def asked(number: int) -> None:
+        def compute(number: int) -> None:
             engine.answer(inputs[number], requests[number].k)
 
         before = running.processes.cpu_seconds()
-        sides = (Side(asked), Side(asked, PAUSE), Side(lambda number: over(connection, encoded[number])))
+        sides = (Side(compute), Side(compute, PAUSE), Side(lambda number: over(connection, encoded[number])))
         alone, paced, served = in_turns(sides, len(requests), seconds)
         after = running.processes.cpu_seconds()
-    tell_times(promises, words, alone, paced, served)
-    calls = len(served.seconds) * (1 + WARM / TURN)  # each turn begins with some that are not timed
+    report_times(report, words, alone, paced, served)
+    calls = len(served.seconds) * (1 + WARM / TURN)  # each turn begins with untimed calls
     each = {role: (after[role] - before[role]) / calls * 1000 for role in ("front", "worker")}
-    promises.tell(f"processor time a request, front and worker, {words}",
-                  f"{each['front']:.2f} and {each['worker']:.2f} ms", cpu_ms=each)  # fmt: skip
+    report.note(
+        f"processor time per request, front and worker, {words}",
+        f"{each['front']:.2f} and {each['worker']:.2f} ms",
+        cpu_ms=each,
+    )
 
 
-def tell_times(promises: Promises, words: str, alone: Side, paced: Side, served: Side) -> None:
+def report_times(report: Report, words: str, alone: Side, paced: Side, served: Side) -> None:
     added = served.percentile(50) - alone.percentile(50)
-    promises.speed(
-        f"added to the engine's p50, {words}", f"<= {MOST_MS:.1f} ms", f"{added:.3f} ms", added <= MOST_MS,
-        added_ms=added, engine_p50_ms=alone.percentile(50), engine_p99_ms=alone.percentile(99),
-        service_p50_ms=served.percentile(50), service_p99_ms=served.percentile(99), calls=len(served.seconds),
-    )  # fmt: skip
-    promises.tell(f"p50 of engine and service, {words}",
-                  f"{alone.percentile(50):.3f} and {served.percentile(50):.3f} ms")  # fmt: skip
+    report.require_speed(
+        f"added to the engine's p50, {words}",
+        f"<= {MOST_MS:.1f} ms",
+        f"{added:.3f} ms",
+        added <= MOST_MS,
+        added_ms=added,
+        engine_p50_ms=alone.percentile(50),
+        engine_p99_ms=alone.percentile(99),
+        service_p50_ms=served.percentile(50),
+        service_p99_ms=served.percentile(99),
+        calls=len(served.seconds),
+    )
+    report.note(f"p50 of engine and service, {words}", f"{alone.percentile(50):.3f} and {served.percentile(50):.3f} ms")
     quickest = served.percentile(10) - alone.percentile(10)
-    promises.tell(f"added to the quickest tenth, {words}", f"{quickest:.3f} ms", added_ms=quickest)
+    report.note(f"added to the quickest tenth, {words}", f"{quickest:.3f} ms", added_ms=quickest)
     added = served.percentile(50) - paced.percentile(50)
-    promises.tell(f"added to the engine's p50 with {PAUSE * 1000:.0f} ms between its calls, {words}", f"{added:.3f} ms",
-                  added_ms=added, engine_p50_ms=paced.percentile(50))  # fmt: skip
+    report.note(
+        f"added to the engine's p50 with {PAUSE * 1000:.0f} ms between its calls, {words}",
+        f"{added:.3f} ms",
+        added_ms=added,
+        engine_p50_ms=paced.percentile(50),
+    )
 
 
 def over(connection: socket.socket, request: bytes) -> bytes:
-    """One request over a kept connection, nothing but 200 taken for an answer."""
+    """Send one request over a keep-alive connection and return the answer, which must be 200."""
     connection.sendall(request)
     data = connection.recv(1 << 18)
     while (end := data.find(b"\r\n\r\n")) < 0:
@@ -132,7 +145,7 @@ def over(connection: socket.socket, request: bytes) -> bytes:
 
 
 def many_at_once(
-    promises: Promises, words: str, running: Service, engine: Engine, size: Size, k: int | None, seconds: float
+    report: Report, words: str, running: Service, engine: Engine, size: Size, k: int | None, seconds: float
 ) -> None:
     batched, single = make_requests(size, 16, BATCH, k), make_requests(size, 1024, 1, k)
     before = engine.lists_per_second(batched, seconds / 2)
@@ -141,39 +154,51 @@ def many_at_once(
     after = engine.lists_per_second(batched, seconds / 2)
     alone = (before + after) / 2
     share, share_of_one = many.goodput() * BATCH / alone, one.goodput() / alone
-    promises.speed(
-        f"of the engine's throughput, {BATCH} lists a request, {words}", f">= {LEAST_SHARE:.0%}", f"{share:.0%}",
-        share >= LEAST_SHARE, share=share, engine_lists_per_s=alone, engine_before=before, engine_after=after,
-        service_lists_per_s=many.goodput() * BATCH, clients=CLIENTS, load=many.row(),
-    )  # fmt: skip
-    promises.tell(
-        f"of the engine's throughput, one list a request, {words}", f"{share_of_one:.0%}", share=share_of_one,
-        service_lists_per_s=one.goodput(), clients=SINGLE_CLIENTS, load=one.row(),
-    )  # fmt: skip
-    promises.tell(
-        f"lists a second: engine, {BATCH} a request, one a request, {words}",
+    report.require_speed(
+        f"of the engine's throughput, {BATCH} lists per request, {words}",
+        f">= {LEAST_SHARE:.0%}",
+        f"{share:.0%}",
+        share >= LEAST_SHARE,
+        share=share,
+        engine_lists_per_s=alone,
+        engine_before=before,
+        engine_after=after,
+        service_lists_per_s=many.goodput() * BATCH,
+        clients=CLIENTS,
+        load=many.row(),
+    )
+    report.note(
+        f"of the engine's throughput, one list per request, {words}",
+        f"{share_of_one:.0%}",
+        share=share_of_one,
+        service_lists_per_s=one.goodput(),
+        clients=SINGLE_CLIENTS,
+        load=one.row(),
+    )
+    report.note(
+        f"lists/s: engine, {BATCH} per request, one per request, {words}",
         f"{alone:,.0f}, {many.goodput() * BATCH:,.0f}, {one.goodput():,.0f}",
     )
     wrong = {**many.wrong(), **one.wrong()}
-    promises.hold(f"requests not answered with 200, {words}", "0", wrong or 0, not wrong)
+    report.require(f"requests not answered with 200, {words}", "0", wrong or 0, not wrong)
 
 
-def served(running: Service, requests: Sequence[Asked], clients: int, seconds: float) -> Tally:
-    encoded = [request.request for request in requests]
-    run_apart(Load(running.port, encoded, 0.5, connections=clients))
-    return run_apart(Load(running.port, encoded, seconds, connections=clients))
+def served(running: Service, requests: Sequence[Request], clients: int, seconds: float) -> Tally:
+    encoded = [request.encoded for request in requests]
+    run_load(Load(running.port, encoded, 0.5, connections=clients))
+    return run_load(Load(running.port, encoded, seconds, connections=clients))
 
 
 def main() -> None:
-    parser = options(__doc__)
+    parser = argument_parser(__doc__)
     parser.add_argument("--categories", type=int, nargs="+", default=[10, 100])
     parser.add_argument("--seconds", type=float, default=None, help="for each measurement")
-    run("overhead", parser, lambda promises, asked: measure(promises, with_seconds(asked)))
+    run("overhead", parser, lambda report, options: measure(report, with_seconds(options)))
 
 
-def with_seconds(asked: argparse.Namespace) -> argparse.Namespace:
-    asked.seconds = asked.seconds or (0.5 if asked.quick else 6.0)
-    return asked
+def with_seconds(options: argparse.Namespace) -> argparse.Namespace:
+    options.seconds = options.seconds or (0.5 if options.quick else 6.0)
+    return options
 
 
 if __name__ == "__main__":

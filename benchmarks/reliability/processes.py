@@ -1,25 +1,25 @@
-"""The processes of a service: who is who, and what they take."""
+"""The processes of a service: their roles, memory and processor time."""
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
-CHILD_OF = {"front": "nursery", "nursery": "keeper", "keeper": "worker"}
+CHILD_OF = {"front": "supervisor", "supervisor": "model host", "model host": "worker"}
 PROC = Path("/proc")
 MARK = "STARTED_BY_SCRIPT"
 
 
 class Processes:
-    """All that carry a mark in their environment; who a process is follows from who started it, and is remembered."""
+    """All processes with a mark in their environment; a role follows from the parent's role and is remembered."""
 
     def __init__(self, front: int, mark: str) -> None:
         self._mark = f"{MARK}={mark}\0".encode()
         self._roles = {front: "front"}
 
     def look(self) -> dict[int, str]:
-        """Process numbers and roles, of all that live."""
+        """Return the ids and roles of all living processes."""
         parents = dict(self._living())
-        for pid in sorted(parents):  # parents have lower numbers than children, as long as numbers do not start over
+        for pid in sorted(parents):  # parents have lower ids than children, unless ids wrap around
             if pid not in self._roles:
                 self._roles[pid] = _role(pid, CHILD_OF.get(self._roles.get(parents[pid], ""), "worker"))
         return {pid: self._roles[pid] for pid in parents}
@@ -28,11 +28,11 @@ class Processes:
         return [pid for pid, its in self.look().items() if its == role]
 
     def _living(self) -> Iterator[tuple[int, int]]:
-        """Number and parent's number."""
+        """Yield the id and the parent's id of every living process."""
         for entry in PROC.iterdir():
             if entry.name.isdigit() and (int(entry.name) in self._roles or self._is_marked(entry)):
-                fields = _read(entry / "stat").rpartition(")")[2].split()  # a name may hold spaces
-                if fields and fields[0] not in "ZX":  # not dead and waiting to be buried
+                fields = _read(entry / "stat").rpartition(")")[2].split()  # a name may contain spaces
+                if fields and fields[0] not in "ZX":  # not a zombie
                     yield int(entry.name), int(fields[1])
 
     def _is_marked(self, entry: Path) -> bool:
@@ -42,7 +42,7 @@ class Processes:
             return False
 
     def megabytes(self) -> dict[str, float]:
-        """Memory of their own by role, what they share counted once."""
+        """Return private memory by role; shared pages are counted once."""
         found: dict[str, float] = {}
         for pid, role in self.look().items():
             found[role] = found.get(role, 0.0) + _own(pid) / 1024
@@ -55,7 +55,7 @@ class Processes:
         return sum(_count(PROC / str(pid) / "task") for pid in self.look())
 
     def cpu_seconds(self) -> dict[str, float]:
-        """Processor time so far, by role."""
+        """Return the processor time so far, by role."""
         seconds: dict[str, float] = {}
         for pid, role in self.look().items():
             fields = _read(PROC / str(pid) / "stat").rpartition(")")[2].split()
@@ -66,14 +66,14 @@ class Processes:
 
 
 def _role(pid: int, likely: str) -> str:
-    """The front starts others than the nursery too: those that build an index of names."""
-    return likely if "nursery" in _read(PROC / str(pid) / "cmdline") else "indexer"
+    """Return the role; besides the supervisor, the front process starts processes that build search indexes."""
+    return likely if "fansrec.serving.processes" in _read(PROC / str(pid) / "cmdline") else "indexer"
 
 
 def _own(pid: int) -> int:
-    """Kilobytes that are no file's; pages that n processes share count as an nth.
+    """Return the kilobytes that are not mapped files; a page that n processes share counts as 1/n.
 
-    Mapped files (libraries, weights) are left out: what of them counts here depends on who else has them open.
+    Mapped files (libraries, weights) are left out: their share depends on which other processes have them open.
     """
     lines = _read(PROC / str(pid) / "smaps_rollup").splitlines()
     return sum(int(line.split()[1]) for line in lines if line.startswith(("Pss_Anon:", "Pss_Shmem:")))
@@ -82,7 +82,7 @@ def _own(pid: int) -> int:
 def _read(path: Path) -> str:
     try:
         return path.read_text(errors="replace")
-    except OSError:  # it has ended meanwhile
+    except OSError:  # it has ended
         return ""
 
 

@@ -1,4 +1,4 @@
-"""Broken HTTP over sockets of our own, many at once, and what comes back."""
+"""Send malformed HTTP over plain sockets, many at once, and count the answers."""
 
 import asyncio
 import socket
@@ -11,12 +11,12 @@ from benchmarks.reliability.attacks import Attack
 
 PATIENCE = 8.0  # seconds for an answer, or for the connection to be closed
 AT_ONCE = 48
-RESET = struct.pack("ii", 1, 0)  # closing sends a reset instead of saying goodbye
+RESET = struct.pack("ii", 1, 0)  # closing sends a reset
 
 
 @dataclass
 class Outcomes:
-    """Of all attacks: how often which status came, or none; and the attacks that got what they should not."""
+    """Statuses of all attacks (or no answer), and the attacks with a wrong answer."""
 
     requests: int
     statuses: Counter[str]
@@ -43,7 +43,7 @@ async def _run_all(port: int, all_attacks: Sequence[Attack]) -> Outcomes:
 
 
 async def _attempt(port: int, attack: Attack) -> list[str]:
-    """The statuses that came back."""
+    """Return the statuses of the answers."""
     try:
         reader, writer = await asyncio.wait_for(asyncio.open_connection("127.0.0.1", port), PATIENCE)
     except (OSError, TimeoutError):
@@ -60,7 +60,7 @@ async def _attempt(port: int, attack: Attack) -> list[str]:
         if attack.then == "half-close":
             writer.write_eof()
         return await _answers(reader, attack.answers)
-    except (OSError, TimeoutError):  # closed while we were writing: an answer may lie in our buffer all the same
+    except (OSError, TimeoutError):  # closed while we were writing: an answer may still be in our buffer
         return await _answers(reader, attack.answers)
     finally:
         writer.transport.abort()

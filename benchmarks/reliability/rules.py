@@ -1,4 +1,4 @@
-"""Whether an answer keeps to the rules of its request: checked from what the answer itself says of each item."""
+"""Check from an answer alone whether it follows the rules of its request."""
 
 import json
 from collections import Counter
@@ -7,17 +7,17 @@ from typing import Any
 
 
 class ObeysRules:
-    """For a load: every 200 is held against the body that asked for it, and bodies that break something are noted."""
+    """A check for a load: compares every 200 with its request body and records bodies that cause a violation."""
 
     def __init__(self, bodies: Sequence[bytes]) -> None:
         self.bodies = bodies
         self.notes: Counter[str] = Counter()
 
     def __call__(self, number: int, status: int, body: bytes) -> str | None:
-        asked = self.bodies[number % len(self.bodies)]
-        found = self._broken(json.loads(asked), json.loads(body)["answers"]) if status == 200 else None
+        request = self.bodies[number % len(self.bodies)]
+        found = self._broken(json.loads(request), json.loads(body)["answers"]) if status == 200 else None
         if found or status >= 500:
-            self.notes[f"{found or status}: {asked[:2000].decode(errors='replace')}"] += 1
+            self.notes[f"{found or status}: {request[:2000].decode(errors='replace')}"] += 1
         return found
 
     def _broken(self, request: dict[str, Any], answers: Sequence[dict[str, Any]]) -> str | None:

@@ -1,4 +1,4 @@
-"""`fans serve`, started for a script on a free port of this machine and gone when the script is."""
+"""Run `fans serve` for a script on a free port of this machine, for as long as the script runs."""
 
 import json
 import os
@@ -18,9 +18,9 @@ from typing import Any
 
 from benchmarks.reliability.processes import MARK, Processes
 
-READY = 120.0  # seconds to wait for a service that is slow to start; how long it takes is measured elsewhere
-INDEXED = 60.0  # and for its index of names
-GONE = 60.0  # and for one that was told to stop
+READY = 120.0  # seconds to wait for the service to start; the time it takes is measured in cold_start
+INDEXED = 60.0  # seconds to wait for its search index
+GONE = 60.0  # seconds to wait for it to exit
 SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
@@ -37,9 +37,9 @@ class Service:
     def __init__(self, models: Sequence[str | Path], folder: Path, key: str | None = None, **settings: Any) -> None:
         self.port, self.key, self.log = free_port(), key, folder / "service.log"
         command = [str(Path(sys.executable).with_name("fans")), "serve", *map(str, models), "--port", str(self.port)]
-        told = {"search_folder": folder / "search", "log_level": "warning"} | settings
+        values = {"search_folder": folder / "search", "log_level": "warning"} | settings
         environment = {name: value for name, value in os.environ.items() if not name.startswith("FANS_")}
-        environment |= {f"FANS_{name.upper()}": str(value) for name, value in told.items()}
+        environment |= {f"FANS_{name.upper()}": str(value) for name, value in values.items()}
         mark, nothing = secrets.token_hex(8), subprocess.DEVNULL
         self.began = time.monotonic()
         with self.log.open("wb") as log:
@@ -51,7 +51,7 @@ class Service:
     def ask(
         self, path: str, body: Any = None, method: str | None = None, timeout: float = 30, **headers: str
     ) -> tuple[int, Any]:
-        """Status and JSON (or text) of one request over a connection of its own."""
+        """Return status and JSON (or text) of one request over a new connection."""
         content = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         fields = {"Content-Type": "application/json"} if content is not None else {}
         if self.key:
@@ -73,25 +73,25 @@ class Service:
             return False
 
     def wait_until_ready(self, every: float = 0.02) -> float:
-        """Seconds since it was started."""
+        """Wait and return the seconds since the start."""
         while time.monotonic() - self.began < READY:
             if self.is_ready():
                 return time.monotonic() - self.began
             if self.process.poll() is not None:
                 break
             time.sleep(every)
-        raise RuntimeError(f"the service did not start:\n{self.told()}")
+        raise RuntimeError(f"the service did not start:\n{self.log_tail()}")
 
     def wait_until_searchable(self) -> None:
-        """Until the index of names is built: before that, searching answers 503, as it should."""
+        """Wait until the search index is built; before that, searching answers 503."""
         for _ in range(int(INDEXED / 0.1)):
             if self.ask("/v1/items?search=song")[0] != 503:
                 return
             time.sleep(0.1)
-        print(f"there is no index of names after {INDEXED:.0f} s; searches will answer 503", file=sys.stderr)
+        print(f"no search index after {INDEXED:.0f} s; searches will answer 503", file=sys.stderr)
 
     def metrics(self) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
-        """Every sample of /metrics: by name, then by labels."""
+        """Return every sample of /metrics, by name, then by labels."""
         samples: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
         for line in self.ask("/metrics")[1].splitlines():
             if found := SAMPLE.match(line):
@@ -100,16 +100,16 @@ class Service:
         return samples
 
     def metric(self, name: str, **labels: str) -> float:
-        """The sum of all samples of this name that have these labels."""
-        wanted = set(labels.items())
-        return sum(value for labels, value in self.metrics().get(name, {}).items() if wanted <= set(labels))
+        """Return the sum of all samples of this name that have these labels."""
+        required = set(labels.items())
+        return sum(value for labels, value in self.metrics().get(name, {}).items() if required <= set(labels))
 
-    def told(self, lines: int = 30) -> str:
-        """The end of its log."""
+    def log_tail(self, lines: int = 30) -> str:
+        """Return the last lines of the log."""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
-        """Its exit code; whatever it leaves behind is ended, and told of."""
+        """Stop the service and return its exit code; processes that it leaves behind are killed and reported."""
         self.processes.look()
         if self.process.poll() is None:
             self.process.send_signal(how)
@@ -127,20 +127,20 @@ class Service:
                 return
             time.sleep(0.1)
         for pid in self.processes.look():
-            print(f"process {pid} of the service stayed behind and is ended", file=sys.stderr)
+            print(f"process {pid} of the service was left behind and is killed", file=sys.stderr)
             os.kill(pid, signal.SIGKILL)
 
 
 @contextmanager
 def service(models: Sequence[str | Path], **settings: Any) -> Iterator[Service]:
-    """Ready when the block begins; told to stop, if it has not been, when it ends."""
+    """Run a service that is ready when the block begins and stopped when it ends."""
     with tempfile.TemporaryDirectory(prefix="fans-service-") as folder:
         running = Service(models, Path(folder), **settings)
         try:
             running.wait_until_ready()
             yield running
         except BaseException:
-            print(f"the end of the service's log:\n{running.told()}", file=sys.stderr)
+            print(f"last lines of the service's log:\n{running.log_tail()}", file=sys.stderr)
             raise
         finally:
             if running.process.poll() is None:

@@ -1,4 +1,4 @@
-"""What became of every request of a load, each counted once."""
+"""The outcome of every request of a load, each counted once."""
 
 from array import array
 from collections import Counter
@@ -13,17 +13,17 @@ PERCENTILES = (50, 90, 99, 99.9)
 
 @dataclass
 class Tally:
-    """One entry a request that has ended: when it should have begun, how long it took from then, and its status."""
+    """One entry per finished request: when it was due, how long it took from then, and its status."""
 
     sent: int = 0
     starts: "array[float]" = field(default_factory=lambda: array("d"))  # seconds after the load began
     seconds: "array[float]" = field(default_factory=lambda: array("d"))
-    statuses: "array[int]" = field(default_factory=lambda: array("h"))  # 0: no answer came
-    failed: Counter[str] = field(default_factory=Counter)  # by what went wrong
+    statuses: "array[int]" = field(default_factory=lambda: array("h"))  # 0: no answer
+    failed: Counter[str] = field(default_factory=Counter)  # by kind of failure
     took: float = 0.0  # seconds, from the first request to the last answer
     lasted: float = 0.0  # seconds in which requests were sent
-    notes: dict[str, int] = field(default_factory=dict)  # of whoever checked the answers
-    cpu: float = 0.0  # seconds of processor time that the generator itself needed
+    notes: dict[str, int] = field(default_factory=dict)  # of the check of the answers
+    cpu: float = 0.0  # processor time of the generator itself, in seconds
 
     def answer(self, start: float, seconds: float, status: int) -> None:
         self.starts.append(start)
@@ -40,16 +40,16 @@ class Tally:
         return {int(s): int(c) for s, c in zip(statuses, counts, strict=True) if s}
 
     def wrong(self, quick: bool = False) -> dict[str, int]:
-        """Everything but an answer of 200, by kind; empty if there is nothing.
+        """Return the number of outcomes other than 200, by kind.
 
-        In a quick run a refusal of 429 is none: the machine may be too busy for the load that it bore a second ago.
+        In a quick run 429 is not an error: the machine may be too busy for the load that it handled a second ago.
         """
         right = (200, 429) if quick else (200,)
         statuses = {str(status): count for status, count in self.by_status.items() if status not in right}
         return statuses | dict(self.failed)
 
     def milliseconds(self, status: int = 200) -> NDArray[np.float64]:
-        """Of the answers with this status, from the moment each request should have begun."""
+        """Return the times of the answers with this status, from the moment each request was due."""
         times: NDArray[np.float64] = np.array(self.seconds)[np.array(self.statuses) == status] * 1000
         return times
 
@@ -58,19 +58,19 @@ class Tally:
         return float(np.percentile(times, percent)) if len(times) else float("nan")
 
     def per_second(self, status: int = 200) -> list[int]:
-        """How many answers of this status came in each second."""
+        """Return the number of answers with this status in each second."""
         here = np.array(self.statuses) == status
         ends = np.array(self.starts)[here] + np.array(self.seconds)[here]
         return np.bincount(ends.astype(int)).tolist() if len(ends) else []
 
     def goodput(self) -> float:
-        """Answers of 200 a second, over the time in which requests were sent."""
+        """Return the answers with status 200 per second, over the time in which requests were sent."""
         ends = np.array(self.starts) + np.array(self.seconds)
         within = (np.array(self.statuses) == 200) & (ends <= self.lasted)
         return float(within.sum() / self.lasted) if self.lasted else 0.0
 
     def row(self) -> dict[str, Any]:
-        """For a file: what there is to know, without the single requests."""
+        """Return a summary without the single requests, for a file."""
         times = {f"p{percent:g}_ms": self.percentile(percent) for percent in PERCENTILES}
         return {
             "sent": self.sent,

@@ -1,4 +1,4 @@
-"""A clock that wakes the event loop to the microsecond: its own timers know milliseconds only."""
+"""A timer that wakes the event loop with microsecond precision; asyncio's own timers have milliseconds."""
 
 import ctypes
 import os
@@ -13,14 +13,14 @@ class _Times(ctypes.Structure):
 
 
 class Ticker:
-    """Linux's timerfd; calls `due` at the moments it is set to, in seconds of `time.monotonic()`."""
+    """A Linux timerfd that calls `due` at given moments, in seconds of `time.monotonic()`."""
 
     def __init__(self, loop: Any, due: Callable[[], None]) -> None:
         self._loop, self._due = loop, due
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._file = self._libc.timerfd_create(MONOTONIC, NONBLOCK | CLOSE_ON_EXEC)
         if self._file < 0:
-            raise OSError(ctypes.get_errno(), "no timer to be had")
+            raise OSError(ctypes.get_errno(), "a timer cannot be created")
         loop.add_reader(self._file, self._fired)
 
     def at(self, moment: float) -> None:

@@ -1,1 +1,1 @@
-"""What a large corpus takes: the model of cost, the plan it gives, and a simulation that the plan is held against."""
+"""Costs of a large corpus: the cost model, the plan that follows from it, and a simulation to compare it with."""

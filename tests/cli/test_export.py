@@ -57,7 +57,7 @@ def test_without_onnx_it_says_what_to_install(
 def test_the_example_of_the_docs_runs(fans: Fans, songs: Path, tmp_path: Path) -> None:
     assert fans("export", songs / "run", "--out", tmp_path / "mine.onnx")[0] == 0
     shutil.copytree(songs / "run", tmp_path / "runs" / "mine")
-    (example,) = re.findall(r"```python\n(.*?)```", (DOCS / "export.md").read_text(), re.DOTALL)
+    (example,) = re.findall(r"```python\n(.*?)```", (DOCS / "how-to" / "export.md").read_text(), re.DOTALL)
     example = re.sub(r"s000(\d)", r"i\1", example)  # the ids of this world
     ran = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr

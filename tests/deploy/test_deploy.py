@@ -189,7 +189,7 @@ def shown(default: Any) -> str:
 
 
 def test_the_page_on_serving_lists_every_setting_with_its_default_and_every_metric() -> None:
-    text = (ROOT / "docs/serving.md").read_text()
+    text = (ROOT / "docs/reference/serving.md").read_text()
     section = text.partition("## Settings")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \| (?:`(.+?)`)? ?\|", section, re.M)
     assert dict(rows) == {name: shown(default) for name, default in DEFAULTS.items()}
@@ -198,5 +198,5 @@ def test_the_page_on_serving_lists_every_setting_with_its_default_and_every_metr
 
 
 def test_the_page_on_serving_links_to_what_is_there() -> None:
-    links = re.findall(r"\]\((?!https?:)([^)#]+)\)", (ROOT / "docs/serving.md").read_text())
-    assert links and all((ROOT / "docs" / link).exists() for link in links)
+    links = re.findall(r"\]\((?!https?:)([^)#]+)\)", (ROOT / "docs/reference/serving.md").read_text())
+    assert links and all((ROOT / "docs" / "reference" / link).exists() for link in links)

@@ -1,4 +1,4 @@
-"""docs/add-a-model.md, done as it says: a model from another package, known by its entry point alone."""
+"""docs/how-to/add-a-model.md, done as it says: a model from another package, known by its entry point alone."""
 
 import importlib
 import os
@@ -29,7 +29,7 @@ def install(folder: Path, code: str, value: str) -> Path:
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/add-a-model.md").read_text(), re.DOTALL)
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/how-to/add-a-model.md").read_text(), re.DOTALL)
     return install(tmp_path_factory.mktemp("site"), code, "mean_model:ENTRY")
 
 

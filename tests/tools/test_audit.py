@@ -1,4 +1,4 @@
-"""`tools/audit.py` with something else in pip-audit's place."""
+"""`tools/audit.py` with small programs in place of pip-audit."""
 
 import json
 import subprocess
@@ -25,18 +25,18 @@ def reporting(*packages: dict[str, Any], code: int = 0) -> str:
     return f"print({json.dumps({'dependencies': packages})!r}); raise SystemExit({code})"
 
 
-def test_no_findings_pass() -> None:
+def test_audit_passes_without_findings() -> None:
     assert audited(reporting(SOUND)) == (0, "audit: 1 packages looked up, 0 vulnerabilities found\n")
 
 
-def test_findings_fail_and_say_what_to_install() -> None:
-    code, told = audited(reporting(SOUND, WEAK, code=1))
-    assert code == 1 and "old 1.0: PYSEC-1 (fixed in 1.1, 2.0)" in told
+def test_audit_fails_on_a_finding_and_names_fixed_versions() -> None:
+    code, printed = audited(reporting(SOUND, WEAK, code=1))
+    assert code == 1 and "old 1.0: PYSEC-1 (fixed in 1.1, 2.0)" in printed
 
 
-def test_a_package_that_was_skipped_is_named() -> None:
-    code, told = audited(reporting(SOUND, SKIPPED))
-    assert code == 0 and "1 packages could not be looked up: torch" in told
+def test_skipped_packages_are_listed() -> None:
+    code, printed = audited(reporting(SOUND, SKIPPED))
+    assert code == 0 and "1 packages could not be looked up: torch" in printed
 
 
 @pytest.mark.parametrize(
@@ -48,16 +48,16 @@ def test_a_package_that_was_skipped_is_named() -> None:
         "pass",
     ],
 )
-def test_a_database_out_of_reach_is_said_plainly_and_is_no_failure(program: str) -> None:
-    code, told = audited(program)
-    assert code == 0 and "COULD NOT BE REACHED" in told
+def test_unreachable_database_is_reported_and_passes(program: str) -> None:
+    code, printed = audited(program)
+    assert code == 0 and "COULD NOT BE REACHED" in printed
 
 
-def test_why_it_could_not_be_reached_is_told() -> None:
+def test_reason_of_an_unreachable_database_is_printed() -> None:
     assert "no route to host" in audited("import sys; sys.exit('ConnectionError: no route to host')")[1]
 
 
-def test_without_pip_audit_nothing_is_claimed() -> None:
+def test_missing_pip_audit_is_reported_as_unreachable() -> None:
     done = subprocess.run([sys.executable, AUDIT, "/no/such/program"], capture_output=True, text=True)
     assert done.returncode == 0 and "COULD NOT BE REACHED" in done.stdout
 
@@ -70,7 +70,7 @@ def test_strict_mode_fails_when_the_database_cannot_be_reached(program: str) -> 
     assert code == 1 and "COULD NOT BE REACHED" in printed
 
 
-def test_strict_mode_fails_when_a_package_is_unknown_or_vulnerable_and_passes_otherwise() -> None:
+def test_strict_mode_fails_on_unknown_or_vulnerable_packages_only() -> None:
     assert audited(reporting(SOUND, SKIPPED), "--strict")[0] == 1
     assert audited(reporting(SOUND, WEAK, code=1), "--strict")[0] == 1
     assert audited(reporting(SOUND), "--strict")[0] == 0

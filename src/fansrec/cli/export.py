@@ -16,7 +16,7 @@ def export(
 ) -> None:
     """Write a model that ONNX Runtime runs without this package, the choice of distinct items included.
 
-    fans of both recipes, bert4rec and bert4rec-nar. docs/export.md shows how to ask it.
+    fans of both recipes, bert4rec and bert4rec-nar. docs/how-to/export.md shows how to ask it.
 
     Example: `fans export runs/mine --format onnx --out mine.onnx`
     """

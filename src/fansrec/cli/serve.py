@@ -74,7 +74,7 @@ def serve(
     """Serve trained models over HTTP, with a page to try them at `/`.
 
     Every setting, also those without a flag, can be a variable (`FANS_PORT=80`) or a line of `--config FILE`
-    (`port = 80`); flags win over variables, variables over the file. docs/serving.md lists them all.
+    (`port = 80`); flags win over variables, variables over the file. docs/reference/serving.md lists them all.
 
     Example: `fans serve runs/mine`
 

@@ -43,7 +43,7 @@ class Answers(list[Answer]):
 
 
 class Rules(TypedDict, total=False):
-    """What may be asked beside lists and k; the service knows more of each (docs/serving.md)."""
+    """What may be asked beside lists and k; the service knows more of each (docs/reference/serving.md)."""
 
     model: str | None  # default: the first one served
     exclude: Iterable[object]

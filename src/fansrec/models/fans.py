@@ -1,6 +1,6 @@
 """FANS: a bidirectional Transformer that predicts all masked items of a list in one pass (WWW 2023).
 
-Departures from the paper are in docs/paper-deviations.md.
+Departures from the paper are in docs/reference/paper-deviations.md.
 """
 
 from collections.abc import Sequence

@@ -3,7 +3,7 @@
 Settings come from files that strangers may have written. The limits are far above what any trained model needs. They
 keep every index within 32 bits and every product of sizes within 64 bits, as the kernels need them. They are checked
 before anything is built, so that a setting alone can never make a process allocate memory or loop for long.
-docs/model-files.md lists them for users.
+docs/reference/model-files.md lists them for users.
 """
 
 import math

@@ -30,8 +30,8 @@ def test_measured_rows_become_tables_and_the_others_are_marked(script: ModuleTyp
     found = script.tables(folder)
     assert "| authors fans | torch | 10 |" in found["cpu-latency"] and "--recipe best" in found["cpu-latency"]
     assert found["h200-latency"].startswith("TODO: `python -m fansrec.experiments.speed.latency")
-    asked = found["asked"].splitlines()
-    assert sum("TODO" in line for line in asked) < len(script.ASKED)
+    targets = found["targets"].splitlines()
+    assert sum("TODO" in line for line in targets) < len(script.TARGETS)
 
 
 def test_a_figure_that_falls_short_is_called_missed(script: ModuleType, folder: Path) -> None:
@@ -39,18 +39,18 @@ def test_a_figure_that_falls_short_is_called_missed(script: ModuleType, folder: 
     rows = [row | {"times_authors": 1.0} for row in json.loads(measured.read_text())]  # on any machine
     measured.write_text(json.dumps(rows))
     line = next(
-        line for line in script.tables(folder)["asked"].splitlines() if "N = 10 | 2 CPU cores | at least 80" in line
+        line for line in script.tables(folder)["targets"].splitlines() if "N = 10 | 2 CPU cores | at least 80" in line
     )
     assert line.endswith("**missed** |")
 
 
 def test_filling_a_document_again_changes_nothing_more(script: ModuleType, folder: Path) -> None:
     found = script.tables(folder)
-    once = script.filled((ROOT / "docs" / "performance.md").read_text(), found)
+    once = script.filled((ROOT / "docs" / "explanation" / "performance.md").read_text(), found)
     assert found["cpu-latency"] in once
     assert script.filled(once, found) == once
 
 
 def test_every_table_has_its_place_in_the_document(script: ModuleType, tmp_path: Path) -> None:
-    document = (ROOT / "docs" / "performance.md").read_text()
+    document = (ROOT / "docs" / "explanation" / "performance.md").read_text()
     assert all(f"<!-- {name} -->" in document and f"<!-- /{name} -->" in document for name in script.tables(tmp_path))

@@ -1,6 +1,6 @@
 """The pictures of the page in docs/images, from the models that `fans demo --out DEMO` trains.
 
-PYTHONPATH=tests python -m server.page.pictures DEMO
+PYTHONPATH=tests python -m serving.page.pictures DEMO
 """
 
 import argparse

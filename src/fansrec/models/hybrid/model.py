@@ -2,7 +2,7 @@
 
 The encoder and its K mask tokens are the paper's. What it says (`tied.py`), what lists like the input hold
 (`list_memory.py`) and what a linear model says (`linear_part.py`) are added up as logarithms before anything is chosen:
-the answer is the best K items of the whole continuation, best first. docs/quality.md says what each part is worth.
+the answer is the best K items of the whole continuation, best first. Figures: docs/explanation/quality.md.
 """
 
 from collections.abc import Sequence

@@ -1,0 +1,58 @@
+"""Links and commands in the documents."""
+
+import re
+from pathlib import Path
+
+import pytest
+import typer
+
+from fansrec.cli.main import app
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+VERB = r"(?:data|keys|bench) \w+|prepare|train|evaluate|crossval|continue|serve|export|reproduce|demo"
+COMMAND = re.compile(rf"\bfans ({VERB})\b([^`#|]*)")
+OPTION = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors of the headings, as GitHub and others derive them."""
+    titles = [re.sub(r"[^\w\- ]", "", title.lower()) for title in re.findall(r"^#+ (.+)$", text, re.MULTILINE)]
+    return {title.strip().replace(" ", "-") for title in titles}
+
+
+def options_by_verb() -> dict[str, set[str]]:
+    """Return the options of every command, such as `train` or `bench latency`."""
+    found: dict[str, set[str]] = {}
+    commands = list(typer.main.get_command(app).commands.items())  # type: ignore[attr-defined]
+    for name, command in commands:
+        if hasattr(command, "commands"):
+            commands += [(f"{name} {inner}", one) for inner, one in command.commands.items()]
+        else:
+            found[name] = {option for parameter in command.params for option in parameter.opts} | {"--help"}
+    return found
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_to_files_and_headings_that_exist(document: Path) -> None:
+    for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", document.read_text(encoding="utf-8")):
+        path, _, anchor = link.partition("#")
+        target = (document.parent / path) if path else document
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), link
+
+
+def test_commands_in_documents_have_only_options_that_exist() -> None:
+    known = options_by_verb()
+    unknown = []
+    for document in DOCUMENTS:
+        for verb, rest in COMMAND.findall(document.read_text(encoding="utf-8").replace("\\\n", " ")):
+            used = OPTION.findall(rest.split("\n")[0])
+            unknown += [f"{document.name}: fans {verb} {option}" for option in used if option not in known[verb]]
+    assert not unknown
+
+
+def test_every_option_is_in_the_command_line_reference() -> None:
+    text = (ROOT / "docs/reference/command-line.md").read_text(encoding="utf-8")
+    options = {option for names in options_by_verb().values() for option in names if option.startswith("--")}
+    assert not [option for option in sorted(options - {"--help"}) if option not in text]
