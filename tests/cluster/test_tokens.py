@@ -115,7 +115,7 @@ def test_environment_is_restored_after_a_local_ray() -> None:
 
 
 class Gcs(gcs_service_pb2_grpc.NodeInfoGcsServiceServicer):
-    """A cluster that asks for a token, unless that is None."""
+    """A cluster that requires a token, unless it is None."""
 
     def __init__(self, token: str | None) -> None:
         self.token, self.sent = token, list[str]()
@@ -182,7 +182,7 @@ def test_token_is_not_sent_to_a_cluster_that_does_not_ask(home: Path, monkeypatc
 @pytest.mark.parametrize(
     ("environment", "message"),
     [
-        ({}, "asks for a token and none was given; set RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH, or copy"),
+        ({}, "requires a token and none was given; set RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH, or copy"),
         ({"RAY_AUTH_TOKEN": "secret", "RAY_AUTH_MODE": "disabled"}, "and unset RAY_AUTH_MODE, which is disabled$"),
         ({"RAY_AUTH_TOKEN": "other"}, "refuses the token from RAY_AUTH_TOKEN; use the token that the cluster was"),
         ({"RAY_AUTH_TOKEN_PATH": "/nowhere/x"}, "token in /nowhere/x cannot be read .No such file or directory.; "),

@@ -1,4 +1,4 @@
-"""The known public sets: where they come from, how to tell the right file, what was published about them."""
+"""The known public sets: their sources, checksums and published statistics."""
 
 import os
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ CIKM_2019 = "https://raw.githubusercontent.com/heyunh2015/AttList/master/AttList
 
 @dataclass(frozen=True)
 class Statistics:
-    """What is counted in a set of lists."""
+    """The size of a set of lists."""
 
     lists: int
     items: int
@@ -28,13 +28,13 @@ class Statistics:
 @dataclass(frozen=True)
 class PublicFile:
     name: str
-    url: str | None = None  # None: nobody offers this very file
-    sha256: str | None = None  # None: no checksum is known
+    url: str | None = None  # None: this file is not available for download
+    sha256: str | None = None  # None: the checksum is not known
 
 
 @dataclass(frozen=True)
 class PublicSet:
-    """Lists in one or more forms of file, the preferred one first, perhaps with the items' names.
+    """A set of lists in one or more file formats, the preferred one first, optionally with names of the items.
 
     The statistics are those after the paper's preparation, which keeps lists of min_length to max_length items.
     """
@@ -56,7 +56,7 @@ class PublicSet:
 
     @property
     def download(self) -> PublicFile | None:
-        """The form that can be fetched."""
+        """The file that can be downloaded."""
         return next((form for form in self.lists if form.url), None)
 
 
@@ -125,19 +125,19 @@ def public_set(name: str) -> PublicSet:
 
 
 def data_folders() -> list[Path]:
-    """Where sets are looked for, and, first of them, where they are put: $FANS_DATA if it is set, then the cache."""
+    """Return the folders to search for sets, $FANS_DATA if set and the cache; downloads go to the first of them."""
     own = os.environ.get("FANS_DATA")
     cache = Path.home() / ".cache" / "fansrec"
     return [Path(own).expanduser(), cache] if own else [cache]
 
 
 def find(name: str, forms: Iterable[PublicFile], folders: Iterable[Path]) -> tuple[Path, PublicFile] | None:
-    """The first of the folders' files NAME/FILE that is one of the forms; refused if its checksum is wrong."""
-    places = ((folder / name / form.name, form) for folder in folders for form in forms)
-    place = next(((path, form) for path, form in places if path.is_file()), None)
-    if place is not None:
-        _check(*place, name)
-    return place
+    """Return the first existing file NAME/FILE in the folders; refuse it if its checksum is wrong."""
+    candidates = ((folder / name / form.name, form) for folder in folders for form in forms)
+    found = next(((path, form) for path, form in candidates if path.is_file()), None)
+    if found is not None:
+        _check(*found, name)
+    return found
 
 
 def _check(path: Path, form: PublicFile, name: str) -> None:
@@ -148,7 +148,7 @@ def _check(path: Path, form: PublicFile, name: str) -> None:
 
 
 def locate(name: str) -> Path:
-    """The lists of a public set that is at hand, its checksum verified where one is known."""
+    """Return the lists file of a public set on this machine, with its checksum verified if known."""
     set_ = public_set(name)
     found = find(name, set_.lists, data_folders())
     if found is None:
@@ -157,7 +157,7 @@ def locate(name: str) -> Path:
 
 
 def items_file(name: str) -> Path | None:
-    """The names of a set's items, for the sets that have them."""
+    """Return the items file of a public set, or None if it has none."""
     set_ = public_set(name)
     found = find(name, (set_.items,), data_folders()) if set_.items else None
     return found[0] if found else None
@@ -165,11 +165,11 @@ def items_file(name: str) -> Path | None:
 
 def _advice(set_: PublicSet) -> str:
     if set_.download is None:
-        return no_download(set_)
-    return f"the public set {set_.name} is not here; get it with: fans data fetch {set_.name}"
+        return manual_download(set_)
+    return f"the public set {set_.name} is not on this machine; get it with: fans data fetch {set_.name}"
 
 
-def no_download(set_: PublicSet) -> str:
+def manual_download(set_: PublicSet) -> str:
     files = " and ".join(file.name for file in (*set_.lists, *filter(None, [set_.items])))
     return (
         f"{set_.name} cannot be fetched as one file ({set_.where}); put {files} into $FANS_DATA/{set_.name}/ to use it"

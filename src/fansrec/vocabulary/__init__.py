@@ -3,9 +3,9 @@
 from fansrec.vocabulary.mapping import (
     CATEGORIES_FILE,
     ITEMS_FILE,
-    LONGEST_LINE,
+    MAX_LINE_BYTES,
     Vocabulary,
     read_vocabulary,
 )
 
-__all__ = ["CATEGORIES_FILE", "ITEMS_FILE", "LONGEST_LINE", "Vocabulary", "read_vocabulary"]
+__all__ = ["CATEGORIES_FILE", "ITEMS_FILE", "MAX_LINE_BYTES", "Vocabulary", "read_vocabulary"]

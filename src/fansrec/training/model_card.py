@@ -1,4 +1,4 @@
-"""The model card: what somebody who finds the folder wants to know."""
+"""The model card: the README.md of an artifact."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from fansrec.training.plan import Plan
 def model_card(
     plan: Plan, summary: dict[str, Any], figures: dict[str, Any], comparison: Comparison | None = None
 ) -> str:
-    """README.md of an artifact."""
+    """Return the text of the model card."""
     splits = summary.get("splits", {})
     data = {
         name: summary[name] for name in ("lists", "items", "interactions", "categories", "longest") if name in summary
@@ -34,7 +34,7 @@ def model_card(
             "",
             *_table(figures),
             "",
-            "Figures on the validation lists, if it was trained by gradient or searched. Test: `fans evaluate`.",
+            "Figures on the validation lists, if it was trained by gradient or by a search. Test: `fans evaluate`.",
             "",
             *(_comparison(comparison) if comparison is not None else []),
             "## Settings",
@@ -45,10 +45,10 @@ def model_card(
     )
 
 
-def _comparison(found: Comparison) -> list[str]:
-    head, *rows = cells(found)
-    lines = [*_markdown(head, rows), "", *(f"{line}  " for line in verdict(found))]
-    return ["## Beside other models", "", f"{headline(found)}.", "", *lines, ""]
+def _comparison(result: Comparison) -> list[str]:
+    head, *rows = cells(result)
+    lines = [*_markdown(head, rows), "", *(f"{line}  " for line in verdict(result))]
+    return ["## Comparison with other models", "", f"{headline(result)}.", "", *lines, ""]
 
 
 def _table(rows: dict[str, Any]) -> list[str]:
