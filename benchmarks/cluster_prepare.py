@@ -37,10 +37,10 @@ if workers:
     with cluster(cpus=workers):
         prepare_on_cluster(sys.argv[4], out.with_suffix(".warm"), Preparation(min_item_count=1))
         began = time.perf_counter()
-        summary = prepare_on_cluster(source, out, Preparation(), say=say)
+        summary = prepare_on_cluster(source, out, Preparation(), report=say)
 else:
     began = time.perf_counter()
-    summary = prepare(source, out, Preparation(), say=say)
+    summary = prepare(source, out, Preparation(), report=say)
 # Not getrusage, which counts what the parent held when it began this process.
 peak = int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024**2
 print(json.dumps({"stages": stages, "peak": peak, "fingerprint": summary["fingerprint"]}))
