@@ -60,38 +60,36 @@ class PublicSet:
         return next((form for form in self.lists if form.url), None)
 
 
-def _wsdm(file: str, sha256: str | None = None) -> tuple[PublicFile, ...]:
-    return (PublicFile(f"{file}.txt.zip", f"{WSDM_2020}/{file}.txt.zip", sha256),)
+def _wsdm(name: str, file: str, where: str, statistics: Statistics, sha256: str | None = None) -> PublicSet:
+    lists = PublicFile(f"{file}.txt.zip", f"{WSDM_2020}/{file}.txt.zip", sha256)
+    return PublicSet(name, (lists,), where, statistics, counted_by="the paper")
 
 
 _SETS = (
-    PublicSet(
-        name="zhihu",
-        lists=_wsdm("Zhihu"),
-        where="answers collected on a question-and-answer site (He et al., WSDM 2020)",
-        statistics=Statistics(18_704, 36_005, 927_781, 49.59, 10, 200, 0.138),
-        counted_by="the paper",
+    _wsdm(
+        "zhihu",
+        "Zhihu",
+        "answers collected on a question-and-answer site (He et al., WSDM 2020)",
+        Statistics(18_704, 36_005, 927_781, 49.59, 10, 200, 0.138),
     ),
-    PublicSet(
-        name="spotify",
-        lists=_wsdm("Spotify"),
-        where="playlists of Spotify (He et al., WSDM 2020)",
-        statistics=Statistics(72_152, 104_695, 6_809_820, 94.38, 20, 300, 0.089),
-        counted_by="the paper",
+    _wsdm(
+        "spotify",
+        "Spotify",
+        "playlists of Spotify (He et al., WSDM 2020)",
+        Statistics(72_152, 104_695, 6_809_820, 94.38, 20, 300, 0.089),
     ),
-    PublicSet(
-        name="aotm",
-        lists=_wsdm("AotM", "5e8dbe6f232cf17fdaaf5ab5fb29a5957be6ff88e7e746d3c6f5e10320ac5ed0"),
-        where="mixtapes of Art of the Mix (McFee and Lanckriet, ISMIR 2012; this form: He et al., WSDM 2020)",
-        statistics=Statistics(12_940, 6_264, 162_106, 12.53, 10, 60, 0.200),
-        counted_by="the paper",
+    _wsdm(
+        "aotm",
+        "AotM",
+        "mixtapes of Art of the Mix (McFee and Lanckriet, ISMIR 2012; this form: He et al., WSDM 2020)",
+        Statistics(12_940, 6_264, 162_106, 12.53, 10, 60, 0.200),
+        "5e8dbe6f232cf17fdaaf5ab5fb29a5957be6ff88e7e746d3c6f5e10320ac5ed0",
     ),
-    PublicSet(
-        name="goodreads",
-        lists=_wsdm("Goodreads"),
-        where="book lists of Goodreads (He et al., WSDM 2020)",
-        statistics=Statistics(15_426, 47_877, 1_589_480, 103.04, 20, 300, 0.215),
-        counted_by="the paper",
+    _wsdm(
+        "goodreads",
+        "Goodreads",
+        "book lists of Goodreads (He et al., WSDM 2020)",
+        Statistics(15_426, 47_877, 1_589_480, 103.04, 20, 300, 0.215),
     ),
     PublicSet(
         name="spotify-attlist",

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fansrec.data.corpus import Corpus
-from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting, Interrupted
-from fansrec.evaluation.protocol import ask, judge, mean, protocol, questions
+from fansrec.models.tokens import Batch
 from fansrec.training import checkpoint
 from fansrec.training.accelerator import make_accelerator
 from fansrec.training.averaging import WeightAverage
@@ -25,6 +24,7 @@ from fansrec.training.masking import MaskingRates
 from fansrec.training.optimization import learning_rate_factor, make_optimizer
 from fansrec.training.plan import Plan
 from fansrec.training.reporting import NULL_REPORTER, Reporter
+from fansrec.training.validation import Validation
 
 
 class Loop:
@@ -34,6 +34,7 @@ class Loop:
         self, plan: Plan, corpus: Corpus, out: Path, network: Any, reporter: Reporter, stopped: Callable[[], bool]
     ) -> None:
         self.plan, self.settings, self.corpus, self.out = plan, plan.training, corpus, out
+        self.folder = out / checkpoint.FOLDER
         self.stop_requested, self.stops = stopped, False
         self.accelerator = make_accelerator(self.settings.precision)
         self.reporter: Reporter = reporter if self.accelerator.is_main_process else NULL_REPORTER
@@ -45,18 +46,10 @@ class Loop:
         self.builder = BatchBuilder(corpus, network.config.alphabet, rates, network.objective)
         self.rank, self.processes = self.accelerator.process_index, self.accelerator.num_processes
         self.share = share_of(corpus.part("train"), self.rank, self.processes)
-        self.engine = TorchEngine(self.network, network.config.alphabet.items, self.accelerator.device)
-        self.validation = questions(corpus, "valid", self.settings.validation_lists)
-        # The paper ignores lists with fewer than 5 targets in figures at 5; if there are no others, all count.
-        as_paper = self.settings.recipe == "paper" and any(len(target) >= 5 for target in self.validation.targets)
-        self.protocol = protocol("paper" if as_paper else "standard")
+        self.validation = Validation(self.network, corpus, self.settings, self.accelerator)
         self.best: dict[str, Tensor] = {}
         self.counters = checkpoint.Counters()
         self.saved_at = time.monotonic()
-
-    @property
-    def folder(self) -> Path:
-        return self.out / checkpoint.FOLDER
 
     def train(self) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Train, load the best weights of the last curriculum step, and return the history and their figures."""
@@ -72,8 +65,7 @@ class Loop:
         self.reporter.start(self.settings.epochs, self._batches())
         while not self.counters.progress.finished:
             self._epoch()
-        if self.accelerator.is_main_process:  # the steps after the last epoch may take long and be interrupted too
-            checkpoint.save(self.folder, self.network, self.optimizer, self._extra_weights(), self.counters)
+        self._save()  # what comes after the last epoch may take long and be interrupted too
         self.network.load_state_dict(self.best)
         if self.events is not None:
             self.events.close()
@@ -93,10 +85,25 @@ class Loop:
         self._end_epoch(time.monotonic() - started, len(plan))
 
     def _batch(self, lists: NDArray[np.int64], number: int) -> None:
+        """Train on a batch and update the counters."""
         counters = self.counters
         seed = [self.settings.seed, 1, counters.epoch, number]
         batch = self.builder.build(lists, ratio(counters.progress.step, self.curriculum.steps), seed, self.share)
         torch.manual_seed(int(np.random.SeedSequence([*seed, self.rank]).generate_state(1)[0]))
+        loss, hits = self._step(batch)
+        if not math.isfinite(loss):
+            raise BadSetting(
+                f"the loss became {loss} in epoch {counters.epoch}; start again with a lower learning_rate"
+            )
+        counters.batch, counters.step = number + 1, counters.step + 1
+        counters.loss += loss
+        counters.category_hits += hits
+        counters.positions += batch.positions
+        mean_loss = counters.loss / counters.batch
+        self.reporter.batch(counters.epoch, counters.batch, mean_loss, self._category_accuracy())
+
+    def _step(self, batch: Batch) -> tuple[float, float]:
+        """Make an optimizer step; return the loss and the correct categories of the whole batch."""
         for group in self.optimizer.param_groups:
             group["lr"] = self._learning_rate()
         loss = self.wrapped(batch.to(self.accelerator.device), self._sum)
@@ -104,21 +111,12 @@ class Loop:
         self.accelerator.backward(loss.total * self.processes)
         self.optimizer.step()
         self.optimizer.zero_grad()
-        self.average.update(counters.step)
+        self.average.update(self.counters.step)
         # One reduction, which includes whether any process must stop, so that all stop after the same batch.
         stop = torch.tensor(float(self.stop_requested()), device=self.accelerator.device)
         total, hits, stops = self._sum(torch.stack([loss.total.detach(), loss.category_hits.float(), stop])).tolist()
         self.stops = stops > 0
-        if not math.isfinite(total):
-            raise BadSetting(
-                f"the loss became {total} in epoch {counters.epoch}; start again with a lower learning_rate"
-            )
-        counters.batch, counters.step = number + 1, counters.step + 1
-        counters.loss += total
-        counters.category_hits += hits
-        counters.positions += batch.positions
-        mean_loss = counters.loss / counters.batch
-        self.reporter.batch(counters.epoch, counters.batch, mean_loss, self._category_accuracy())
+        return total, hits
 
     def _sum(self, tensor: Tensor) -> Tensor:
         summed: Tensor = self.accelerator.reduce(tensor, "sum")
@@ -139,22 +137,14 @@ class Loop:
         return self.settings.learning_rate * learning_rate_factor(self.counters.step, warmup, total)
 
     def _end_epoch(self, seconds: float, batches: int) -> None:
+        """Validate, keep the weights if they are the best of the curriculum step, and report the epoch."""
         counters = self.counters
         with self.average.applied():
-            figures = self._validate()
+            figures = self.validation.figures()
             score = figures[f"valid {self.settings.watch}"]
             if counters.progress.best is None or score > counters.progress.best:
                 self.best = {name: tensor.clone() for name, tensor in self.network.state_dict().items()}
-        row = {
-            "epoch": counters.epoch,
-            "curriculum_step": counters.progress.step,
-            "masked_share": self._masked_share(),
-            "loss": counters.loss / batches,
-            "category_accuracy": self._category_accuracy(),
-            **figures,
-            "learning_rate": self._learning_rate(),
-            "seconds": round(seconds, 3),
-        }
+        row = self._row(figures, seconds, batches)
         self.counters = checkpoint.Counters(
             epoch=counters.epoch + 1,
             step=counters.step,
@@ -167,23 +157,18 @@ class Loop:
             write_metrics(self.out, self.counters.history)
         self._save_if_due()
 
-    def _validate(self) -> dict[str, float]:
-        """Return the figures on the validation lists, with the whole target masked in every curriculum step."""
-        self.network.eval()
-        own = self.validation.every(self.processes, self.rank)
-        figures = judge(ask(self.engine, own, self.protocol), own, self.protocol)
-        return {f"valid {name}": self._mean(figures[name]) for name in ("HR@5", "NDCG@5")}
-
-    def _mean(self, values: NDArray[np.float64]) -> float:
-        """Return the mean over the lists of all processes."""
-        if self.processes == 1:
-            return mean(values)
-        own = torch.tensor([values.sum(), len(values)], dtype=torch.float64, device=self.accelerator.device)
-        total, count = self._sum(own).tolist()
-        return total / count if count else math.nan
-
-    def _extra_weights(self) -> checkpoint.ExtraWeights:
-        return {"best": self.best, "average": self.average.weights}
+    def _row(self, figures: dict[str, float], seconds: float, batches: int) -> dict[str, Any]:
+        """Return the line of the epoch in metrics.csv."""
+        return {
+            "epoch": self.counters.epoch,
+            "curriculum_step": self.counters.progress.step,
+            "masked_share": self._masked_share(),
+            "loss": self.counters.loss / batches,
+            "category_accuracy": self._category_accuracy(),
+            **figures,
+            "learning_rate": self._learning_rate(),
+            "seconds": round(seconds, 3),
+        }
 
     def _figures(self) -> dict[str, Any]:
         """Return the validation figures of the best epoch of the last curriculum step."""
@@ -191,15 +176,20 @@ class Loop:
         best = max(last, key=lambda row: row[f"valid {self.settings.watch}"])
         return {name: value for name, value in best.items() if name.startswith("valid")} | {"epoch": best["epoch"]}
 
+    def _save(self) -> None:
+        if self.accelerator.is_main_process:
+            extra = {"best": self.best, "average": self.average.weights}
+            checkpoint.save(self.folder, self.network, self.optimizer, extra, self.counters)
+
     def _save_if_due(self) -> None:
+        """Save a checkpoint if the last one is old or a stop was requested; in that case raise Interrupted."""
         stops = self.stops if self.processes > 1 else self.stop_requested()
         if not stops and time.monotonic() - self.saved_at < self.settings.checkpoint_seconds:
             return
-        if self.accelerator.is_main_process:
-            checkpoint.save(self.folder, self.network, self.optimizer, self._extra_weights(), self.counters)
+        self._save()
         self.saved_at = time.monotonic()
         if stops:
+            epoch = self.counters.epoch
             raise Interrupted(
-                f"stopped in epoch {self.counters.epoch}; everything is saved, "
-                "continue with the same command and --resume"
+                f"stopped in epoch {epoch}; everything is saved, continue with the same command and --resume"
             )

@@ -143,32 +143,34 @@ def _finish(trained: Trained, corpus: Corpus, out: Path, draw: Draw | None) -> N
 
 def begin(corpus: Corpus, out: Path, model: str | None, values: Mapping[str, Any], resume: bool) -> Plan:
     """Return a new plan, written to disk, or the plan of the run to resume."""
-    folder = out / checkpoint.FOLDER
+    saved = out / checkpoint.FOLDER / checkpoint.PLAN
     if resume and (out / MANIFEST).is_file():
-        shutil.rmtree(folder, ignore_errors=True)  # left if the process was killed at the very end
+        shutil.rmtree(saved.parent, ignore_errors=True)  # left if the process was killed at the very end
         raise BadSetting(f"{out} is a finished model; there is nothing to resume")
     processes = PartialState(cpu=has_only_cpu())  # several may start together: the main process writes
-    if resume:
-        if not (folder / checkpoint.PLAN).is_file():
-            raise BadSetting(f"{out} does not contain an interrupted training run; start one without --resume")
-        plan = saved_plan(folder / checkpoint.PLAN, model, values, corpus)
-        refuse_searched(plan, values)
-        return plan
-    plan = make_plan(model or "fans", values, corpus)
+    if resume and not saved.is_file():
+        raise BadSetting(f"{out} does not contain an interrupted training run; start one without --resume")
+    plan = saved_plan(saved, model, values, corpus) if resume else make_plan(model or "fans", values, corpus)
     refuse_searched(plan, values)
+    if resume:
+        return plan
     check_precision(plan.training.precision)
-    if (folder / checkpoint.PLAN).is_file() and processes.is_main_process:
-        raise BadSetting(f"{out} contains an interrupted training run; continue with --resume, or remove it first")
     if processes.is_main_process:
-        refuse_existing(out, "the model")
-        try:
-            with new_folder(out) as new:  # with its plan from the start, so that it can always be resumed
-                (new / checkpoint.FOLDER).mkdir()
-                write_json(new / checkpoint.FOLDER / checkpoint.PLAN, plan.to_dict())
-        except OSError as error:
-            raise BadSetting(f"{out} cannot be written ({format_os_error(error)}); choose another path") from error
+        _create_run(plan, out)
     processes.wait_for_everyone()
     return plan
+
+
+def _create_run(plan: Plan, out: Path) -> None:
+    if (out / checkpoint.FOLDER / checkpoint.PLAN).is_file():
+        raise BadSetting(f"{out} contains an interrupted training run; continue with --resume, or remove it first")
+    refuse_existing(out, "the model")
+    try:
+        with new_folder(out) as new:  # with its plan from the start, so that it can always be resumed
+            (new / checkpoint.FOLDER).mkdir()
+            write_json(new / checkpoint.FOLDER / checkpoint.PLAN, plan.to_dict())
+    except OSError as error:
+        raise BadSetting(f"{out} cannot be written ({format_os_error(error)}); choose another path") from error
 
 
 def _training_lists(corpus: Corpus) -> Lists:
