@@ -45,7 +45,7 @@ def test_metadata_of_file_managers_in_a_zip_is_ignored(tmp_path: Path) -> None:
 
 
 def test_a_zip_of_two_files_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="holds 2 files"):
+    with pytest.raises(BadInput, match="contains 2 files"):
         content_of(zipped(tmp_path / "any.zip", **{"a.txt": b"1 2\n", "b.txt": b"1 2\n"}))
 
 

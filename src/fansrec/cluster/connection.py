@@ -6,7 +6,7 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 
 import grpc
 import ray
@@ -35,7 +35,7 @@ def cluster(address: str | None = None, cpus: int | None = None) -> Iterator[Non
             yield
         return
     address = _local_address() if address == AUTO else address or LOCAL
-    with _authentication(address):
+    with private_ray() if address == LOCAL else use_token(token_for(address)):
         _connect(address, cpus)
         try:
             with _sigterm_as_interrupt(), ray_errors():
@@ -43,11 +43,6 @@ def cluster(address: str | None = None, cpus: int | None = None) -> Iterator[Non
         finally:
             with suppress(Exception):  # the cluster may be gone
                 ray.shutdown()
-
-
-def _authentication(address: str) -> AbstractContextManager[None]:
-    """Return the context in which Ray uses the token of the cluster."""
-    return private_ray() if address == LOCAL else use_token(token_for(address))
 
 
 def _local_address() -> str:

@@ -52,8 +52,9 @@ def list_files(location: str, suffixes: Sequence[str] = ()) -> list[StoredFile]:
         if any(sign in path for sign in "*?[") and not system.exists(path):  # a file may be named a[1].jsonl
             found = [details for details in system.glob(path, detail=True).values() if details["type"] == "file"]
         elif system.isdir(path):
-            others = [details for details in system.ls(path, detail=True) if not _is_hidden(details["name"])]
-            found = [details for details in others if _has_suffix(details, suffixes)]
+            others = [details for details in system.ls(path, detail=True) if not _base_name(details).startswith(HIDDEN)]
+            found = [details for details in others if details["type"] == "file"]
+            found = [details for details in found if not suffixes or details["name"].endswith(tuple(suffixes))]
         elif system.exists(path):
             found = [system.info(path)]
         else:
@@ -70,7 +71,7 @@ def _others(others: Sequence[dict[str, Any]], location: str) -> str:
     """Return a description of what a folder contains instead of the requested files."""
     if not others:
         return ""
-    files = [posixpath.basename(details["name"]) for details in others if details["type"] == "file"]
+    files = [_base_name(details) for details in others if details["type"] == "file"]
     kinds = sorted({posixpath.splitext(name)[1] or name for name in files})[:5]
     if len(files) == len(others):
         return f", only {', '.join(kinds)}"
@@ -168,12 +169,8 @@ def _stored_file(system: Any, details: dict[str, Any]) -> StoredFile:
     return StoredFile(str(system.unstrip_protocol(details["name"])), details.get("size") or 0, version, cut)
 
 
-def _has_suffix(details: dict[str, Any], suffixes: Sequence[str]) -> bool:
-    return details["type"] == "file" and (not suffixes or details["name"].endswith(tuple(suffixes)))
-
-
-def _is_hidden(path: str) -> bool:
-    return posixpath.basename(path.rstrip("/")).startswith(HIDDEN)
+def _base_name(details: dict[str, Any]) -> str:
+    return posixpath.basename(details["name"].rstrip("/"))
 
 
 def is_storage_error(error: BaseException) -> bool:

@@ -50,7 +50,7 @@ def decompressed(path: Path) -> Iterator[PlainFile]:
         return
     with tempfile.TemporaryDirectory(prefix="fans-") as folder:
         content = Path(folder) / "content"
-        name = _decompress_zip(path, content) if suffix == ".zip" else _decompress_gzip(path, content)
+        name = _decompress(path, content, "gzip" if suffix == ".gz" else "zip")
         if content.stat().st_size == 0:
             raise BadInput(f"{path} is empty when decompressed; give a file that contains lists")
         yield PlainFile(content, name)
@@ -69,31 +69,25 @@ def _check_file(path: Path) -> None:
         raise BadInput(f"{path} cannot be read ({error.strerror}); check its permissions") from error
 
 
-def _decompress_gzip(path: Path, content: Path) -> str:
+def _decompress(path: Path, content: Path, kind: str) -> str:
+    """Decompress the gzip or zip file `path` to `content`; return the name of the file inside."""
     try:
-        with gzip.open(path) as stream:
-            _copy(stream, content, path)
-    except DAMAGE_ERRORS as error:
-        raise BadInput(f"{path} is not a complete gzip file ({error}); download or compress it again") from error
-    return path.stem
-
-
-def _decompress_zip(path: Path, content: Path) -> str:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            entry = _only_entry(archive, path)
-            with archive.open(entry) as stream:
+        if kind == "gzip":
+            with gzip.open(path) as stream:
                 _copy(stream, content, path)
+            return path.stem
+        with zipfile.ZipFile(path) as archive, archive.open(entry := _only_entry(archive, path)) as stream:
+            _copy(stream, content, path)
+        return PurePosixPath(entry.filename).name
     except DAMAGE_ERRORS as error:
-        raise BadInput(f"{path} is not a complete zip file ({error}); download or compress it again") from error
-    return PurePosixPath(entry.filename).name
+        raise BadInput(f"{path} is not a complete {kind} file ({error}); download or compress it again") from error
 
 
 def _only_entry(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:
     """Return the only file in the archive, not counting metadata of file managers."""
     entries = [entry for entry in archive.infolist() if not entry.is_dir() and not _is_metadata(entry.filename)]
     if len(entries) != 1:
-        raise BadInput(f"{path} holds {len(entries)} files; a zip must hold exactly one")
+        raise BadInput(f"{path} contains {len(entries)} files; a zip must contain exactly one")
     return entries[0]
 
 

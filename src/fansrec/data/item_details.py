@@ -45,11 +45,8 @@ def read_details(source: Any, ids: Collection[str]) -> ItemDetails:
 def _json_table(path: Path, where: str) -> pl.LazyFrame:
     rows = [row for _, row in json_rows(path, where)]
     names = list(dict.fromkeys(name for row in rows for name in row))
-    return pl.LazyFrame({name: [_text(row.get(name)) for row in rows] for name in names})
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
+    texts = [{name: str(value) for name, value in row.items() if value is not None} for row in rows]
+    return pl.LazyFrame({name: [row.get(name) for row in texts] for name in names})
 
 
 def _rows(table: pl.LazyFrame, where: str) -> pl.DataFrame:

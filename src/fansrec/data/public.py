@@ -133,16 +133,11 @@ def find(name: str, forms: Iterable[PublicFile], folders: Iterable[Path]) -> tup
     """Return the first existing file NAME/FILE in the folders; refuse it if its checksum is wrong."""
     candidates = ((folder / name / form.name, form) for folder in folders for form in forms)
     found = next(((path, form) for path, form in candidates if path.is_file()), None)
-    if found is not None:
-        _check(*found, name)
-    return found
-
-
-def _check(path: Path, form: PublicFile, name: str) -> None:
-    if form.sha256 is not None and sha256(path) != form.sha256:
+    if found is not None and found[1].sha256 not in (None, sha256(found[0])):
         raise BadInput(
-            f"{path} is not the published file (its sha256 differs); remove it, then run: fans data fetch {name}"
+            f"{found[0]} is not the published file (its sha256 differs); remove it, then run: fans data fetch {name}"
         )
+    return found
 
 
 def locate(name: str) -> Path:
@@ -150,7 +145,11 @@ def locate(name: str) -> Path:
     set_ = public_set(name)
     found = find(name, set_.lists, data_folders())
     if found is None:
-        raise BadInput(_advice(set_))
+        raise BadInput(
+            f"the public set {name} is not on this machine; get it with: fans data fetch {name}"
+            if set_.download
+            else manual_download(set_)
+        )
     return found[0]
 
 
@@ -159,12 +158,6 @@ def items_file(name: str) -> Path | None:
     set_ = public_set(name)
     found = find(name, (set_.items,), data_folders()) if set_.items else None
     return found[0] if found else None
-
-
-def _advice(set_: PublicSet) -> str:
-    if set_.download is None:
-        return manual_download(set_)
-    return f"the public set {set_.name} is not on this machine; get it with: fans data fetch {set_.name}"
 
 
 def manual_download(set_: PublicSet) -> str:

@@ -24,7 +24,9 @@ def read_lists(source: Any, columns: Columns = Columns(), split_by: str | None =
         with readable("the dataframe"):
             raw = read_table(from_dataframe(source), "the dataframe", columns, split_by)
     else:
-        raw = _read_plain(source, split_by)
+        if split_by is not None:
+            raise BadInput(f"plain lists have no column {split_by!r} to split by; give a dataframe or a file")
+        raw = index_rows(_plain_lists(source))
     if not len(raw.lists):
         raise BadInput(f"{source_name(source)} contains no lists; give a file that contains lists")
     return raw
@@ -46,12 +48,6 @@ def read_file(file: PlainFile, where: str, columns: Columns, split_by: str | Non
         return raw
     with readable(where):
         return read_table(scan(file, kind, where), where, columns, split_by)
-
-
-def _read_plain(source: Iterable[Sequence[object]], split_by: str | None) -> RawLists:
-    if split_by is not None:
-        raise BadInput(f"plain lists have no column {split_by!r} to split by; give a dataframe or a file")
-    return index_rows(_plain_lists(source))
 
 
 def _plain_lists(source: Iterable[Sequence[object]]) -> Iterator[Row]:

@@ -71,7 +71,8 @@ def load(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tu
     """Restore model and optimizer; return the extra weights and the counters."""
     try:
         with safe_open(folder / FILE, "pt") as file:
-            counters = _counters(json.loads(file.metadata()["counters"]))
+            values = json.loads(file.metadata()["counters"])
+            counters = replace(Counters(**values), progress=Progress(**values["progress"]))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         model.load_state_dict(_with_prefix(tensors, "model."))
     except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError) as error:
@@ -86,7 +87,3 @@ def load(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tu
 
 def _with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-
-
-def _counters(values: dict[str, Any]) -> Counters:
-    return replace(Counters(**values), progress=Progress(**values["progress"]))

@@ -44,7 +44,8 @@ class Plan:
 def make_plan(model: str, values: Mapping[str, Any], corpus: Corpus) -> Plan:
     """Return a plan with the settings the user gave; all others have defaults or come from the corpus."""
     recipe = str(values.get("recipe", "paper"))
-    _check_recipe(model, recipe)
+    if recipe == "best" and not has_best(model):
+        raise BadSetting(f"there is no recipe 'best' for {model}; leave it out, or use paper")
     given = parse(model, values)
     chosen = defaults(model, recipe) | fitting(model, recipe, corpus) | fixed(model, recipe)
     training, of_model = split(chosen | given)
@@ -55,11 +56,6 @@ def make_plan(model: str, values: Mapping[str, Any], corpus: Corpus) -> Plan:
     kind = entry(model, recipe).config
     shape = {name: value for name, value in from_corpus.items() if name in kind.__dataclass_fields__} | of_model
     return Plan(model, asdict(kind(**shape)), training, fingerprint(corpus), tuple(sorted(given)))
-
-
-def _check_recipe(model: str, recipe: str) -> None:
-    if recipe == "best" and not has_best(model):
-        raise BadSetting(f"there is no recipe 'best' for {model}; leave it out, or use paper")
 
 
 def saved_plan(path: Path, model: str | None, values: Mapping[str, Any], corpus: Corpus) -> Plan:

@@ -67,9 +67,8 @@ def train(
         train_plan = _train_in_closed_form if closed_form else _train_by_gradient
         trained = train_plan(plan, corpus, out, reporter)
         if PartialState().is_main_process:
-            trained = _with_mixture(trained, corpus, reporter)
-            if compare and has_own_best(trained.plan):
-                trained = _with_comparison(trained, corpus, reporter)
+            if has_own_best(plan):
+                trained = _complete_hybrid(trained, corpus, reporter, compare)
             _finish(trained, corpus, out, draw)
             if trained.comparison is not None:
                 comparison.report(trained.comparison, Path(corpus_folder), out, reporter)
@@ -106,17 +105,13 @@ def _train_in_closed_form(plan: Plan, corpus: Corpus, _: Path, reporter: Reporte
     return Trained(plan, network)
 
 
-def _with_mixture(trained: Trained, corpus: Corpus, reporter: Reporter) -> Trained:
-    """Add the other parts of the hybrid model to its network; return any other model unchanged."""
-    if not has_own_best(trained.plan):
-        return trained
-    made = blend(trained.plan, trained.network, corpus, _training_lists(corpus), reporter)
-    return replace(trained, plan=made.plan, network=made.network, figures=made.figures, tried=made.tried)
-
-
-def _with_comparison(trained: Trained, corpus: Corpus, reporter: Reporter) -> Trained:
-    made = comparison.compare(trained.plan, trained.network, corpus, _training_lists(corpus), reporter)
-    return replace(trained, comparison=made)
+def _complete_hybrid(trained: Trained, corpus: Corpus, reporter: Reporter, compare: bool) -> Trained:
+    """Add the other parts of the hybrid model to its network, and the comparison if requested."""
+    lists = _training_lists(corpus)
+    made = blend(trained.plan, trained.network, corpus, lists, reporter)
+    compared = comparison.compare(made.plan, made.network, corpus, lists, reporter) if compare else None
+    parts = {"plan": made.plan, "network": made.network, "figures": made.figures, "tried": made.tried}
+    return replace(trained, **parts, comparison=compared)
 
 
 def has_own_best(plan: Plan) -> bool:

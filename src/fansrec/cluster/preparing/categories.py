@@ -1,6 +1,5 @@
 """Categories on a cluster: CBOW runs in one task, whatever grows with the items or the lists in many."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -61,19 +60,12 @@ def _learn_vectors(
     size = {"lists": int(used.sum()), "interactions": int(lengths[used].sum())}
     if size["interactions"] < total:
         report(f"sampled for the vectors: {size['lists']:,} lists, {size['interactions']:,} of {total:,} interactions")
-    return train_cbow(shards, np.split(used, ends[:-1]), preparation.min_item_count, preparation.seed), size
+    lists = [task(_keep_lists, shard, mask) for shard, mask in zip(shards, np.split(used, ends[:-1]), strict=True)]
+    return task(_train_cbow, preparation.min_item_count, preparation.seed, *lists), size
 
 
 def _lengths(shard: Shard) -> NDArray[np.int64]:
     return shard.lists.lengths
-
-
-def train_cbow(
-    shards: Sequence[ray.ObjectRef], used: Sequence[NDArray[np.bool_]], min_count: int, seed: int
-) -> ray.ObjectRef:
-    """Return the vectors that one task learns from the lists of every shard that are True in `used`."""
-    lists = [task(_keep_lists, shard, mask) for shard, mask in zip(shards, used, strict=True)]
-    return task(_train_cbow, min_count, seed, *lists)
 
 
 def _keep_lists(shard: Shard, mask: NDArray[np.bool_]) -> Lists:

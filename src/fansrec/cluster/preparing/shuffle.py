@@ -120,8 +120,10 @@ def _bucketed(piece: PieceInfo, number: int, tables: list[ray.ObjectRef], bucket
 def _group_rows(table: pa.Table, where: str) -> pa.Table:
     """Return the lists of a bucket: the order of the first row, the items in order, and the group if there is one."""
     rows = to_polars(table).sort("order")
-    first = rows.group_by("list", maintain_order=True).agg(pl.col("order").first().alias("first"), *_group(rows))
-    if "group" in rows.columns:
+    has_group = "group" in rows.columns
+    group = [pl.col("group").min(), pl.col("group").max().alias("other")] if has_group else []
+    first = rows.group_by("list", maintain_order=True).agg(pl.col("order").first().alias("first"), *group)
+    if has_group:
         refuse_mixed_groups(first, where)
     indices = first.select("list").with_row_index("list_index")
     rows = rows.join(indices, on="list", how="left", maintain_order="left")
@@ -132,12 +134,6 @@ def _group_rows(table: pa.Table, where: str) -> pa.Table:
     return (
         first.join(items, on="list", how="left", maintain_order="left").drop("list", "other", strict=False).to_arrow()
     )
-
-
-def _group(rows: pl.DataFrame) -> list[pl.Expr]:
-    if "group" not in rows.columns:
-        return []
-    return [pl.col("group").min(), pl.col("group").max().alias("other")]
 
 
 def _save_shard(path: str, table: pa.Table) -> tuple[tuple[int, int], list[str | None]]:
