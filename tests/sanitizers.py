@@ -37,7 +37,7 @@ def environment(folder: Path) -> dict[str, str]:
     assert compiler is not None
     return os.environ | {
         "LD_PRELOAD": " ".join(str(_runtime(compiler, name)) for name in RUNTIMES),
-        # Python itself leaks at exit; allocations that fail shall be refused as without sanitizers.
+        # Python itself leaks at exit; failed allocations return null as without sanitizers.
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:abort_on_error=1",
         "UBSAN_OPTIONS": "print_stacktrace=1:abort_on_error=1",
         "FANS_NATIVE_FOLDER": str(folder),
@@ -46,5 +46,5 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def _runtime(compiler: str, name: str) -> Path:
-    asked = [*compiler.split(), f"-print-file-name={name}"]
-    return Path(subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip())
+    command = [*compiler.split(), f"-print-file-name={name}"]
+    return Path(subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip())

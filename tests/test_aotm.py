@@ -1,4 +1,4 @@
-"""The paper's own test lists: minutes of training, so for `make test-long`. docs/results.md has the figures."""
+"""Figures on the paper's test lists: takes minutes, so it runs in `make test-long`. docs/results.md has the figures."""
 
 import json
 from collections.abc import Callable
@@ -11,15 +11,15 @@ from fansrec.data.corpus import read_corpus
 from fansrec.evaluation.protocol import protocol
 from fansrec.evaluation.rows import evaluate_run, open_run
 
-HOW = Preparation(min_length=10, max_length=60, categories=10, categories_from="all", split="file-order")
+PREPARATION = Preparation(min_length=10, max_length=60, categories=10, categories_from="all", split="file-order")
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("classifier", ["two-stage", "vanilla"])
-def test_fans_is_far_ahead_of_popularity_on_the_papers_test_lists(
+def test_fans_beats_popularity_on_the_test_lists_of_the_paper(
     real_data: Callable[[str], Path], tmp_path: Path, classifier: str
 ) -> None:
-    prepare(real_data("aotm/AotM.txt.zip"), tmp_path / "corpus", HOW)
+    prepare(real_data("aotm/AotM.txt.zip"), tmp_path / "corpus", PREPARATION)
     train(tmp_path / "corpus", tmp_path / "run", "fans", {"recipe": "paper", "classifier": classifier})
     corpus = read_corpus(tmp_path / "corpus")
     row = evaluate_run(open_run(tmp_path / "run", corpus), corpus, protocol("paper"))
@@ -29,10 +29,8 @@ def test_fans_is_far_ahead_of_popularity_on_the_papers_test_lists(
 
 
 @pytest.mark.long
-def test_what_is_trained_by_default_is_ahead_of_ease_and_item_knn_there(
-    real_data: Callable[[str], Path], tmp_path: Path
-) -> None:
-    prepare(real_data("aotm/AotM.txt.zip"), tmp_path / "corpus", HOW)
+def test_default_model_beats_ease_and_item_knn(real_data: Callable[[str], Path], tmp_path: Path) -> None:
+    prepare(real_data("aotm/AotM.txt.zip"), tmp_path / "corpus", PREPARATION)
     train(tmp_path / "corpus", tmp_path / "run", values={"epochs": 10})
     comparison = json.loads((tmp_path / "run" / "config.json").read_text())["comparison"]
     *others, ours = comparison["rows"]

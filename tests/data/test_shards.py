@@ -14,7 +14,7 @@ from fansrec.training.reporting import NullReporter
 from fansrec.training.trainer import train
 from worlds import MINUTE, walks
 
-CUTS = (0, 3, 4, 40)  # lists at which shards begin
+CUTS = (0, 3, 4, 40)  # the first list of each shard
 
 
 def write_sharded(folder: Path, corpus: Corpus) -> None:

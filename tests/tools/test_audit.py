@@ -1,4 +1,4 @@
-"""`tools/audit.py` with something else in pip-audit's place."""
+"""`tools/audit.py` with a replacement for pip-audit."""
 
 import json
 import subprocess
@@ -29,14 +29,14 @@ def test_no_findings_pass() -> None:
     assert audited(reporting(SOUND)) == (0, "audit: 1 packages looked up, 0 vulnerabilities found\n")
 
 
-def test_findings_fail_and_say_what_to_install() -> None:
-    code, told = audited(reporting(SOUND, WEAK, code=1))
-    assert code == 1 and "old 1.0: PYSEC-1 (fixed in 1.1, 2.0)" in told
+def test_findings_fail_and_name_the_fixed_versions() -> None:
+    code, output = audited(reporting(SOUND, WEAK, code=1))
+    assert code == 1 and "old 1.0: PYSEC-1 (fixed in 1.1, 2.0)" in output
 
 
-def test_a_package_that_was_skipped_is_named() -> None:
-    code, told = audited(reporting(SOUND, SKIPPED))
-    assert code == 0 and "1 packages could not be looked up: torch" in told
+def test_skipped_package_is_named() -> None:
+    code, output = audited(reporting(SOUND, SKIPPED))
+    assert code == 0 and "1 packages could not be looked up: torch" in output
 
 
 @pytest.mark.parametrize(
@@ -48,12 +48,12 @@ def test_a_package_that_was_skipped_is_named() -> None:
         "pass",
     ],
 )
-def test_a_database_out_of_reach_is_said_plainly_and_is_no_failure(program: str) -> None:
-    code, told = audited(program)
-    assert code == 0 and "COULD NOT BE REACHED" in told
+def test_unreachable_database_is_reported_and_is_not_a_failure(program: str) -> None:
+    code, output = audited(program)
+    assert code == 0 and "COULD NOT BE REACHED" in output
 
 
-def test_why_it_could_not_be_reached_is_told() -> None:
+def test_reason_for_an_unreachable_database_is_reported() -> None:
     assert "no route to host" in audited("import sys; sys.exit('ConnectionError: no route to host')")[1]
 
 
