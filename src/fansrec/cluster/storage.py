@@ -170,7 +170,7 @@ def _stored_file(system: Any, details: dict[str, Any]) -> StoredFile:
 
 
 def _base_name(details: dict[str, Any]) -> str:
-    return posixpath.basename(details["name"].rstrip("/"))
+    return posixpath.basename(str(details["name"]).rstrip("/"))
 
 
 def is_storage_error(error: BaseException) -> bool:
