@@ -39,10 +39,10 @@ if workers:
     with cluster(cpus=workers):
         prepare_on_cluster(sys.argv[4], out.with_suffix(".warm"), Preparation(min_item_count=1))
         began = time.perf_counter()
-        summary = prepare_on_cluster(source, out, Preparation(), say=say)
+        summary = prepare_on_cluster(source, out, Preparation(), report=say)
 else:
     began = time.perf_counter()
-    summary = prepare(source, out, Preparation(), say=say)
+    summary = prepare(source, out, Preparation(), report=say)
 # Not getrusage, which includes the memory of the parent when it started this process.
 peak = int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024**2
 print(json.dumps({"stages": stages, "peak": peak, "fingerprint": summary["fingerprint"]}))

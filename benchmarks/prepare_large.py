@@ -27,7 +27,7 @@ CHILD = """
 import sys
 from pathlib import Path
 from fansrec.data.prepare import Preparation, prepare
-prepare(Path(sys.argv[1]), Path(sys.argv[2]), Preparation(), say=lambda line: print("  " + line, flush=True))
+prepare(Path(sys.argv[1]), Path(sys.argv[2]), Preparation(), report=lambda line: print("  " + line, flush=True))
 """
 
 

@@ -1,4 +1,4 @@
-"""What several tests share."""
+"""Fixtures that several folders of tests share."""
 
 import os
 from collections.abc import Callable
@@ -10,29 +10,29 @@ import pytest
 
 import sanitizers
 from fansrec.data.corpus import Corpus, write_corpus
-from fansrec.training.reporting import Silence
+from fansrec.training.reporting import NullReporter
 from fansrec.training.trainer import train
 from fansrec.vocabulary import Vocabulary
 from skipping import skip_or_fail
 from worlds import MINUTE, walks
 
-# Threads that wait for each other take minutes where other programs use the cores; child processes inherit this.
+# Threads that wait for each other take minutes on a busy machine; child processes inherit this.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
-with suppress(ImportError):  # a bare accelerator machine does not have it
+with suppress(ImportError):  # not installed on a bare accelerator machine
     import hypothesis
 
-    # How long an example takes says more about the machine than about the code.
+    # The time of an example depends more on the machine than on the code.
     hypothesis.settings.register_profile("any machine", deadline=None)
     hypothesis.settings.load_profile("any machine")
 
 
 @pytest.fixture
 def real_data() -> Callable[[str], Path]:
-    """Finds a file of the public sets by its path in $FANS_DATA; without it a test is skipped, but never in CI."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    folder = Path(os.environ.get("FANS_DATA") or beside)
+    """Return a function that finds a public file in $FANS_DATA; a missing file skips the test, but not in CI."""
+    default = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("FANS_DATA") or default)
 
     def locate(name: str) -> Path:
         if not (folder / name).is_file():
@@ -44,7 +44,7 @@ def real_data() -> Callable[[str], Path]:
 
 @pytest.fixture(scope="session")
 def songs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a corpus of items that have names and groups, and a model trained on it."""
+    """Return a folder with a corpus whose items have names and groups, and a model trained on it."""
     folder = tmp_path_factory.mktemp("songs")
     made = walks()
     ids = made.vocabulary.ids
@@ -54,21 +54,21 @@ def songs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     vocabulary = Vocabulary(ids, made.vocabulary.starts, category_names=made.vocabulary.category_names, **named)
     write_corpus(folder / "corpus", Corpus(made.items, made.offsets, made.parts, vocabulary, made.summary))
-    train(folder / "corpus", folder / "run", "fans", MINUTE, Silence())
+    train(folder / "corpus", folder / "run", "fans", MINUTE, NullReporter())
     return folder
 
 
 @pytest.fixture(scope="session")
 def best(songs: Path) -> Path:
-    """A model of `--recipe best`, trained on the same songs."""
+    """Return a model of `--recipe best`, trained on the same songs."""
     small = {"recipe": "best", "epochs": 2, "width": 8, "heads": 2, "feedforward": 8, "layers": 1}
-    train(songs / "corpus", songs / "best", "fans", small, Silence())
+    train(songs / "corpus", songs / "best", "fans", small, NullReporter())
     return songs / "best"
 
 
 @pytest.fixture(scope="session")
 def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with sanitized libraries of the native kernel; $FANS_SANITIZED names one to keep between runs."""
+    """Return a folder with sanitized libraries of the native kernel; $FANS_SANITIZED names one to reuse."""
     missing = sanitizers.why_not()
     if missing is not None:
         skip_or_fail(missing)

@@ -21,7 +21,7 @@ def test_a_failing_write_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failing_write_leaves_the_old_file_as_it_was(tmp_path: Path) -> None:
+def test_failing_write_keeps_the_old_file(tmp_path: Path) -> None:
     write_bytes(tmp_path / "old", b"whole")
     with pytest.raises(OSError, match="no space left"):
         write_atomically(tmp_path / "old", half_a_file)
@@ -29,7 +29,7 @@ def test_a_failing_write_leaves_the_old_file_as_it_was(tmp_path: Path) -> None:
     assert (tmp_path / "old").read_bytes() == b"whole"
 
 
-def test_a_file_is_not_seen_under_its_name_before_it_is_whole(tmp_path: Path) -> None:
+def test_file_appears_only_when_complete(tmp_path: Path) -> None:
     def look(path: Path) -> None:
         path.write_bytes(b"a part")
         assert not (tmp_path / "new").exists()
@@ -50,12 +50,12 @@ def test_json_keeps_letters_readable_and_ends_in_a_newline(tmp_path: Path) -> No
     assert "Sigur Rós" in text and text.endswith("}\n") and json.loads(text) == {"name": "Sigur Rós"}
 
 
-def test_the_hash_is_that_of_the_bytes(tmp_path: Path) -> None:
+def test_sha256(tmp_path: Path) -> None:
     write_bytes(tmp_path / "x", b"abc")
     assert sha256(tmp_path / "x") == hashlib.sha256(b"abc").hexdigest()
 
 
-def test_a_new_folder_appears_whole(tmp_path: Path) -> None:
+def test_new_folder_appears_only_when_complete(tmp_path: Path) -> None:
     with new_folder(tmp_path / "deep" / "folder") as folder:
         (folder / "file").write_text("x")
         assert not (tmp_path / "deep" / "folder").exists()
@@ -64,7 +64,7 @@ def test_a_new_folder_appears_whole(tmp_path: Path) -> None:
     assert os.stat(tmp_path / "deep" / "folder").st_mode & 0o777 == 0o755
 
 
-def test_a_new_folder_vanishes_on_failure(tmp_path: Path) -> None:
+def test_new_folder_is_removed_after_a_failure(tmp_path: Path) -> None:
     def interrupted(folder: Path) -> None:
         (folder / "file").write_text("x")
         raise KeyboardInterrupt
@@ -74,7 +74,7 @@ def test_a_new_folder_vanishes_on_failure(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_new_folder_does_not_replace_a_full_one(tmp_path: Path) -> None:
+def test_new_folder_does_not_replace_an_existing_one(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "old").write_text("x")
     with pytest.raises(OSError, match="not empty|exists"), new_folder(tmp_path / "folder") as folder:
@@ -83,9 +83,9 @@ def test_a_new_folder_does_not_replace_a_full_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["file", "folder"])
-def test_what_exists_is_refused_with_advice(tmp_path: Path, kind: str) -> None:
+def test_existing_path_is_refused_with_advice(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "there"
     path.touch() if kind == "file" else path.mkdir()
-    with pytest.raises(BadSetting, match="there already exists; choose another place for the model"):
+    with pytest.raises(BadSetting, match="there already exists; choose another path for the model"):
         refuse_existing(path, "the model")
     refuse_existing(tmp_path / "not there", "the model")

@@ -1,4 +1,4 @@
-"""A model or corpus from somebody else is data, never code: nothing in the package can run what it reads."""
+"""Models and corpora are data, never code: nothing in the package can execute what it reads."""
 
 import ast
 from collections.abc import Collection, Iterator
@@ -15,7 +15,7 @@ PICKLING = {"read_pickle", "to_pickle", "load_state_dict_from_url"}
 
 
 def aliases(tree: ast.AST) -> dict[str, str]:
-    """What each imported name stands for: np -> numpy, load -> torch.load."""
+    """Return the full name of each imported name: np -> numpy, load -> torch.load."""
     names = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -34,7 +34,7 @@ def dotted(node: ast.expr, names: dict[str, str]) -> str:
 
 
 def dangers(source: str) -> Iterator[str]:
-    """Everything in `source` that could run code found in a file."""
+    """Yield everything in `source` that could execute code from a file."""
     tree = ast.parse(source)
     names = aliases(tree)
     for node in ast.walk(tree):
@@ -47,7 +47,7 @@ def dangers(source: str) -> Iterator[str]:
 
 
 def constants(tree: ast.Module) -> set[str]:
-    """Tables written out in the module, of texts that name no dangerous module."""
+    """Return the names of constant tables of strings that name no dangerous module."""
     return {
         target.id
         for node in tree.body
@@ -96,7 +96,7 @@ def danger_of_call(call: ast.Call, name: str, tables: Collection[str]) -> Iterat
         "import pandas as pd\npd.read_pickle('x')",
     ],
 )
-def test_the_search_finds_what_it_looks_for(source: str) -> None:
+def test_dangerous_code_is_found(source: str) -> None:
     assert list(dangers(source))
 
 
@@ -109,14 +109,14 @@ def test_the_search_finds_what_it_looks_for(source: str) -> None:
         "from importlib import import_module\nPLACES = {'x': 'fansrec.errors'}\nimport_module(PLACES['x'])",
     ],
 )
-def test_the_search_lets_harmless_code_pass(source: str) -> None:
+def test_harmless_code_passes(source: str) -> None:
     assert not list(dangers(source))
 
 
-def test_the_whole_package_is_searched() -> None:
+def test_whole_package_is_checked() -> None:
     assert {"artifact.py", "checkpoint.py", "corpus.py"} <= {path.name for path in FILES}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(FILES[0].parent).as_posix())
-def test_a_file_of_the_package_neither_unpickles_nor_evaluates(path: Path) -> None:
+def test_file_neither_unpickles_nor_evaluates(path: Path) -> None:
     assert not list(dangers(path.read_text(encoding="utf-8")))

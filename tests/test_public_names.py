@@ -22,12 +22,12 @@ def test_continuing_lists_needs_no_data_or_training_library() -> None:
     assert run_python(f"import fansrec.api.continuer, sys; print({heavy} & set(sys.modules))") == "set()\n"
 
 
-def test_an_unknown_name_is_no_attribute() -> None:
+def test_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="nonsense"):
         fansrec.nonsense  # noqa: B018
 
 
-def test_from_lists_in_python_to_their_continuation(tmp_path: Path) -> None:
+def test_prepare_train_and_continue_in_python(tmp_path: Path) -> None:
     lists, items = write_sample(tmp_path / "world", seed=1)
     summary = fansrec.prepare(lists, tmp_path / "corpus", fansrec.Preparation(max_length=20), items)
     fansrec.train(tmp_path / "corpus", tmp_path / "run", "fans", MINUTE | {"epochs": 1, "steps": 1})

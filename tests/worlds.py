@@ -1,4 +1,4 @@
-"""Tiny corpora whose lists can be learned in seconds: every list walks around the circle of one category."""
+"""Tiny corpora that can be learned in seconds: every list is a walk around the circle of items of a category."""
 
 from pathlib import Path
 
@@ -8,12 +8,12 @@ import torch
 from fansrec.data.corpus import Corpus, write_corpus
 from fansrec.vocabulary import Vocabulary
 
-torch.set_num_threads(1)  # tensors this small only lose time to a second thread
+torch.set_num_threads(1)  # a second thread slows down tensors this small
 
 CATEGORIES = 4
 ITEMS_PER_CATEGORY = 15
 
-# A model that trains in seconds and still learns the walk.
+# A model that trains in seconds and learns the walks.
 SMALL = {
     "width": 16,
     "layers": 1,
@@ -25,14 +25,14 @@ SMALL = {
     "patience": 100,
     "checkpoint_seconds": 1e9,
 }
-# Two curriculum steps of two epochs of two batches, with dropout: all that a resumed run must repeat bit by bit.
+# Two curriculum steps of two epochs of two batches, with dropout: everything that a resumed run must repeat exactly.
 SHORT = SMALL | {"epochs": 4, "steps": 2, "batch_size": 48}
-# As small as can be, for what does not look at how well it learned.
+# The smallest model, for tests that do not depend on how well it learned.
 MINUTE = SHORT | {"width": 8, "feedforward": 8, "epochs": 2}
 
 
 def vocabulary_of(sizes: list[int], ids: list[str] | None = None) -> Vocabulary:
-    """Categories of these sizes; the ids are i0, i1, … unless given."""
+    """Return a vocabulary with categories of these sizes; the ids are i0, i1, … unless given."""
     starts = np.cumsum([0, *sizes])
     return Vocabulary(
         ids=ids or [f"i{n}" for n in range(starts[-1])],
@@ -42,7 +42,7 @@ def vocabulary_of(sizes: list[int], ids: list[str] | None = None) -> Vocabulary:
 
 
 def corpus_of(lists: list[list[int]], vocabulary: Vocabulary, parts: list[int] | None = None) -> Corpus:
-    """A corpus of just these lists of item numbers, all of them for training unless told otherwise."""
+    """Return a corpus of these lists of item indices, all of them training lists unless `parts` is given."""
     offsets = np.cumsum([0, *map(len, lists)])
     in_parts = np.array(parts if parts is not None else [0] * len(lists), dtype=np.uint8)
     counts = np.bincount(in_parts, minlength=3).tolist()
@@ -64,7 +64,7 @@ def corpus_of(lists: list[list[int]], vocabulary: Vocabulary, parts: list[int] |
 
 
 def walks(lists: int = 120, shortest: int = 10, longest: int = 16, seed: int = 0) -> Corpus:
-    """Lists that go from item to item around their category; 8 of 10 to train, 1 to validate, 1 to test."""
+    """Return lists that go from item to item around their category, split 8:1:1."""
     random = np.random.default_rng(seed)
     made = []
     for _ in range(lists):
@@ -76,6 +76,6 @@ def walks(lists: int = 120, shortest: int = 10, longest: int = 16, seed: int = 0
 
 
 def write_walks(folder: Path, **shape: int) -> Path:
-    """The same on disk; gives the folder."""
+    """Write `walks` to a folder and return it."""
     write_corpus(folder, walks(**shape))
     return folder

@@ -1,4 +1,4 @@
-"""List continuation in one pass: FANS (WWW 2023), its variants and its rivals."""
+"""List continuation in one pass: FANS (WWW 2023), its variants and the models it is compared with."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -8,25 +8,25 @@ if TYPE_CHECKING:
     from fansrec.client import Client as Client
     from fansrec.data.prepare import prepare as prepare
     from fansrec.data.settings import Preparation as Preparation
-    from fansrec.training.start import train as train
+    from fansrec.training.run import train as train
 
 __version__ = "0.1.0"
 __all__ = ["AsyncClient", "Client", "Preparation", "__version__", "load", "prepare", "train"]
 
-_PLACES = {
+_MODULES = {
     "AsyncClient": "fansrec.client",
     "Client": "fansrec.client",
     "Preparation": "fansrec.data.settings",
     "load": "fansrec.api.continuer",
     "prepare": "fansrec.data.prepare",
-    "train": "fansrec.training.start",
+    "train": "fansrec.training.run",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Public names are brought in when first used, so that `import fansrec` costs nothing."""
-    if name in _PLACES:
+    """Import a public name when it is first used, so that `import fansrec` imports nothing heavy."""
+    if name in _MODULES:
         from importlib import import_module
 
-        return getattr(import_module(_PLACES[name]), name)
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'fansrec' has no attribute {name!r}")

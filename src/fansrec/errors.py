@@ -1,20 +1,20 @@
-"""Everything fansrec refuses, as kinds of one error.
+"""The exceptions that fansrec raises for what it refuses, all derived from FansError.
 
-The command line prints any of them in one line and exits with 2; a server maps each kind to a status.
-A message says what is wrong, where, and what to do.
+The command line prints such an error in one line and exits with 2; the service maps each class to a status code.
+A message says what is wrong, where, and what to do next.
 """
 
 
 class FansError(Exception):
-    """The parent of all: catching it catches every refusal of fansrec, and no bug."""
+    """Base class: catching it catches every refusal of fansrec, and no bug."""
 
 
 class BadInput(FansError):
-    """A file, a table or a list that the user gave cannot be used as it is."""
+    """A file, a table or a list of the user that cannot be used as it is."""
 
 
 class BadSetting(FansError):
-    """An option, a setting or a combination of them that makes no sense."""
+    """An option or a setting with an invalid value, or options that contradict each other."""
 
 
 class BadArtifact(FansError):
@@ -26,12 +26,12 @@ class MissingExtra(FansError):
 
 
 class UnknownItems(FansError):
-    """An input list in which no item is known to the model."""
+    """An input list that contains no item known to the model."""
 
 
 class Unfinished(FansError):
-    """Work that broke off (a full disk, a lost connection) with its state saved; the message says how to go on."""
+    """Work that was interrupted (full disk, lost connection) with its state saved; the message says how to resume."""
 
 
 class Interrupted(Unfinished):
-    """The same, because somebody asked it to stop: not a refusal, so the exit code is 130, as shells have it."""
+    """Work that was stopped on request: not a refusal, so the exit code is 130, as in shells."""

@@ -1,4 +1,4 @@
-"""Writing files so that a reader never sees half of one, and reading JSON that a stranger may have written."""
+"""Atomic writing of files and folders, and bounded reading of JSON from untrusted sources."""
 
 import hashlib
 import json
@@ -13,12 +13,12 @@ from typing import Any
 
 from fansrec.errors import BadSetting
 
-LARGEST_JSON = 32 << 20  # bytes of one file
-DEEPEST_JSON = 32  # objects and arrays inside each other
+MAX_JSON_BYTES = 32 << 20
+MAX_JSON_DEPTH = 32  # nesting of objects and arrays
 
 
 def write_atomically(path: Path, write: Callable[[Path], object], mode: int = 0o644, same_owner: bool = False) -> None:
-    """Let `write` fill a temporary file beside `path`, then rename it into place; on failure nothing is left.
+    """Let `write` fill a temporary file next to `path`, then rename it to `path`; after a failure nothing is left.
 
     A file that exists keeps its permissions, and its owner where the system allows that; with `same_owner` an owner
     that cannot be kept raises PermissionError. A new file gets `mode`.
@@ -41,19 +41,18 @@ def write_atomically(path: Path, write: Callable[[Path], object], mode: int = 0o
 
 def _copy_permissions(old: Path, new: Path, same_owner: bool) -> None:
     """Give `new` the owner, the group, the mode and the access control list of `old`."""
-    wanted, mine = old.stat(), new.stat()
-    mode = stat.S_IMODE(wanted.st_mode)
+    before, after = old.stat(), new.stat()
     try:
-        if (wanted.st_uid, wanted.st_gid) != (mine.st_uid, mine.st_gid):
-            os.chown(new, wanted.st_uid, wanted.st_gid)
+        if (before.st_uid, before.st_gid) != (after.st_uid, after.st_gid):
+            os.chown(new, before.st_uid, before.st_gid)
     except PermissionError:
         if same_owner:
             raise
-        new.chmod(mode & ~0o070)  # what the old group could do is not for another group
+        new.chmod(stat.S_IMODE(before.st_mode) & ~0o070)  # the permissions of the old group are not for another group
         return
-    written = mine.st_mtime_ns
-    shutil.copystat(old, new)  # with the access control list, which the standard library copies nowhere else
-    os.utime(new, ns=(written, written))
+    modified = after.st_mtime_ns
+    shutil.copystat(old, new)  # copies the access control list too, unlike any other function of the standard library
+    os.utime(new, ns=(modified, modified))
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -65,7 +64,7 @@ def write_text(path: Path, content: str) -> None:
 
 
 def json_text(value: Any) -> str:
-    """The one way this project writes JSON for people: indented, ending in a newline."""
+    """Return `value` as indented JSON that ends in a newline, the form of every JSON file this project writes."""
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -76,39 +75,39 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path) -> Any:
     """Return the content of a JSON file; raise ValueError if it is too large, too deep or not JSON in UTF-8."""
     with path.open("rb") as file:
-        content = file.read(LARGEST_JSON + 1)
-    if len(content) > LARGEST_JSON:
-        raise ValueError(f"{path.name} has more than {LARGEST_JSON:,} bytes")
+        content = file.read(MAX_JSON_BYTES + 1)
+    if len(content) > MAX_JSON_BYTES:
+        raise ValueError(f"{path.name} has more than {MAX_JSON_BYTES:,} bytes")
     text = content.decode()
     value = parse_json(text)
-    if _deeper(value, DEEPEST_JSON):
-        raise ValueError(f"{path.name} is nested deeper than {DEEPEST_JSON} levels")
+    if _is_deeper(value, MAX_JSON_DEPTH):
+        raise ValueError(f"{path.name} is nested deeper than {MAX_JSON_DEPTH} levels")
     if "\\u" in text:
-        json.dumps(value, ensure_ascii=False).encode()  # half a character is an error here and not where it is printed
+        json.dumps(value, ensure_ascii=False).encode()  # raises for a lone surrogate, which could not be printed later
     return value
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return what a JSON text holds; raise ValueError, and nothing else, where it is none or nested too deeply."""
+    """Return the value of a JSON text; raise ValueError, and nothing else, if it is not JSON or nested too deeply."""
     try:
         return json.loads(text)
     except RecursionError:
         raise ValueError("JSON is nested too deeply") from None
 
 
-def _deeper(value: Any, levels: int) -> bool:
-    """Return whether objects and arrays are nested deeper than this, without recursion."""
-    inside = [value]
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Return whether objects and arrays are nested more than `levels` deep, without recursion."""
+    values = [value]
     for _ in range(levels + 1):
-        inside = [part for part in inside if isinstance(part, dict | list)]
-        if not inside:
+        values = [child for child in values if isinstance(child, dict | list)]
+        if not values:
             return False
-        inside = [part for each in inside for part in (each.values() if isinstance(each, dict) else each)]
+        values = [child for parent in values for child in (parent.values() if isinstance(parent, dict) else parent)]
     return True
 
 
-def told(error: OSError) -> str:
-    """What the system says is wrong, and with which file."""
+def format_os_error(error: OSError) -> str:
+    """Return the name of the file and the system's description of the error."""
     return ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
 
 
@@ -118,13 +117,14 @@ def sha256(path: Path) -> str:
 
 
 def refuse_existing(path: Path, what: str) -> None:
+    """Raise BadSetting if `path`, where `what` would be written, exists."""
     if path.exists():
-        raise BadSetting(f"{path} already exists; choose another place for {what}, or remove it first")
+        raise BadSetting(f"{path} already exists; choose another path for {what}, or remove it first")
 
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """A temporary folder that becomes `path` if the block ends well, and vanishes otherwise."""
+    """Yield a temporary folder that is renamed to `path` after the block, or removed if the block raises."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
     try:

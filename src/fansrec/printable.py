@@ -1,7 +1,7 @@
-"""Text from data, models and users, made safe to print on a terminal or into a log.
+"""Text from data, models and users made safe to print on a terminal or in a log.
 
-Item ids, names, categories and file names are whatever somebody wrote. Printed as they are, a line break forges a line,
-an escape sequence drives the terminal, and a bidirectional override shows other characters than there are.
+Item ids, names, categories and file names are untrusted text. Printed unchanged, a line break forges a log line, an
+escape sequence controls the terminal, and a bidirectional override changes the order in which characters are shown.
 """
 
 import json
@@ -19,10 +19,10 @@ def printable(value: object) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """Return `text` of several lines (a traceback) with those after the first indented, so that none is forged."""
+    """Return `text` of several lines, such as a traceback, with all lines but the first indented, so none is forged."""
     return "\n  ".join(map(printable, text.split("\n")))
 
 
 def printable_json(value: Any) -> str:
-    """Return `value` as one line of JSON that is safe to print and still means the same."""
+    """Return `value` as one line of JSON that is safe to print and parses to the same value."""
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))

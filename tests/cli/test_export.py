@@ -11,7 +11,7 @@ import onnxruntime
 import pytest
 
 from fansrec.api.continuer import load
-from fansrec.training.reporting import Silence
+from fansrec.training.reporting import NullReporter
 from fansrec.training.trainer import train
 
 Fans = Callable[..., tuple[int, str, str]]
@@ -24,7 +24,7 @@ def test_an_exported_model_answers_as_fans_continue(fans: Fans, songs: Path, tmp
     assert code == 0 and str(place) in out
     model = load(songs / "run")
     given = model.vocabulary.ids[3:9]
-    numbers = np.array([model.vocabulary.numbers(given)[0]])
+    numbers = np.array([model.vocabulary.indices(given)[0]])
     feed = {"lists": numbers, "k": np.array(7), "keep_seen": np.array(False), "exclude": np.zeros(0, dtype=np.int64)}
     items, scores = onnxruntime.InferenceSession(place).run(None, feed)
     (answer,) = model.continue_lists([given], k=7)
@@ -33,7 +33,7 @@ def test_an_exported_model_answers_as_fans_continue(fans: Fans, songs: Path, tmp
 
 
 def test_what_cannot_be_exported_is_refused_in_one_line(fans: Fans, songs: Path, tmp_path: Path) -> None:
-    train(songs / "corpus", tmp_path / "run", "popularity", {}, Silence())
+    train(songs / "corpus", tmp_path / "run", "popularity", {}, NullReporter())
     code, _, err = fans("export", tmp_path / "run", "--out", tmp_path / "model.onnx")
     assert code == 2 and err == "fans: popularity cannot be exported; fans, bert4rec and bert4rec-nar can\n"
     assert not (tmp_path / "model.onnx").exists()

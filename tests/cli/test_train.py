@@ -119,7 +119,7 @@ def test_flags_go_before_the_file_and_all_is_kept_in_the_artifact(fans: Fans, co
         ("--set learning_rate=1e300 batch_size=16 warmup=0", "lower learning_rate"),
         ("--model oracle", "choose one of"),
         ("--model popularity --classifier vanilla", "no setting 'classifier'"),
-        ("--resume", "no interrupted training"),
+        ("--resume", "does not contain an interrupted training run"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_line(

@@ -1,4 +1,4 @@
-"""A local Ray of two cores, begun once for all tests of a process."""
+"""A local Ray with two cores, started once for all tests of a process, and simulated clusters."""
 
 import os
 import secrets
@@ -14,16 +14,16 @@ import pytest
 from cluster.lists import of_one_machine, write_shard
 from fansrec.cluster.connection import cluster
 
-EAGER = {"RAY_worker_niceness": "0"}  # Ray's workers would otherwise starve on a busy machine
-OUTSIDE = dict(os.environ) | EAGER  # what a process has that did not start the local Ray: not its token
+NORMAL_PRIORITY = {"RAY_worker_niceness": "0"}  # Ray's workers would otherwise get no time on a busy machine
+OUTSIDE = dict(os.environ) | NORMAL_PRIORITY  # the environment of other processes, without the token of the local Ray
 TWO_NODES = Path(__file__).with_name("two_nodes.py")
 
 
 @pytest.fixture(scope="session")
 def ray_local() -> Iterator[None]:
-    """A private Ray, although the user's environment says that Ray asks for no token."""
+    """Start a private Ray although RAY_AUTH_MODE is disabled in the environment."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (EAGER | {"RAY_AUTH_MODE": "disabled"}).items():
+        for name, value in (NORMAL_PRIORITY | {"RAY_AUTH_MODE": "disabled"}).items():
             patch.setenv(name, value)
         with cluster(cpus=2):
             yield
@@ -33,7 +33,7 @@ def ray_local() -> Iterator[None]:
 class Shards:
     run: Path  # a model
     folder: Path  # shards of lists for it
-    answers: bytes  # what one machine answers
+    answers: bytes  # of one machine
 
 
 @pytest.fixture(scope="session")
@@ -47,13 +47,13 @@ def shards(songs: Path, tmp_path_factory: pytest.TempPathFactory) -> Shards:
 @dataclass(frozen=True)
 class TwoNodes:
     address: str
-    environment: dict[str, str]  # what a driver needs, the token above all
+    environment: dict[str, str]  # of a driver, with the token
     kill_one: Callable[[], None]
 
 
 @pytest.fixture
 def two_nodes() -> Iterator[TwoNodes]:
-    """A cluster of two machines of one core each, simulated in a process of its own, that asks for a token."""
+    """Simulate a cluster of two machines with one core each, which requires a token, in another process."""
     token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen([sys.executable, TWO_NODES], env=OUTSIDE | token, **pipes) as process:
@@ -64,17 +64,17 @@ def two_nodes() -> Iterator[TwoNodes]:
             assert process.stdout.readline() == "killed\n"
 
         yield TwoNodes(process.stdout.readline().strip(), token, kill_one)
-        process.stdin.close()  # which ends the cluster
+        process.stdin.close()  # ends the cluster
 
 
 @pytest.fixture
 def fans() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """`fans …` as a process of its own, ended with the test."""
-    begun: list[subprocess.Popen[str]] = []
+    """Return a function that runs `fans …` in another process, which is ended with the test."""
+    started: list[subprocess.Popen[str]] = []
 
-    def begin(*arguments: object, **environment: str) -> subprocess.Popen[str]:
+    def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-c", "from fansrec.cli.main import run; run()", *map(str, arguments)]
-        begun.append(
+        started.append(
             subprocess.Popen(
                 command,
                 stdout=subprocess.PIPE,
@@ -83,9 +83,9 @@ def fans() -> Iterator[Callable[..., subprocess.Popen[str]]]:
                 env=OUTSIDE | {"OMP_NUM_THREADS": "1"} | environment,
             )
         )
-        return begun[-1]
+        return started[-1]
 
-    yield begin
-    for process in begun:
+    yield start
+    for process in started:
         process.kill()
         process.communicate()

@@ -1,4 +1,4 @@
-"""Shards of lists for a model of songs, and what one machine answers to them."""
+"""Shards of lists for the model of songs, and the answers of one machine."""
 
 import json
 import random
@@ -22,14 +22,14 @@ def write_shard(path: Path, lists: int, seed: int) -> None:
 
 
 def of_one_machine(run: Path, folder: Path) -> bytes:
-    """The lines of all shards, one file after another."""
+    """Return the answers to all shards, concatenated."""
     continuer = load(run)
-    whole = b""
+    answers = b""
     for shard in sorted(folder.glob("*.jsonl")):
         target = shard.with_suffix(".expected")
         continue_file(continuer, shard, target, RULES)
-        whole += target.read_bytes()
-    return whole
+        answers += target.read_bytes()
+    return answers
 
 
 def of_cluster(folder: Path) -> bytes:

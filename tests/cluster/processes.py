@@ -1,11 +1,11 @@
-"""The processes of the Ray that a test started."""
+"""The processes of the Ray cluster that a test started."""
 
 import os
 from pathlib import Path
 
 
 def workers_named(title: str) -> list[int]:
-    """Descendants of this process whose title begins like this, by rising number."""
+    """Return the ids of the descendants of this process whose title starts with `title`, sorted."""
     parents = {int(path.name): parent_of(path) for path in Path("/proc").iterdir() if path.name.isdigit()}
     return sorted(pid for pid in parents if descends(pid, parents) and title_of(pid).startswith(title))
 
@@ -13,7 +13,7 @@ def workers_named(title: str) -> list[int]:
 def parent_of(process: Path) -> int:
     try:
         return int((process / "stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:  # gone meanwhile
+    except OSError:  # the process has ended
         return 0
 
 

@@ -1,4 +1,4 @@
-"""Lists written as shards."""
+"""Writing lists as shards."""
 
 import json
 from collections.abc import Sequence
@@ -9,13 +9,13 @@ import polars as pl
 
 
 def as_rows(lists: Sequence[Sequence[str]]) -> pl.DataFrame:
-    """One row an item."""
+    """Return a table with one row per item."""
     flat = [(number, item) for number, items in enumerate(lists) for item in items]
     return pl.DataFrame(flat, schema=["list_id", "item_id"], orient="row")
 
 
 def as_parquet(rows: pl.DataFrame, folder: Path, shards: int = 3) -> Path:
-    """Of rows, shards may end in the midst of a list."""
+    """Write rows as Parquet shards, which may end in the middle of a list."""
     folder.mkdir()
     size = -(-rows.height // shards)
     for shard in range(shards):
@@ -33,7 +33,7 @@ def as_lines(rows: Sequence[dict[str, Any]], folder: Path, shards: int = 3) -> P
 
 
 def as_one_file(shards: Path) -> Path:
-    """JSON lines put together again."""
+    """Join the shards of JSON lines to one file."""
     path = shards.with_suffix(".jsonl")
     path.write_text("".join(shard.read_text() for shard in sorted(shards.iterdir())))
     return path

@@ -1,4 +1,4 @@
-"""A machine of the cluster is lost midway."""
+"""Batch continuation and preparation on a cluster that loses a machine."""
 
 import json
 import random
@@ -18,9 +18,7 @@ SHARDS = 6
 
 
 @pytest.mark.long
-def test_when_a_machine_is_lost_midway_the_others_answer_its_lists(
-    two_nodes: Any, fans: Fans, shards: Any, tmp_path: Path
-) -> None:
+def test_other_machines_answer_the_lists_of_a_lost_one(two_nodes: Any, fans: Fans, shards: Any, tmp_path: Path) -> None:
     out = tmp_path / "out"
     where = ["--input", shards.folder, "--output", out, "--engine", "ray", "--address", two_nodes.address]
     command = fans("continue", shards.run, "-k", 5, *where, **two_nodes.environment)
@@ -29,21 +27,19 @@ def test_when_a_machine_is_lost_midway_the_others_answer_its_lists(
         time.sleep(0.01)
     done = len(pieces(out))
     two_nodes.kill_one()
-    said, errors = command.communicate(timeout=300)
-    assert (command.returncode, said) == (0, ""), errors
+    output, errors = command.communicate(timeout=300)
+    assert (command.returncode, output) == (0, ""), errors
     assert errors == f"{out}: 12,504 lists\n"
     assert of_cluster(out) == shards.answers
     assert done < len(pieces(out))
 
 
 @pytest.mark.long
-def test_when_a_machine_is_lost_while_lists_are_prepared_the_corpus_is_that_of_one_machine(
-    two_nodes: Any, fans: Fans, tmp_path: Path
-) -> None:
+def test_corpus_is_the_same_if_a_machine_is_lost(two_nodes: Any, fans: Fans, tmp_path: Path) -> None:
     draw = random.Random(5)
     lists = [{"items": [f"i{draw.randrange(90)}" for _ in range(12)]} for _ in range(SHARDS * 100)]
     shards, items = as_lines(lists, tmp_path / "shards", SHARDS), tmp_path / "items.csv"
-    items.write_text("item,category\n" + "".join(f"i{n},c{n % 3}\n" for n in range(60)))  # learned ones take longer
+    items.write_text("item,category\n" + "".join(f"i{n},c{n % 3}\n" for n in range(60)))  # learning takes longer
     where = ["--out", tmp_path / "out", "--items", items, "--engine", "ray", "--address", two_nodes.address]
     command = fans("prepare", shards, "--min-length", 5, *where, **two_nodes.environment)
     while not (done := len(list((tmp_path / ".out.preparing").glob("piece-*.json")))):

@@ -1,4 +1,4 @@
-"""What a preparation on a cluster reads, refuses and keeps, on small shards."""
+"""Preparation on a cluster from small shards."""
 
 import functools
 import gzip
@@ -18,10 +18,10 @@ from typer.testing import CliRunner
 
 from cluster.sharding import as_lines, as_one_file, as_parquet, as_rows
 from fansrec.cli.main import app
-from fansrec.cluster.preparing import categorizing, counting, numbering, pieces
+from fansrec.cluster.preparing import categories, item_counts, item_index, pieces
 from fansrec.cluster.preparing.run import prepare_on_cluster
-from fansrec.cluster.storage import Stored
-from fansrec.data import categorizer
+from fansrec.cluster.storage import StoredFile
+from fansrec.data import item_vectors
 from fansrec.data.prepare import Preparation, prepare
 from fansrec.errors import BadInput
 
@@ -40,58 +40,56 @@ def changed(**settings: Any) -> Preparation:
 
 
 def logged(lists: list[list[str]]) -> pl.DataFrame:
-    """Rows as a log has them: every list spread over the whole, positions telling the order, each list in a city."""
-    rows = [(n, item, place, f"c{n % 11}") for n, items in enumerate(lists) for place, item in enumerate(items)]
+    """Return shuffled rows with positions, and a city for each list."""
+    rows = [(n, item, position, f"c{n % 11}") for n, items in enumerate(lists) for position, item in enumerate(items)]
     table = pl.DataFrame(rows, schema=["list_id", "item_id", "position", "city"], orient="row")
     return table.sample(fraction=1, shuffle=True, seed=3)
 
 
-def test_lists_spread_over_all_shards_are_brought_together_and_split_by_groups(tmp_path: Path) -> None:
+def test_lists_spread_over_all_shards_are_grouped_and_split(tmp_path: Path) -> None:
     rows, preparation = logged(some_lists()), changed(split_by="city", categories_from="all")
     there = prepare_on_cluster(str(as_parquet(rows, tmp_path / "shards", 4)), tmp_path / "there", preparation)
     assert there["fingerprint"] == prepare(rows, tmp_path / "here", preparation)["fingerprint"]
 
 
-def test_the_vectors_are_learned_from_the_same_sample_and_its_size_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(categorizer, "MOST_INTERACTIONS", 200)
+def test_sample_for_the_vectors_is_the_same_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(item_vectors, "MAX_INTERACTIONS", 200)
     cities = [{"items": items, "city": number % 7} for number, items in enumerate(some_lists())]
-    shards, preparation, said = as_lines(cities, tmp_path / "shards"), changed(split_by="city"), list[str]()
-    there = prepare_on_cluster(str(shards), tmp_path / "there", preparation, say=said.append)
+    shards, preparation, lines = as_lines(cities, tmp_path / "shards"), changed(split_by="city"), list[str]()
+    there = prepare_on_cluster(str(shards), tmp_path / "there", preparation, report=lines.append)
     assert there["fingerprint"] == prepare(as_one_file(shards), tmp_path / "here", preparation)["fingerprint"]
     assert 150 < there["categories_taught_by"]["interactions"] <= 200
     sample = there["categories_taught_by"]
-    told = f"sampled for the vectors: {sample['lists']} lists, {sample['interactions']} of "
-    assert any(line.startswith(told) for line in said)
+    expected = f"sampled for the vectors: {sample['lists']} lists, {sample['interactions']} of "
+    assert any(line.startswith(expected) for line in lines)
 
 
-def test_work_dealt_out_in_small_parts_gives_the_same_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_small_tasks_give_the_same_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lists = some_lists(400, 1200)
     preparation = changed(min_item_count=2, min_length=2)
     here = prepare(as_rows(lists), tmp_path / "here", preparation)
-    monkeypatch.setattr(counting, "FEWEST", 5)
-    monkeypatch.setattr(numbering, "IDS_AT_ONCE", 70)
-    monkeypatch.setattr(categorizer, "MOST_CLUSTERED", 9)  # so that means are found apart from who is next to them
+    monkeypatch.setattr(item_counts, "MIN_RANGE", 5)
+    monkeypatch.setattr(item_index, "MAX_TABLE_IDS", 70)
+    monkeypatch.setattr(item_vectors, "MAX_CLUSTERED_ITEMS", 9)  # so that several tasks predict clusters
     there = prepare_on_cluster(str(as_parquet(as_rows(lists), tmp_path / "shards")), tmp_path / "there", preparation)
-    assert there["items"] > 2 * categorizing.POINTS_TOGETHER
+    assert there["items"] > 2 * categories.KMEANS_CHUNK
     assert there["fingerprint"] == here["fingerprint"]
 
 
 def test_large_files_are_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"LARGE": 1000, "ROWS": 200, "BYTES": 900}.items():
+    for name, value in {"SPLIT_BYTES": 1000, "PIECE_ROWS": 200, "PIECE_BYTES": 900}.items():
         monkeypatch.setattr(pieces, name, value)
     lists = some_lists()
     (tmp_path / "a.jsonl").write_text("".join(json.dumps({"items": items}) + "\n" for items in lists))
     pl.DataFrame({"items": lists}).write_parquet(tmp_path / "a.parquet", row_group_size=20)
     as_rows(lists).write_parquet(tmp_path / "b.parquet", row_group_size=100)
     for number, name in enumerate(("a.jsonl", "b.parquet")):
-        assert len(pieces.pieces_of(str(tmp_path / name))) > 2
+        assert len(pieces.split_source(str(tmp_path / name))) > 2
         there = prepare_on_cluster(str(tmp_path / name), tmp_path / f"there-{number}", SMALL)
         assert there["fingerprint"] == prepare(tmp_path / name, tmp_path / f"here-{number}", SMALL)["fingerprint"]
 
 
-def test_pieces_and_shards_without_a_list_are_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pieces_and_shards_without_lists_are_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [json.dumps({"items": items}) for items in some_lists()]
     lines.insert(20, json.dumps({"items": ["i1", "i2", "i3"], "note": "x" * 3000}))
     shards, whole = tmp_path / "shards", "\n".join(lines) + "\n"
@@ -100,16 +98,16 @@ def test_pieces_and_shards_without_a_list_are_passed_over(tmp_path: Path, monkey
     (shards / "b.jsonl").write_text("\n \n")
     (shards / "c.jsonl.gz").write_bytes(gzip.compress(b""))
     (shards / "d.jsonl").write_text("")
-    monkeypatch.setattr(pieces, "LARGE", 1000)
-    monkeypatch.setattr(pieces, "BYTES", (len(whole) - 10) // 5)  # so that the last one begins inside the last line
+    monkeypatch.setattr(pieces, "SPLIT_BYTES", 1000)
+    monkeypatch.setattr(pieces, "PIECE_BYTES", (len(whole) - 10) // 5)  # the last one starts inside the last line
     there = prepare_on_cluster(str(shards), tmp_path / "there", SMALL)
     assert there["fingerprint"] == prepare(shards / "a.jsonl", tmp_path / "here", SMALL)["fingerprint"]
     (shards / "a.jsonl").unlink()
-    with pytest.raises(BadInput, match="shards holds no lists"):
+    with pytest.raises(BadInput, match="shards contains no lists"):
         prepare_on_cluster(str(shards), tmp_path / "nowhere", SMALL)
 
 
-def test_a_key_to_split_by_may_be_missing_from_some_shards_but_not_from_all(tmp_path: Path) -> None:
+def test_split_key_may_be_missing_from_some_shards_but_not_from_all(tmp_path: Path) -> None:
     rows = [{"items": items} | ({"city": n % 5} if n < 30 else {}) for n, items in enumerate(some_lists())]
     shards, preparation = as_lines(rows, tmp_path / "shards"), changed(split_by="city")
     there = prepare_on_cluster(str(shards), tmp_path / "there", preparation)
@@ -119,40 +117,40 @@ def test_a_key_to_split_by_may_be_missing_from_some_shards_but_not_from_all(tmp_
 
 
 class CutOff(io.BytesIO):
-    """A file whose library fails in its own words, which are no OSError."""
+    """A file whose library raises an exception that is not an OSError."""
 
     def read(self, *_: object) -> bytes:
         raise aiohttp.ClientPayloadError("cut off")
 
 
-def test_a_shard_whose_storage_fails_while_it_is_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "opened", lambda *_: CutOff())
-    piece = pieces.Piece(Stored("s3://lists/a.parquet", 10, "1"))
-    with pytest.raises(BadInput, match=r"^s3://lists/a\.parquet cannot be read \(cut off\)$"), pieces.fetched(piece):
+def test_storage_error_names_the_shard(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "open_file", lambda *_: CutOff())
+    piece = pieces.Piece(StoredFile("s3://lists/a.parquet", 10, "1"))
+    with pytest.raises(BadInput, match=r"^s3://lists/a\.parquet cannot be read \(cut off\)$"), pieces.local_copy(piece):
         pass
 
 
-def test_a_shard_that_cannot_be_read_is_named_and_a_rerun_reads_no_other_again(tmp_path: Path) -> None:
+def test_damaged_shard_is_named_and_a_rerun_reads_only_that_shard(tmp_path: Path) -> None:
     rows = as_rows(some_lists())
     shards = as_parquet(rows, tmp_path / "shards", 4)
     whole = (shards / "part-1.parquet").read_bytes()
     (shards / "part-1.parquet").write_bytes(whole[:100])
-    with pytest.raises(BadInput, match=r"part-1\.parquet cannot be read") as refusal:
+    with pytest.raises(BadInput, match=r"part-1\.parquet cannot be read") as error:
         prepare_on_cluster(str(shards), tmp_path / "there", SMALL)
-    assert "\n" not in str(refusal.value) and not (tmp_path / "there").exists()
+    assert "\n" not in str(error.value) and not (tmp_path / "there").exists()
     (shards / "part-1.parquet").write_bytes(whole)
-    said: list[str] = []
-    there = prepare_on_cluster(str(shards), tmp_path / "there", SMALL, say=said.append)
-    assert said[0] == "kept: 3 of 4 shards were read before"
+    lines: list[str] = []
+    there = prepare_on_cluster(str(shards), tmp_path / "there", SMALL, report=lines.append)
+    assert lines[0] == "kept: 3 of 4 shards were read before"
     assert there["fingerprint"] == prepare(rows, tmp_path / "here", SMALL)["fingerprint"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["here", "shards", "there"]
 
 
-def test_a_refusal_of_the_single_machine_is_one_here(tmp_path: Path) -> None:
+def test_errors_are_those_of_a_single_machine(tmp_path: Path) -> None:
     twice = pl.DataFrame({"list_id": [1, 2, 1], "item_id": ["a", "b", "c"], "position": [1, 1, 1]})
     mixed = pl.DataFrame({"list_id": [1, 2, 1], "item_id": ["a", "b", "c"], "city": ["x", "y", "z"]})
     empty = pl.DataFrame({"list_id": [1, 2, 1], "item_id": ["a", None, "c"]})
-    for number, (table, settings, word) in enumerate(
+    for number, (table, settings, message) in enumerate(
         (
             (twice, SMALL, "list 1 has position 1 twice"),
             (mixed, changed(split_by="city"), r"list 1 has several values in the split column \('x', 'z'\)"),
@@ -161,14 +159,14 @@ def test_a_refusal_of_the_single_machine_is_one_here(tmp_path: Path) -> None:
         )
     ):
         shards = as_parquet(table, tmp_path / f"{number}")
-        with pytest.raises(BadInput, match=word):
+        with pytest.raises(BadInput, match=message):
             prepare_on_cluster(str(shards), tmp_path / "there", settings)
 
 
-def test_shards_of_several_forms_are_refused(tmp_path: Path) -> None:
+def test_shards_of_different_layouts_are_refused(tmp_path: Path) -> None:
     shards = as_parquet(as_rows(some_lists(9)), tmp_path / "shards")
     pl.DataFrame({"items": some_lists(9)}).write_parquet(shards / "part-3.parquet")
-    with pytest.raises(BadInput, match=r"part-0\.parquet and .*part-3\.parquet are laid out differently"):
+    with pytest.raises(BadInput, match=r"part-0\.parquet and .*part-3\.parquet have different layouts"):
         prepare_on_cluster(str(shards), tmp_path / "there", SMALL)
     with pytest.raises(BadInput, match="there is no file"):
         prepare_on_cluster(str(tmp_path / "nowhere"), tmp_path / "there", SMALL)
@@ -193,11 +191,11 @@ def test_a_url_is_read_like_a_file(tmp_path: Path, website: str) -> None:
     assert there["fingerprint"] == prepare(tmp_path / "a.parquet", tmp_path / "here", SMALL)["fingerprint"]
 
 
-def test_the_command_takes_a_folder_of_shards(tmp_path: Path) -> None:
+def test_command_accepts_a_folder_of_shards(tmp_path: Path) -> None:
     shards = as_lines([{"items": items} for items in some_lists()], tmp_path / "shards")
     settings = ["--min-item-count", "3", "--min-length", "3", "--max-length", "8", "--categories", "3"]
-    asked = ["prepare", str(shards), "--out", str(tmp_path / "there"), *settings]
-    done = CliRunner().invoke(app, [*asked, "--engine", "ray"])
+    arguments = ["prepare", str(shards), "--out", str(tmp_path / "there"), *settings]
+    done = CliRunner().invoke(app, [*arguments, "--engine", "ray"])
     assert done.exit_code == 0 and "lists of" in done.output.splitlines()[-1]
     here = prepare(as_one_file(shards), tmp_path / "here", SMALL)
     assert json.loads((tmp_path / "there" / "summary.json").read_text())["fingerprint"] == here["fingerprint"]

@@ -1,4 +1,4 @@
-"""A catalogue on several workers gives the answers it gives on one machine, whoever dies."""
+"""A catalog on several actors gives the same answers as one machine, even if actors die."""
 
 import threading
 from collections.abc import Iterator
@@ -53,8 +53,8 @@ def lists(count: int = 5) -> tuple[list[np.ndarray], list[int]]:
     return inputs, random.integers(1, 30, size=count).tolist()
 
 
-def assert_same(given: list[Continuation], right: list[Continuation]) -> None:
-    for one, other in zip(given, right, strict=True):
+def assert_same(given: list[Continuation], expected: list[Continuation]) -> None:
+    for one, other in zip(given, expected, strict=True):
         assert one.items.tolist() == other.items.tolist()
         np.testing.assert_allclose(one.scores, other.scores, rtol=0, atol=1e-5)
 
@@ -69,49 +69,47 @@ def assert_same(given: list[Continuation], right: list[Continuation]) -> None:
     ],
     ids=["none", "a third excluded", "groups and a floor", "few allowed"],
 )
-def test_two_workers_give_what_the_whole_model_gives(in_shards: Continuer, whole: TorchEngine, rules: Rules) -> None:
-    inputs, wanted = lists()
-    answers = in_shards.engine.continue_lists(inputs, wanted, rules)
-    assert_same(answers, whole.continue_lists(inputs, wanted, rules))
+def test_two_shards_give_the_answers_of_the_whole_model(in_shards: Continuer, whole: TorchEngine, rules: Rules) -> None:
+    inputs, counts = lists()
+    answers = in_shards.engine.continue_lists(inputs, counts, rules)
+    assert_same(answers, whole.continue_lists(inputs, counts, rules))
 
 
-def test_items_are_named_as_they_are_on_one_machine(in_shards: Continuer, whole: TorchEngine) -> None:
+def test_items_have_the_ids_of_the_vocabulary(in_shards: Continuer, whole: TorchEngine) -> None:
     (answer,) = in_shards.continue_lists([[5, 77_777, "nobody"]], k=8)
     (right,) = whole.continue_lists([np.array([5, 77_777])], 8, Rules())
     assert answer.items == right.items.tolist() and answer.unknown == ["nobody"]
 
 
-def test_workers_that_die_are_begun_anew_and_no_answer_is_lost(in_shards: Continuer, whole: TorchEngine) -> None:
-    inputs, wanted = lists()
-    right = whole.continue_lists(inputs, wanted, Rules())
+def test_killed_actors_are_restarted_and_no_answer_is_lost(in_shards: Continuer, whole: TorchEngine) -> None:
+    inputs, counts = lists()
+    right = whole.continue_lists(inputs, counts, Rules())
     one, other = in_shards.engine.shards.actors
     ray.kill(one, no_restart=False)
-    assert_same(in_shards.engine.continue_lists(inputs, wanted, Rules()), right)
+    assert_same(in_shards.engine.continue_lists(inputs, counts, Rules()), right)
     midway = threading.Timer(0.02, lambda: ray.kill(other, no_restart=False))
     midway.start()
     while midway.is_alive():
-        assert_same(in_shards.engine.continue_lists(inputs, wanted, Rules()), right)
-    assert_same(in_shards.engine.continue_lists(inputs, wanted, Rules()), right)
+        assert_same(in_shards.engine.continue_lists(inputs, counts, Rules()), right)
+    assert_same(in_shards.engine.continue_lists(inputs, counts, Rules()), right)
 
 
-def test_more_shards_than_cores_are_refused_at_once(ray_local: None, run: Path) -> None:
+def test_more_shards_than_cores_are_refused(ray_local: None, run: Path) -> None:
     with pytest.raises(BadSetting, match="3 shards need a CPU each, and the cluster has 2"):
         sharded.load(run, 3)
 
 
-def test_what_a_worker_cannot_read_it_says_in_one_line(ray_local: None, run: Path, tmp_path: Path) -> None:
+def test_unreadable_model_is_reported_in_one_line(ray_local: None, run: Path, tmp_path: Path) -> None:
     described = sharded.describe(run)
     elsewhere = sharded.Described(tmp_path, described.settings, {}, described.hash)
-    held = sharded.RayShards(elsewhere, described.plan(1), cpus=0)
+    shards = sharded.RayShards(elsewhere, described.plan(1), cpus=0)
     with pytest.raises(BadArtifact, match="does not hold a model .*train it again"):
-        held.ask("ready", {0: ()})
+        shards.ask("ready", {0: ()})
 
 
-def test_a_shard_for_which_there_is_no_room_is_not_waited_for_forever(
-    ray_local: None, run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sharded, "ASK_SECONDS", 0.2)
+def test_shard_without_resources_times_out(ray_local: None, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharded, "CALL_SECONDS", 0.2)
     described = sharded.describe(run)
-    held = sharded.RayShards(described, described.plan(1), cpus=99)
-    with pytest.raises(Unfinished, match="did not answer within 0 s; see that the cluster has room"):
-        held.ask("ready", {0: ()})
+    shards = sharded.RayShards(described, described.plan(1), cpus=99)
+    with pytest.raises(Unfinished, match="did not answer within 0 s; check that the cluster has room"):
+        shards.ask("ready", {0: ()})

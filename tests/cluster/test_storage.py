@@ -1,4 +1,4 @@
-"""Files in a folder, behind a URL, and nowhere."""
+"""Files in a folder and at a URL."""
 
 import os
 import threading
@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from fansrec.cluster.storage import listed, names_in, opened, write_whole
+from fansrec.cluster.storage import list_files, list_names, open_file, write_file
 from fansrec.errors import BadInput, BadSetting, MissingExtra
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """Gives files, and takes what is posted."""
+    """Serves files and stores posted files."""
 
     def do_POST(self) -> None:
         content = b""
@@ -45,59 +45,59 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_folder_a_pattern_and_a_url_list_the_same_shards_in_order(folder: Path, web: str) -> None:
-    for place in (folder, f"file://{folder}", f"{folder}/*.jsonl", f"file://{folder}/?.jsonl", web, f"{web}*.jsonl"):
-        assert [(file.name, file.size) for file in listed(str(place), (".jsonl",))] == [
+def test_folder_pattern_and_url_list_the_same_files_in_order(folder: Path, web: str) -> None:
+    for location in (folder, f"file://{folder}", f"{folder}/*.jsonl", f"file://{folder}/?.jsonl", web, f"{web}*.jsonl"):
+        assert [(file.name, file.size) for file in list_files(str(location), (".jsonl",))] == [
             ("a.jsonl", 23),
             ("b.jsonl", 23),
         ]
-    for place in (f"{folder}/notes.txt", f"{web}notes.txt"):
-        assert [file.name for file in listed(place, (".jsonl",))] == ["notes.txt"]
+    for location in (f"{folder}/notes.txt", f"{web}notes.txt"):
+        assert [file.name for file in list_files(location, (".jsonl",))] == ["notes.txt"]
 
 
 def test_a_file_is_read_from_any_byte(folder: Path, web: str) -> None:
-    for place in (f"{folder}/a.jsonl", f"file://{folder}/a.jsonl", f"{web}a.jsonl"):
-        with opened(place, 12) as file:
+    for location in (f"{folder}/a.jsonl", f"file://{folder}/a.jsonl", f"{web}a.jsonl"):
+        with open_file(location, 12) as file:
             assert (file.tell(), file.readline(), file.read()) == (12, b'["second"]\n', b"")
 
 
 def test_a_changed_file_has_another_version(folder: Path, web: str) -> None:
-    for place in (f"{folder}/a.jsonl", f"{web}a.jsonl"):
+    for location in (f"{folder}/a.jsonl", f"{web}a.jsonl"):
         os.utime(folder / "a.jsonl", (10**9, 10**9))
-        before = listed(place)
+        before = list_files(location)
         os.utime(folder / "a.jsonl", (10**9 + 5, 10**9 + 5))
-        assert listed(place) != before
+        assert list_files(location) != before
 
 
 def test_a_file_whose_name_looks_like_a_pattern_is_found(tmp_path: Path) -> None:
     (tmp_path / "a[1].jsonl").write_text("[]")
-    assert [file.name for file in listed(f"{tmp_path}/a[1].jsonl")] == ["a[1].jsonl"]
+    assert [file.name for file in list_files(f"{tmp_path}/a[1].jsonl")] == ["a[1].jsonl"]
 
 
-def test_a_folder_without_shards_is_refused_with_what_it_has(folder: Path) -> None:
+def test_folder_without_shards_is_refused_with_its_content(folder: Path) -> None:
     with pytest.raises(BadInput, match=r"no file \.pq at \S+, only \.jsonl, \.txt$"):
-        listed(str(folder), (".pq",))
+        list_files(str(folder), (".pq",))
     (folder / "more").mkdir()
-    with pytest.raises(BadInput, match=r", only \.jsonl, \.txt, folders; for what is in folders give a pattern, as "):
-        listed(str(folder), (".pq",))
+    with pytest.raises(BadInput, match=r", only \.jsonl, \.txt, folders; for files in folders use a pattern: "):
+        list_files(str(folder), (".pq",))
 
 
-def test_a_file_appears_when_it_is_whole(tmp_path: Path, web: str) -> None:
-    for number, place in enumerate((f"{tmp_path}/0", f"file://{tmp_path}/1", f"{web}2")):
+def test_file_appears_only_when_complete(tmp_path: Path, web: str) -> None:
+    for number, location in enumerate((f"{tmp_path}/0", f"file://{tmp_path}/1", f"{web}2")):
 
         def fail(path: Path) -> None:
             path.write_text("half")
             raise RuntimeError
 
         with pytest.raises(RuntimeError):
-            write_whole(place, fail)
-        assert names_in(str(tmp_path)) == [str(n) for n in range(number)]
-        write_whole(place, lambda path: path.write_text("whole"))
+            write_file(location, fail)
+        assert list_names(str(tmp_path)) == [str(n) for n in range(number)]
+        write_file(location, lambda path: path.write_text("whole"))
         assert (tmp_path / str(number)).read_text() == "whole"
 
 
 @pytest.mark.parametrize(
-    ("place", "kind", "told"),
+    ("location", "kind", "message"),
     [
         ("s3://lists/a", MissingExtra, "s3:// needs a package that is not installed; run: pip install s3fs"),
         ("gs://lists/a", MissingExtra, "pip install gcsfs"),
@@ -106,7 +106,7 @@ def test_a_file_appears_when_it_is_whole(tmp_path: Path, web: str) -> None:
         ("http://127.0.0.1:9/a.jsonl", BadInput, "http://127.0.0.1:9/a.jsonl cannot be read"),
     ],
 )
-def test_what_cannot_be_read_is_refused_in_one_line(place: str, kind: type[Exception], told: str) -> None:
-    with pytest.raises(kind) as refused:
-        listed(place, (".jsonl",))
-    assert told in str(refused.value) and "\n" not in str(refused.value)
+def test_unreadable_location_is_refused_in_one_line(location: str, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind) as error:
+        list_files(location, (".jsonl",))
+    assert message in str(error.value) and "\n" not in str(error.value)

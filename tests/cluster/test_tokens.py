@@ -1,4 +1,4 @@
-"""Who may use a local Ray, and which token is sent to the cluster at an address."""
+"""Access to a local Ray, and the token that is sent to a cluster at an address."""
 
 import os
 import socket
@@ -73,7 +73,7 @@ def test_other_process_cannot_run_code_on_local_ray(tmp_path: Path) -> None:
         "with a wrong token": ("127.0.0.1", right | {"RAY_AUTH_TOKEN": "0" * 64}),
         "with the token": ("127.0.0.1", right),
     }
-    begun = {
+    processes = {
         name: subprocess.Popen(
             [sys.executable, "-c", ATTACK, host, port, str(tmp_path / name)],
             env=OUTSIDE | {"HOME": str(tmp_path)} | environment,
@@ -83,9 +83,9 @@ def test_other_process_cannot_run_code_on_local_ray(tmp_path: Path) -> None:
         for name, (host, environment) in attackers.items()
     }
     assert ray.get(ray.remote(lambda: "own work").remote(), timeout=300) == "own work"
-    ended = {name: process.communicate(timeout=300)[1] for name, process in begun.items()}
+    ended = {name: process.communicate(timeout=300)[1] for name, process in processes.items()}
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["with the token"], ended
-    assert {name for name, process in begun.items() if process.returncode == 0} == {"with the token"}, ended
+    assert {name for name, process in processes.items() if process.returncode == 0} == {"with the token"}, ended
 
 
 @pytest.mark.usefixtures("ray_local")
@@ -115,7 +115,7 @@ def test_environment_is_restored_after_a_local_ray() -> None:
 
 
 class Gcs(gcs_service_pb2_grpc.NodeInfoGcsServiceServicer):
-    """A cluster that asks for a token, unless that is None."""
+    """A cluster that requires a token, unless it is None."""
 
     def __init__(self, token: str | None) -> None:
         self.token, self.sent = token, list[str]()
@@ -171,7 +171,7 @@ def test_given_cluster_gets_the_token_of_the_user(
         assert token_for(address) == "secret"
 
 
-def test_token_is_not_sent_to_a_cluster_that_does_not_ask(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_token_is_not_sent_to_a_cluster_that_does_not_require_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_AUTH_TOKEN", "secret")
     gcs = Gcs(None)
     with running(gcs) as address:
@@ -182,7 +182,7 @@ def test_token_is_not_sent_to_a_cluster_that_does_not_ask(home: Path, monkeypatc
 @pytest.mark.parametrize(
     ("environment", "message"),
     [
-        ({}, "asks for a token and none was given; set RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH, or copy"),
+        ({}, "requires a token and none was given; set RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH, or copy"),
         ({"RAY_AUTH_TOKEN": "secret", "RAY_AUTH_MODE": "disabled"}, "and unset RAY_AUTH_MODE, which is disabled$"),
         ({"RAY_AUTH_TOKEN": "other"}, "refuses the token from RAY_AUTH_TOKEN; use the token that the cluster was"),
         ({"RAY_AUTH_TOKEN_PATH": "/nowhere/x"}, "token in /nowhere/x cannot be read .No such file or directory.; "),

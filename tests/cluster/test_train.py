@@ -1,4 +1,4 @@
-"""Training by Ray Train gives what one process gives, however many workers there are and whoever of them dies."""
+"""Training with Ray Train gives the same model as one process, even if workers die."""
 
 import csv
 import os
@@ -10,20 +10,20 @@ import pytest
 
 from cluster.processes import workers_named
 from fansrec.artifact import read_artifact
-from fansrec.cluster.training import _out_of_sight, train_on_cluster
+from fansrec.cluster.training import _missing_path, train_on_cluster
 from fansrec.errors import BadSetting
-from fansrec.training.reporting import Silence
+from fansrec.training.reporting import NullReporter
 from fansrec.training.trainer import train
 from worlds import SHORT, write_walks
 
 WITHOUT_DROPOUT = SHORT | {"epochs": 24, "dropout": 0.0, "recipe": "paper"}  # each process would draw its own
 
 
-class Heard(Silence):
-    """Remembers what was said, and after the second epoch kills a worker if asked to."""
+class RecordingReporter(NullReporter):
+    """Records the messages, and kills a worker after the second epoch if `kill` is set."""
 
     def __init__(self, kill: bool = False) -> None:
-        self.kill, self.workers, self.epochs, self.words = kill, 0, 0, []
+        self.kill, self.workers, self.epochs, self.messages = kill, 0, 0, []
 
     def epoch(self, row: dict[str, Any]) -> None:
         self.epochs += 1
@@ -33,8 +33,8 @@ class Heard(Silence):
             if self.kill:
                 os.kill(workers[-1], signal.SIGKILL)
 
-    def say(self, text: str) -> None:
-        self.words.append(text)
+    def message(self, text: str) -> None:
+        self.messages.append(text)
 
 
 @pytest.fixture(scope="module")
@@ -60,28 +60,28 @@ def same_curve(run: Path, other: Path) -> None:
 
 
 @pytest.mark.usefixtures("ray_local")
-def test_two_workers_of_which_one_dies_give_the_loss_curve_of_one_process(
+def test_two_workers_of_which_one_dies_give_the_losses_of_one_process(
     corpus: Path, alone: Path, tmp_path: Path
 ) -> None:
-    heard, out = Heard(kill=True), tmp_path / "run"
-    plan = train_on_cluster(corpus, out, "fans", WITHOUT_DROPOUT | {"checkpoint_seconds": 0}, heard, compare=False)
-    assert heard.workers == 2
-    assert any(word.startswith("going on in epoch") for word in heard.words)
+    reporter, out = RecordingReporter(kill=True), tmp_path / "run"
+    plan = train_on_cluster(corpus, out, "fans", WITHOUT_DROPOUT | {"checkpoint_seconds": 0}, reporter, compare=False)
+    assert reporter.workers == 2
+    assert any(message.startswith("resuming in epoch") for message in reporter.messages)
     assert plan.training.epochs == len(column(out, "loss")) == 24
     same_curve(out, alone)
     read_artifact(out)
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
-def test_a_corpus_that_some_machine_does_not_see_is_refused_by_all(corpus: Path, tmp_path: Path) -> None:
-    assert _out_of_sight(corpus, tmp_path) is None
-    refused = _out_of_sight(corpus, tmp_path / "elsewhere")
-    assert isinstance(refused, BadSetting) and "elsewhere is not there for all machines" in str(refused)
+def test_path_that_is_not_visible_to_all_machines_is_refused(corpus: Path, tmp_path: Path) -> None:
+    assert _missing_path(corpus, tmp_path) is None
+    refused = _missing_path(corpus, tmp_path / "elsewhere")
+    assert isinstance(refused, BadSetting) and "elsewhere is not visible to all machines" in str(refused)
 
 
 @pytest.mark.usefixtures("ray_local")
-def test_what_cannot_be_trained_is_refused_in_one_line(corpus: Path, tmp_path: Path) -> None:
-    with pytest.raises(BadSetting, match=r"^the loss became .*; begin anew with a lower learning_rate$"):
+def test_errors_of_workers_are_reported_in_one_line(corpus: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match=r"^the loss became .*; start again with a lower learning_rate$"):
         train_on_cluster(corpus, tmp_path / "run", "fans", WITHOUT_DROPOUT | {"learning_rate": 1e30}, workers=1)
-    with pytest.raises(BadSetting, match="holds an interrupted training"):
+    with pytest.raises(BadSetting, match="contains an interrupted training run"):
         train_on_cluster(corpus, tmp_path / "run", "fans", WITHOUT_DROPOUT)

@@ -1,4 +1,4 @@
-"""A machine of the cluster is lost in the middle of a training."""
+"""Training on a cluster that loses a machine or is stopped."""
 
 import csv
 import signal
@@ -23,11 +23,11 @@ def losses(run: Path) -> list[float]:
 
 
 @pytest.mark.long
-def test_the_machine_that_is_left_ends_the_training_with_the_losses_of_one_process(
+def test_remaining_machine_finishes_with_the_losses_of_one_process(
     two_nodes: Any, fans: Callable[..., Any], tmp_path: Path
 ) -> None:
     corpus, out = write_walks(tmp_path / "corpus"), tmp_path / "run"
-    # Ray waits for a minute for another machine before it goes on with those that are left; here for seconds.
+    # Ray waits a minute for another machine before it continues with the remaining ones; here some seconds.
     settings = [f"{name}={value}" for name, value in SETTINGS.items()]
     command = fans("train", corpus, "--out", out, "--no-compare", "--engine", "ray", "--address", two_nodes.address,
                    "--set", *settings, RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S="5", **two_nodes.environment)  # fmt: skip
@@ -36,26 +36,26 @@ def test_the_machine_that_is_left_ends_the_training_with_the_losses_of_one_proce
         assert command.poll() is None, command.communicate()
         time.sleep(0.05)
     two_nodes.kill_one()
-    said, errors = command.communicate(timeout=300)
+    output, errors = command.communicate(timeout=300)
     assert command.returncode == 0, errors
-    assert "2 processes train together" in said and "going on in epoch" in said
+    assert "2 processes train together" in output and "resuming in epoch" in output
     assert losses(out) == pytest.approx(losses(tmp_path / "alone"), rel=1e-3)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_training_that_was_told_to_stop_goes_on_later(number: int, fans: Callable[..., Any], tmp_path: Path) -> None:
+def test_stopped_training_is_resumed(number: int, fans: Callable[..., Any], tmp_path: Path) -> None:
     corpus, out = write_walks(tmp_path / "corpus"), tmp_path / "run"
     settings = [f"{name}={value}" for name, value in (SETTINGS | {"epochs": 400, "patience": 1000}).items()]
-    asked = ("train", corpus, "--out", out, "--no-compare", "--engine", "ray", "--workers", 2)
-    command = fans(*asked, "--set", *settings)
+    arguments = ("train", corpus, "--out", out, "--no-compare", "--engine", "ray", "--workers", 2)
+    command = fans(*arguments, "--set", *settings)
     while len(losses(out)) < 3:
         assert command.poll() is None, command.communicate()
         time.sleep(0.05)
     command.send_signal(number)
     _, errors = command.communicate(timeout=300)
-    assert (command.returncode, errors) == (130, "fans: stopped; go on with the same command and --resume\n")
+    assert (command.returncode, errors) == (130, "fans: stopped; continue with the same command and --resume\n")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus", "run"]
-    command = fans(*asked, "--resume")
-    said, errors = command.communicate(timeout=300)
-    assert command.returncode == 0 and "going on in epoch" in said and len(losses(out)) == 400, errors
+    command = fans(*arguments, "--resume")
+    output, errors = command.communicate(timeout=300)
+    assert command.returncode == 0 and "resuming in epoch" in output and len(losses(out)) == 400, errors

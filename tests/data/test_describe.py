@@ -33,12 +33,12 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_statistics_are_counted() -> None:
-    numbers = describe("three lists", LENGTHS, ITEMS).statistics
-    assert (numbers.lists, numbers.items, numbers.interactions) == (3, 4, 10)
-    assert (numbers.shortest, numbers.longest) == (2, 5)
-    assert numbers.average == pytest.approx(10 / 3)
-    assert numbers.density == pytest.approx(100 * 10 / 12)
+def test_statistics() -> None:
+    statistics = describe("three lists", LENGTHS, ITEMS).statistics
+    assert (statistics.lists, statistics.items, statistics.interactions) == (3, 4, 10)
+    assert (statistics.shortest, statistics.longest) == (2, 5)
+    assert statistics.average == pytest.approx(10 / 3)
+    assert statistics.density == pytest.approx(100 * 10 / 12)
 
 
 def test_items_are_ranked_by_how_often_they_occur() -> None:
@@ -54,14 +54,14 @@ def test_a_corpus_and_the_file_it_came_from_have_the_same_statistics(corpus: Pat
 
 
 def test_a_set_without_lists_is_refused() -> None:
-    with pytest.raises(BadInput, match="holds no lists"):
+    with pytest.raises(BadInput, match="contains no lists"):
         describe("nothing", np.array([], dtype=np.int64), np.array([], dtype=np.int32))
 
 
-@pytest.mark.parametrize(("ending", "magic"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
-def test_the_ending_of_a_plot_says_its_format(tmp_path: Path, ending: str, magic: bytes) -> None:
-    save_plot(describe("three lists", LENGTHS, ITEMS), tmp_path / f"plot.{ending}")
-    assert (tmp_path / f"plot.{ending}").read_bytes().startswith(magic)
+@pytest.mark.parametrize(("suffix", "magic"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
+def test_extension_determines_the_plot_format(tmp_path: Path, suffix: str, magic: bytes) -> None:
+    save_plot(describe("three lists", LENGTHS, ITEMS), tmp_path / f"plot.{suffix}")
+    assert (tmp_path / f"plot.{suffix}").read_bytes().startswith(magic)
     assert len(list(tmp_path.iterdir())) == 1
 
 
@@ -69,19 +69,19 @@ def test_lists_of_one_length_can_be_plotted(tmp_path: Path) -> None:
     save_plot(describe("one list", np.array([1]), np.array([0], dtype=np.int32)), tmp_path / "plot.png")
 
 
-def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
+def test_unknown_extension_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match=r"must end in one of \.png"):
         save_plot(describe("three lists", LENGTHS, ITEMS), tmp_path / "plot.gif")
 
 
-def test_the_command_describes_a_corpus_and_draws_it(corpus: Path, tmp_path: Path) -> None:
+def test_describe_command_prints_statistics_and_saves_a_plot(corpus: Path, tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["describe", str(corpus), "--out", str(tmp_path / "plot.png")])
     assert result.exit_code == 0
     assert "83.333%" in result.stdout and "plot.png" in result.stdout
     assert (tmp_path / "plot.png").exists()
 
 
-def test_the_command_lists_every_set_with_what_is_known_of_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_list_command_prints_every_public_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("FANS_DATA", str(tmp_path))
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     result = CliRunner().invoke(app, ["list"])
@@ -90,9 +90,7 @@ def test_the_command_lists_every_set_with_what_is_known_of_it(monkeypatch: pytes
     assert "no checksum known" in result.stdout
 
 
-def test_the_command_says_which_fetched_set_has_no_known_checksum(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_fetch_command_reports_a_missing_checksum(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("FANS_DATA", str(tmp_path))
     (tmp_path / "zhihu").mkdir()
     (tmp_path / "zhihu" / "Zhihu.txt.zip").write_bytes(b"lists")

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fansrec.data.filtering import Filtered, cut_long_lists, filter_lists
+from fansrec.data.filtering import Filtered, cut_long_lists, filter_lists, nothing_left
 from fansrec.data.lists import Lists, offsets_of
 
 ITEMS = 6
@@ -24,7 +24,7 @@ def filtered(*lists: list[int], count: int = 1, shortest: int = 1, longest: int 
     return filter_lists(lists_of(*lists), ITEMS, count, shortest, longest)
 
 
-def test_rare_items_go_and_the_others_keep_their_order() -> None:
+def test_rare_items_are_dropped_and_the_others_keep_their_order() -> None:
     assert plain(filtered([0, 1, 2], [2, 0], count=2).lists) == [[0, 2], [2, 0]]
 
 
@@ -38,21 +38,22 @@ def test_a_long_list_keeps_its_first_items() -> None:
     assert result.cut_lists == 1
 
 
-def test_dropping_a_short_list_can_make_an_item_rare_and_so_on() -> None:
+def test_dropping_a_short_list_can_make_an_item_rare() -> None:
     result = filtered([0, 1, 2], [0, 1, 2], [0, 3, 1], [3], count=2, shortest=2)
     assert plain(result.lists) == [[0, 1, 2], [0, 1, 2], [0, 1]]
     assert result.kept.tolist() == [0, 1, 2]
     assert (result.rare_items, result.short_lists) == (1, 1)
 
 
-def test_an_empty_list_is_dropped_wherever_it_stands() -> None:
+def test_empty_lists_are_dropped() -> None:
     assert plain(filtered([], [0, 1], [], [1, 0], []).lists) == [[0, 1], [1, 0]]
 
 
 def test_nothing_may_be_left() -> None:
     result = filtered([0, 1], [2, 3], count=2)
     assert len(result.lists) == 0
-    assert "4 items were too rare" in result.account() and "2 lists were too short" in result.account()
+    message = str(nothing_left(2, result.rare_items, result.cut_lists))
+    assert result.short_lists == 2 and "4 items were too rare" in message and "2 lists were too short" in message
 
 
 def test_lists_that_fit_are_not_cut() -> None:
@@ -76,8 +77,6 @@ def by_hand(lists: list[list[int]], count: int, shortest: int, longest: int) -> 
     st.integers(1, 4),
     st.integers(4, 7),
 )
-def test_the_filter_does_what_the_plain_loop_does(
-    lists: list[list[int]], count: int, shortest: int, longest: int
-) -> None:
+def test_filter_equals_a_simple_loop(lists: list[list[int]], count: int, shortest: int, longest: int) -> None:
     result = filtered(*lists, count=count, shortest=shortest, longest=longest)
     assert plain(result.lists) == by_hand(lists, count, shortest, longest)

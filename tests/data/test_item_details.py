@@ -29,7 +29,7 @@ def sources(folder: Path) -> list[Any]:
     return [*sorted(folder.iterdir()), table, numbered, pd.DataFrame(ROWS)]
 
 
-def test_every_kind_of_items_file_says_the_same(tmp_path: Path) -> None:
+def test_all_formats_give_the_same_details(tmp_path: Path) -> None:
     for source in sources(tmp_path):
         details = read_details(source, ["1", "2", "3"])
         assert details.names == {"1": 'Say "Hey"', "2": "Größe"}
@@ -38,17 +38,17 @@ def test_every_kind_of_items_file_says_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "word"),
+    ("text", "message"),
     [
         ("thing,title\n1,a\n", "no column item or id"),
-        ("item,title\n1,a\n1,b\n", "item 1 stands there twice"),
-        ("item,title\n77,a\n", "names none of the items"),
-        ("item,title\n", "names none of the items"),
+        ("item,title\n1,a\n1,b\n", "item 1 occurs twice"),
+        ("item,title\n77,a\n", "contains none of the items"),
+        ("item,title\n", "contains none of the items"),
         ("", "is empty"),
     ],
 )
-def test_bad_items_files_are_refused(tmp_path: Path, text: str, word: str) -> None:
+def test_bad_items_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "items.csv"
     path.write_text(text)
-    with pytest.raises(BadInput, match=word):
+    with pytest.raises(BadInput, match=message):
         read_details(path, ["1"])

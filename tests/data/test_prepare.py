@@ -33,7 +33,7 @@ def test_a_corpus_holds_the_same_lists_as_the_source(tmp_path: Path) -> None:
     assert back == [items[:8] for items in lists]
 
 
-def test_items_are_numbered_by_category_then_frequency_in_training_then_id(tmp_path: Path) -> None:
+def test_items_are_sorted_by_category_then_frequency_in_training_then_id(tmp_path: Path) -> None:
     prepare(some_lists(), tmp_path / "corpus", SMALL)
     corpus = read_corpus(tmp_path / "corpus")
     train = np.concatenate([corpus.list(index) for index in corpus.part("train")])
@@ -70,7 +70,7 @@ def test_a_file_is_named_in_the_summary_without_its_folder(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("lists", "integers"), [([["1", 2, "-3"]], True), ([["1", "007"]], False), ([["a"]], False)])
-def test_whether_all_ids_are_integers_is_remembered(tmp_path: Path, lists: list[list[Any]], integers: bool) -> None:
+def test_integer_ids_are_detected(tmp_path: Path, lists: list[list[Any]], integers: bool) -> None:
     prepare([lists[0] * 3] * 20, tmp_path / "corpus", changed(categories=1))
     assert read_corpus(tmp_path / "corpus").vocabulary.integer_ids is integers
 
@@ -84,12 +84,12 @@ def test_lists_with_one_value_of_a_column_fall_into_one_part(tmp_path: Path) -> 
 
 def items_table(categories: bool = True) -> pl.DataFrame:
     table = pl.DataFrame({"id": [f"i{i}" for i in range(20)], "title": [f"Song {i}" for i in range(20)]})
-    colours = [None if i == 4 else ("red" if i % 2 else "blue") for i in range(20)]
-    return table.with_columns(pl.Series("category", colours)) if categories else table
+    colors = [None if i == 4 else ("red" if i % 2 else "blue") for i in range(20)]
+    return table.with_columns(pl.Series("category", colors)) if categories else table
 
 
 @pytest.mark.parametrize("categories", ["own", None])
-def test_own_categories_of_the_items_file_are_taken(tmp_path: Path, categories: Any) -> None:
+def test_own_categories_of_the_items_file_are_used(tmp_path: Path, categories: Any) -> None:
     summary = prepare(some_lists(), tmp_path / "corpus", changed(categories=categories), items=items_table())
     vocabulary = read_corpus(tmp_path / "corpus").vocabulary
     assert vocabulary.category_names == ["blue", "red"]
@@ -99,7 +99,7 @@ def test_own_categories_of_the_items_file_are_taken(tmp_path: Path, categories: 
     assert vocabulary.name(0) == "Song " + vocabulary.ids[0][1:]
 
 
-def test_a_given_number_of_categories_goes_before_those_of_the_items_file(tmp_path: Path) -> None:
+def test_given_number_of_categories_overrides_the_items_file(tmp_path: Path) -> None:
     assert prepare(some_lists(), tmp_path / "corpus", SMALL, items=items_table())["categories"] == 3
 
 
@@ -110,17 +110,17 @@ def test_categories_may_be_learned_from_all_lists(tmp_path: Path) -> None:
     assert summary["lists"] == 60
 
 
-def test_every_stage_is_told(tmp_path: Path) -> None:
-    told: list[str] = []
-    prepare(some_lists(), tmp_path / "corpus", changed(categories=None), say=told.append)
-    assert [line.split(":")[0] for line in told] == [
+def test_every_stage_is_reported(tmp_path: Path) -> None:
+    lines: list[str] = []
+    prepare(some_lists(), tmp_path / "corpus", changed(categories=None), report=lines.append)
+    assert [line.split(":")[0] for line in lines] == [
         "read", "filtered", "split", "categories", "categorized", "written"
     ]  # fmt: skip
-    assert "categories: N = 4 (chosen from 20 items)" in told
+    assert "categories: N = 4 (chosen from 20 items)" in lines
 
 
 @pytest.mark.parametrize(
-    ("settings", "word"),
+    ("settings", "message"),
     [
         ({"min_item_count": 0}, "--min-item-count"),
         ({"min_length": 1}, "--min-length"),
@@ -135,13 +135,13 @@ def test_every_stage_is_told(tmp_path: Path) -> None:
         ({"seed": -1}, "--seed"),
     ],
 )
-def test_settings_that_lead_nowhere_are_refused(tmp_path: Path, settings: dict[str, Any], word: str) -> None:
-    with pytest.raises(BadSetting, match=word):
+def test_invalid_settings_are_refused(tmp_path: Path, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadSetting, match=message):
         prepare(some_lists(), tmp_path / "corpus", changed(**settings))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_lists_that_are_all_filtered_away_are_refused_with_an_account(tmp_path: Path) -> None:
+def test_error_says_why_all_lists_were_filtered(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"no list is left of 60: 20 items were too rare .* 60 lists were too short"):
         prepare(some_lists(), tmp_path / "corpus", changed(min_item_count=1000))
     with pytest.raises(BadInput, match=r"0 items .* 60 lists were too short|60 lists were too short"):

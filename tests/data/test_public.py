@@ -27,12 +27,14 @@ def put(folder: Path, name: str, file: str, content: bytes = b"anything") -> Pat
 
 
 @pytest.mark.parametrize("set_", PUBLIC.values(), ids=list(PUBLIC))
-def test_the_published_statistics_fit_together(set_: public.PublicSet) -> None:
-    """Within the paper's own rounding: it prints 0.089% for Spotify, whose counts give 0.090%."""
-    numbers = set_.statistics
-    assert numbers.average == pytest.approx(numbers.interactions / numbers.lists, abs=0.02)
-    assert numbers.density == pytest.approx(100 * numbers.interactions / (numbers.lists * numbers.items), abs=0.0012)
-    assert set_.min_length < numbers.average < set_.max_length
+def test_published_statistics_are_consistent(set_: public.PublicSet) -> None:
+    """Compare within the paper's rounding: it prints 0.089% for Spotify, whose counts give 0.090%."""
+    statistics = set_.statistics
+    assert statistics.average == pytest.approx(statistics.interactions / statistics.lists, abs=0.02)
+    assert statistics.density == pytest.approx(
+        100 * statistics.interactions / (statistics.lists * statistics.items), abs=0.0012
+    )
+    assert set_.min_length < statistics.average < set_.max_length
 
 
 def test_the_lengths_are_those_the_paper_filters_by() -> None:
@@ -52,17 +54,17 @@ def test_a_set_in_the_cache_is_found(folder: Path, tmp_path: Path) -> None:
     assert locate("zhihu") == cached
 
 
-def test_a_set_in_another_form_is_found(folder: Path) -> None:
+def test_set_in_another_format_is_found(folder: Path) -> None:
     plain = put(folder, "spotify-attlist", "listItem_spotify.txt")
     assert locate("spotify-attlist") == plain
 
 
-def test_a_set_that_is_not_here_is_refused_with_the_command_that_gets_it(folder: Path) -> None:
+def test_missing_set_is_refused_with_the_fetch_command(folder: Path) -> None:
     with pytest.raises(BadInput, match="fans data fetch aotm"):
         locate("aotm")
 
 
-def test_a_set_that_cannot_be_fetched_is_refused_with_a_word_on_where_it_comes_from(folder: Path) -> None:
+def test_set_without_a_download_is_refused_with_its_source(folder: Path) -> None:
     with pytest.raises(BadInput, match="gdshowsdb.*put lists.tsv.gz and items.tsv.gz into"):
         locate("grateful-dead")
 
@@ -79,7 +81,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones(folder: Path) -> None:
         locate("yelp")
 
 
-def test_names_of_items_are_offered_where_a_set_has_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_items_file_of_a_set(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = put(folder, "grateful-dead", "items.tsv.gz")
     known = replace(PUBLIC["grateful-dead"], items=public.PublicFile(path.name, None, sha256(path)))
     monkeypatch.setitem(PUBLIC, "grateful-dead", known)

@@ -1,4 +1,4 @@
-"""The sets at hand, prepared as the paper says, have the published counts."""
+"""Public sets prepared as in the paper have the published counts."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from fansrec.data.corpus import read_corpus
-from fansrec.data.halves import target_lengths
 from fansrec.data.prepare import Preparation, prepare
+from fansrec.data.targets import target_lengths
 
 COUNTS = {
     "aotm/AotM.txt.zip": (10, 60, 12_940, 6_264, 162_106, 59),
@@ -24,7 +24,7 @@ def test_a_public_set_has_its_known_counts(name: str, real_data: Callable[[str],
     assert [summary[key] for key in ("lists", "items", "interactions", "longest")] == known
 
 
-def test_aotm_in_file_order_is_the_papers_own_split(real_data: Callable[[str], Path], tmp_path: Path) -> None:
+def test_aotm_in_file_order_is_the_split_of_the_paper(real_data: Callable[[str], Path], tmp_path: Path) -> None:
     preparation = Preparation(max_length=60, split="file-order", categories=1)
     summary = prepare(real_data("aotm/AotM.txt.zip"), tmp_path / "corpus", preparation)
     assert summary["splits"] == {"train": 10_353, "valid": 1_295, "test": 1_292}
@@ -33,7 +33,7 @@ def test_aotm_in_file_order_is_the_papers_own_split(real_data: Callable[[str], P
     assert np.count_nonzero(targets >= 10) == 65
 
 
-def test_the_set_lists_come_with_song_titles(real_data: Callable[[str], Path], tmp_path: Path) -> None:
+def test_grateful_dead_has_song_titles(real_data: Callable[[str], Path], tmp_path: Path) -> None:
     lists, items = real_data("grateful-dead/lists.tsv.gz"), real_data("grateful-dead/items.tsv.gz")
     prepare(lists, tmp_path / "corpus", Preparation(max_length=60, split_by="venue"), items=items)
     vocabulary = read_corpus(tmp_path / "corpus").vocabulary

@@ -59,10 +59,10 @@ def test_every_text_format_gives_the_same_lists(tmp_path: Path, name: str) -> No
 
 
 @pytest.mark.parametrize("name", SOURCES)
-@pytest.mark.parametrize("packing", ["gz", "zip"])
-def test_every_text_format_may_be_packed(tmp_path: Path, name: str, packing: str) -> None:
-    path = tmp_path / f"{name}.{packing}"
-    if packing == "gz":
+@pytest.mark.parametrize("compression", ["gz", "zip"])
+def test_every_text_format_may_be_compressed(tmp_path: Path, name: str, compression: str) -> None:
+    path = tmp_path / f"{name}.{compression}"
+    if compression == "gz":
         path.write_bytes(gzip.compress(SOURCES[name].encode()))
     else:
         with zipfile.ZipFile(path, "w") as archive:
@@ -70,15 +70,15 @@ def test_every_text_format_may_be_packed(tmp_path: Path, name: str, packing: str
     assert as_ids(read_lists(path)) == LISTS
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_parquet_in_both_forms_gives_the_same_lists(tmp_path: Path, packed: bool) -> None:
+@pytest.mark.parametrize("compressed", [False, True])
+def test_parquet_in_both_layouts_gives_the_same_lists(tmp_path: Path, compressed: bool) -> None:
     for number, table in enumerate([long_table(), pl.DataFrame(wide_rows())]):
         path = tmp_path / f"{number}.parquet"
         table.write_parquet(path)
-        if packed:
-            packed_path = tmp_path / f"{number}.parquet.gz"
-            packed_path.write_bytes(gzip.compress(path.read_bytes()))
-            path = packed_path
+        if compressed:
+            compressed_path = tmp_path / f"{number}.parquet.gz"
+            compressed_path.write_bytes(gzip.compress(path.read_bytes()))
+            path = compressed_path
         assert as_ids(read_lists(path)) == LISTS
 
 
@@ -105,13 +105,13 @@ def test_tables_and_plain_lists_in_memory_give_the_same_lists(source: Any) -> No
     assert as_ids(read_lists(source)) == LISTS
 
 
-def test_integers_become_text_and_zeros_in_front_stay(tmp_path: Path) -> None:
+def test_integers_become_text_and_leading_zeros_stay(tmp_path: Path) -> None:
     assert as_ids(read_lists([[7, 12], ["007"]])) == [["7", "12"], ["007"]]
     assert as_ids(read_lists(pl.DataFrame({"list": [1, 1], "item": [12, 7]}))) == [["12", "7"]]
     assert as_ids(read_lists(written(tmp_path, "a.csv", "list,item\n1,007\n1,7\n"))) == [["007", "7"]]
 
 
-def test_rows_of_a_list_need_not_stand_together() -> None:
+def test_rows_of_a_list_need_not_be_contiguous() -> None:
     table = pl.DataFrame({"list": [2, 1, 2, 1], "item": ["a", "b", "c", "d"]})
     assert as_ids(read_lists(table)) == [["a", "c"], ["b", "d"]]
 
@@ -121,7 +121,7 @@ def test_a_position_column_orders_the_items(tmp_path: Path) -> None:
     assert as_ids(read_lists(written(tmp_path, "a.csv", text))) == [["a", "b", "c"], ["x"]]
 
 
-def test_positions_already_in_order_are_left_so() -> None:
+def test_sorted_positions_keep_their_order() -> None:
     table = pl.DataFrame({"list": [1, 1, 2], "pos": [0, 1, 0], "item": ["b", "a", "c"]})
     assert as_ids(read_lists(table)) == [["b", "a"], ["c"]]
 
@@ -156,46 +156,46 @@ def test_the_values_of_the_split_column_are_kept(tmp_path: Path, name: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "word"),
+    ("name", "text", "message"),
     [
         (
             "a.csv",
             "list,thing\n1,2\n",
-            "no column of item ids is found (columns: list, thing); name it with --item-col",
+            "no column of item ids was found (columns: list, thing); name it with --item-col",
         ),
         ("a.csv", "x,item\n1,2\n", "--list-column"),
         ("a.csv", "x,y\n1,2\n", "--list-column and --item-column"),
         ("a.csv", "  \n\n", "is empty"),
-        ("a.csv", "list,item\n", "holds no lists"),
+        ("a.csv", "list,item\n", "contains no lists"),
         ("a.csv", "list,item\n1,a\n1,\n", "row 2: an item is missing"),
         ("a.csv", 'list,item\n1,a\n1,""\n', "row 2: an item is missing"),
         ("a.csv", "list,item\n1,a\n,b\n", "row 2: a list id is missing"),
         ("a.csv", "list,item\n1,a\n1,b,c\n", "line 3 has more fields"),
         ("a.tsv", "list\titem\tx\n1\ta\ty\n1\tb\tc\td\n", "line 3 has more fields"),
         ("a.csv", "list,item,position\n1,a,1\n1,b,\n", "row 2: a position is"),
-        ("a.csv", "list,item,position\n1,a,1\n1,b,two\n", "row 2: a position is no whole number"),
+        ("a.csv", "list,item,position\n1,a,1\n1,b,two\n", "row 2: a position is not a whole number"),
         ("a.csv", "list,item,position\n7,a,1\n8,b,1\n7,c,1\n", "list 7 has position 1 twice"),
-        ("a.csv", "id,items\n1,\"['a']\"\n", "row 1: \"['a']\" is no JSON array"),
+        ("a.csv", "id,items\n1,\"['a']\"\n", "row 1: \"['a']\" is not a JSON array"),
         ("a.csv", 'id,items\n1,"[""a"", null]"\n', "row 1: an item is missing"),
         ("a.jsonl", '{"id": 1, "items": ["a"]}\n{"id": 2, "items": [null]}\n', "line 2: an item is missing"),
-        ("a.jsonl", '{"id": 1, "items": [1.5]}\n', "line 1: 1.5 is no item id"),
-        ("a.jsonl", '{"id": 1, "items": [true]}\n', "True is no item id"),
+        ("a.jsonl", '{"id": 1, "items": [1.5]}\n', "line 1: 1.5 is not an item id"),
+        ("a.jsonl", '{"id": 1, "items": [true]}\n', "True is not an item id"),
         ("a.jsonl", '{"id": 1, "items": "a b"}\n', "line 1 has no list under 'items'"),
         ("a.jsonl", '{"id": 1, "things": ["a"]}\n', "line 1 has no list under 'items'"),
-        ("a.jsonl", '{"id": 1,\n', "line 1 is no JSON"),
-        ("a.jsonl", "[1, 2]\n", "line 1 is no JSON object"),
-        ("a.jsonl", '{"items": ["\\ud800"]}\n', "line 1 is no JSON"),
-        ("a.jsonl", "[" * 100_000 + "\n", "line 1 is no JSON"),
-        ("a.txt", "1 2\n1 2 3\n", "line 2: '1 2 3' is no pair"),
-        ("a.xyz", "1 2\n", "unknown ending"),
+        ("a.jsonl", '{"id": 1,\n', "line 1 is not JSON"),
+        ("a.jsonl", "[1, 2]\n", "line 1 is not a JSON object"),
+        ("a.jsonl", '{"items": ["\\ud800"]}\n', "line 1 is not JSON"),
+        ("a.jsonl", "[" * 100_000 + "\n", "line 1 is not JSON"),
+        ("a.txt", "1 2\n1 2 3\n", "line 2: '1 2 3' is not a pair"),
+        ("a.xyz", "1 2\n", "unknown extension"),
         ("a.parquet", "no parquet at all", "cannot be read"),
     ],
 )
-def test_bad_files_are_refused_with_the_place(tmp_path: Path, name: str, text: str, word: str) -> None:
-    with pytest.raises(BadInput) as refusal:
+def test_bad_files_are_refused_with_the_location(tmp_path: Path, name: str, text: str, message: str) -> None:
+    with pytest.raises(BadInput) as error:
         read_lists(written(tmp_path, name, text))
-    assert word in str(refusal.value)
-    assert name in str(refusal.value)
+    assert message in str(error.value)
+    assert name in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt", "a.jsonl"])
@@ -206,24 +206,24 @@ def test_a_file_that_is_not_utf8_is_refused(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "word"),
+    ("source", "message"),
     [
         (["abc"], "list 1 is 'abc'"),
         ([["a"], [None]], "list 2: an item is missing"),
         ([["a", ""]], "an item is missing"),
-        ([], "holds no lists"),
+        ([], "contains no lists"),
         (pl.DataFrame({"list": [1], "item": [1.5]}), "holds Float64"),
         (pl.DataFrame({"list": [1, 1], "item": ["a", None]}), "row 2: an item is missing"),
         (pl.DataFrame({"items": [["a"], ["b", None]]}), "row 2: an item is missing"),
         (pl.DataFrame({"items": [["a"], ["b", ""]]}), "row 2: an item is missing"),
         (pl.DataFrame({"items": [[1.5]]}), "holds Float64"),
-        (pl.DataFrame({"items": [1]}), "lists are arrays"),
+        (pl.DataFrame({"items": [1]}), "lists must be arrays"),
         (pd.DataFrame({"list": [1, 1], "item": [1, "a"]}), "mixed types"),
     ],
     ids=repr,
 )
-def test_bad_tables_and_lists_in_memory_are_refused(source: Any, word: str) -> None:
-    with pytest.raises(BadInput, match=word):
+def test_bad_tables_and_lists_in_memory_are_refused(source: Any, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
         read_lists(source)
 
 

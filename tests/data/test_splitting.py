@@ -21,7 +21,7 @@ def test_a_random_split_is_8_1_1_and_mixes_the_file() -> None:
     assert np.any(np.diff(parts.astype(int)) < 0)
 
 
-def test_a_seed_fixes_the_split_and_another_changes_it() -> None:
+def test_split_depends_on_the_seed() -> None:
     groups = np.arange(1000) // 3
     assert np.array_equal(split_at_random(1000, 1), split_at_random(1000, 1))
     assert not np.array_equal(split_at_random(1000, 1), split_at_random(1000, 2))
@@ -30,14 +30,14 @@ def test_a_seed_fixes_the_split_and_another_changes_it() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_group_falls_into_one_part_and_the_parts_come_near_8_1_1(seed: int) -> None:
+def test_group_stays_in_one_part_and_parts_are_close_to_8_1_1(seed: int) -> None:
     groups = np.random.default_rng(seed).zipf(1.6, 2000) % 300
     parts = split_by_group(groups, seed)
     assert all(len(set(parts[groups == group])) == 1 for group in set(groups))
     assert np.allclose(np.array(sizes(parts)) / 2000, [0.8, 0.1, 0.1], atol=0.01)
 
 
-def test_large_groups_may_fall_into_any_part() -> None:
+def test_large_groups_occur_in_every_part() -> None:
     groups = np.repeat(np.arange(100), np.where(np.arange(100) < 20, 20, 2))
     large = {int(part) for seed in range(20) for part in split_by_group(groups, seed)[:400]}
     assert large == {0, 1, 2}

@@ -1,4 +1,4 @@
-"""What is in deploy/ against the code it deploys: names, paths, numbers and syntax."""
+"""The files in deploy/ match the code: names, paths, numbers and syntax."""
 
 import json
 import os
@@ -37,11 +37,11 @@ DEFAULTS = {name: field.default for name, field in Settings.model_fields.items()
 
 
 def expressions() -> dict[str, str]:
-    """Every query of the alerts and the dashboard, by where it stands."""
-    asked = {rule["alert"]: rule["expr"] for rule in ALERTS}
-    asked |= {f"{p['title']} {t['refId']}": t["expr"] for p in PANELS for t in p["targets"]}
-    asked |= {a["name"]: a["expr"] for a in DASHBOARD["annotations"]["list"]}
-    return asked | {v["name"]: v["definition"] for v in DASHBOARD["templating"]["list"]}
+    """Return every query of the alerts and the dashboard by its name."""
+    queries = {rule["alert"]: rule["expr"] for rule in ALERTS}
+    queries |= {f"{p['title']} {t['refId']}": t["expr"] for p in PANELS for t in p["targets"]}
+    queries |= {a["name"]: a["expr"] for a in DASHBOARD["annotations"]["list"]}
+    return queries | {v["name"]: v["definition"] for v in DASHBOARD["templating"]["list"]}
 
 
 def exported() -> set[str]:
@@ -50,11 +50,11 @@ def exported() -> set[str]:
     return {family.name + ending for family in families for ending in endings.get(family.type, [])} | {"up"}
 
 
-def test_alerts_and_dashboard_ask_only_for_what_the_service_tells() -> None:
+def test_alerts_and_dashboard_use_only_metrics_of_the_service() -> None:
     known = exported()
-    for place, expression in expressions().items():
+    for name, expression in expressions().items():
         used = set(re.findall(r"\b(?:fans_\w+|process_\w+|up\b)", expression))
-        assert used and used <= known, f"{place} asks for {used - known}"
+        assert used and used <= known, f"{name} uses {used - known}"
 
 
 def test_the_dashboard_shows_every_metric_of_the_service() -> None:
@@ -63,7 +63,7 @@ def test_the_dashboard_shows_every_metric_of_the_service() -> None:
     assert not {name for name in families if name not in shown}
 
 
-def test_every_alert_says_what_is_wrong_and_what_to_do_and_is_tried() -> None:
+def test_every_alert_has_a_description_and_a_test() -> None:
     tried = (DEPLOY / "prometheus/alerts_test.yml").read_text()
     for rule in ALERTS:
         assert rule["labels"]["severity"] in ("page", "ticket")
@@ -86,7 +86,7 @@ def test_prometheus_accepts_its_files_and_the_alerts_fire_when_they_should() -> 
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_panels_do_not_overlap_and_each_explains_itself() -> None:
+def test_panels_do_not_overlap_and_have_descriptions() -> None:
     taken: set[tuple[int, int]] = set()
     for panel in DASHBOARD["panels"]:
         at = panel["gridPos"]
@@ -97,7 +97,7 @@ def test_panels_do_not_overlap_and_each_explains_itself() -> None:
     assert all(panel["description"] for panel in PANELS)
 
 
-def test_grafana_finds_its_source_and_its_dashboard() -> None:
+def test_grafana_finds_its_data_source_and_dashboard() -> None:
     (source,) = read_yaml("grafana/provisioning/datasources/prometheus.yaml")["datasources"]
     (provider,) = read_yaml("grafana/provisioning/dashboards/fans.yaml")["providers"]
     assert {target["datasource"]["uid"] for panel in PANELS for target in panel["targets"]} == {source["uid"]}
@@ -107,7 +107,7 @@ def test_grafana_finds_its_source_and_its_dashboard() -> None:
     assert scraped["static_configs"] == [{"targets": ["fans:8080"]}]
 
 
-def test_the_image_is_built_from_files_that_are_there_and_travel() -> None:
+def test_image_is_built_from_existing_files() -> None:
     travelling = (DEPLOY / "Dockerfile.dockerignore").read_text().split()
     copied = [name for line in re.findall(r"^COPY (?!--from)(.+)$", DOCKERFILE, re.M) for name in line.split()[:-1]]
     assert set(copied) >= {"pyproject.toml", "hatch_build.py", "src"}
@@ -118,7 +118,7 @@ def test_the_image_is_built_from_files_that_are_there_and_travel() -> None:
     assert {readme["readme"], *readme["license-files"]} <= {*copied}
 
 
-def test_the_image_is_small_and_runs_as_nobody() -> None:
+def test_image_is_small_and_runs_without_privileges() -> None:
     build, image = re.split(r"^FROM .*$", DOCKERFILE, flags=re.M)[1:]
     assert "g++" in build and "-r requirements.txt" in build and "train" not in image
     assert not re.search(r"apt-get|pip ", image)
@@ -128,21 +128,21 @@ def test_the_image_is_small_and_runs_as_nobody() -> None:
     assert COMPOSE["services"]["fans"]["image"] == f"fansrec:{__version__}"
 
 
-def test_the_image_asks_itself_whether_it_is_ready() -> None:
+def test_image_has_a_health_check() -> None:
     command = re.findall(r"^HEALTHCHECK .*CMD (\[.*\])$", DOCKERFILE, re.M)[0]
     python, flag, code = json.loads(command)
     assert (python, flag) == ("python", "-c") and "/health/ready" in code
     compile(code, "HEALTHCHECK", "exec")
 
 
-def test_what_the_image_sets_is_accepted_and_asks_for_keys() -> None:
+def test_settings_of_the_image_are_valid_and_require_keys() -> None:
     variables = dict(re.findall(r"\b(FANS_\w+)=(\S+)", re.findall(r"^ENV (.*)$", DOCKERFILE, re.M)[0]))
     settings = read_settings({}, None, variables)
     assert settings.keys is not None and not settings.without_keys and not settings.loopback
     assert [(str(model.run), model.name) for model in settings.models] == [("/models/current", "fans")]
 
 
-def test_services_are_pinned_limited_watched_and_closed_to_others() -> None:
+def test_services_are_pinned_limited_monitored_and_private() -> None:
     for name, service in COMPOSE["services"].items():
         digest = "" if "build" in service else r"@sha256:[0-9a-f]{64}"  # what is built here has none before
         assert re.fullmatch(rf"[\w./-]+:v?\d[\w.-]+{digest}", service["image"])
@@ -152,7 +152,7 @@ def test_services_are_pinned_limited_watched_and_closed_to_others() -> None:
         assert service["cap_drop"] == ["ALL"]
 
 
-def test_everything_mounted_is_there_or_named_as_what_to_make() -> None:
+def test_mounted_paths_exist_or_are_created_by_the_user() -> None:
     text = (DEPLOY / "compose.yaml").read_text()
     volumes = [v.split(":")[0] for service in COMPOSE["services"].values() for v in service["volumes"]]
     mounted = [v for v in volumes if v.startswith(".")] + [secret["file"] for secret in COMPOSE["secrets"].values()]
@@ -172,7 +172,7 @@ def test_the_example_settings_are_accepted_and_show_all_others_with_their_defaul
     }
 
 
-def test_stopping_leaves_time_to_answer_what_was_accepted() -> None:
+def test_stopping_leaves_time_to_answer_accepted_requests() -> None:
     unit = ConfigParser(strict=False, interpolation=None)
     unit.optionxform = str  # type: ignore[assignment,method-assign]
     unit.read(DEPLOY / "fans.service")
@@ -197,6 +197,6 @@ def test_the_page_on_serving_lists_every_setting_with_its_default_and_every_metr
     assert not [name for name in families if f"`{name}" not in text]
 
 
-def test_the_page_on_serving_links_to_what_is_there() -> None:
+def test_links_of_the_serving_page_exist() -> None:
     links = re.findall(r"\]\((?!https?:)([^)#]+)\)", (ROOT / "docs/reference/serving.md").read_text())
     assert links and all((ROOT / "docs" / "reference" / link).exists() for link in links)

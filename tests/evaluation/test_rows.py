@@ -14,7 +14,7 @@ from fansrec.evaluation import rows as rows_module
 from fansrec.evaluation.protocol import ask, judge, protocol, questions
 from fansrec.evaluation.rows import WARM_UP, evaluate_run, open_run
 from fansrec.evaluation.wording import METRICS
-from fansrec.training.reporting import Silence
+from fansrec.training.reporting import NullReporter
 from fansrec.training.trainer import train
 from worlds import corpus_of, vocabulary_of
 
@@ -160,7 +160,7 @@ def test_order_and_coherence_stand_beside_shuffled_and_real_ones(popularity_run:
 def test_answers_that_ran_out_of_items_are_counted(tmp_path: Path) -> None:
     lists = [list(range(6)), list(range(6)), [0, 0, 1, 1]]
     write_corpus(tmp_path / "tiny", corpus_of(lists, vocabulary_of([3, 3]), [0, 1, 2]))
-    train(tmp_path / "tiny", tmp_path / "run", "popularity", {}, Silence())
+    train(tmp_path / "tiny", tmp_path / "run", "popularity", {}, NullReporter())
     corpus = read_corpus(tmp_path / "tiny")
     run = open_run(tmp_path / "run", corpus)
     assert evaluate_run(run, corpus, STANDARD)["short_answers"] == 1

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from fansrec.experiments import demo
-from fansrec.training.reporting import Silence
+from fansrec.training.reporting import NullReporter
 
 
 def test_the_demo_goes_the_whole_way_and_the_best_recipe_is_ahead_of_the_others(
@@ -17,7 +17,7 @@ def test_the_demo_goes_the_whole_way_and_the_best_recipe_is_ahead_of_the_others(
     monkeypatch.setattr(demo, "FANS", demo.FANS | {"epochs": 1, "warmup": 20})
     monkeypatch.setattr("fansrec.training.hybrid.weight_search.LISTS", 200)
     out = io.StringIO()
-    rows = demo.run_demo(tmp_path / "demo", 0, Console(file=out, width=200), Silence())
+    rows = demo.run_demo(tmp_path / "demo", 0, Console(file=out, width=200), NullReporter())
     assert [row["model"] for row in rows] == ["popularity", "item-knn", "ease", "fans"]
     for better in rows[1:]:
         assert better["NDCG@5"] > rows[0]["NDCG@5"] and better["HR@5"] > rows[0]["HR@5"]

@@ -1,6 +1,6 @@
-"""What a changed model folder may do to `fans`: be refused in one line, or give a right answer. Nothing else.
+"""Fuzzing of model folders: `fans` must refuse a changed folder in one line, or give a correct answer.
 
-`PYTHONPATH=src:tests python -m hostile.fuzzing NUMBER …` tries single mutations again and prints what happened; two
+`PYTHONPATH=src:tests python -m hostile.fuzzing NUMBER …` repeats single mutations and prints the outcome; two
 numbers are a range. FANS_SANITIZED names a folder of sanitized libraries to use.
 """
 
@@ -19,27 +19,27 @@ from typing import Any
 
 import sanitizers
 from artifacts import KINDS, write_kind
-from hostile.asking import Asker
+from hostile.command_server import CommandServer
 from hostile.mutations import files_of, mutate
 
 NATIVE = ("fans", "fans-vanilla", "best", "bert4rec", "bert4rec-nar", "sasrec")
-# The kinds with the most arrays come more often.
+# The kinds with the most arrays occur more often.
 ROUND = (*KINDS, "best", "best", "best", "best", "fans", "sasrec")
 K = 5
 
 
 class Fuzzer:
-    """Originals of all kinds, and the server that tries what was made of them."""
+    """The original folders of all kinds, and the server that runs commands on their mutations."""
 
-    def __init__(self, folder: Path, asker: Asker) -> None:
-        self.folder, self.asker = folder, asker
+    def __init__(self, folder: Path, server: CommandServer) -> None:
+        self.folder, self.server = folder, server
         self.originals = {kind: files_of(write_kind(folder / "originals" / kind, kind)) for kind in KINDS}
         self.outcomes: Counter[str] = Counter()
         best = str(folder / "originals" / "best")
         for backend in ("torch", "native"):
-            asker.warm_up("continue", best, "i3", "--json", "--backend", backend)
-        asker.warm_up("export", best, "--out", str(folder / "best.onnx"))
-        asker.warm_up("continue", str(folder / "nothing"))
+            server.warm_up("continue", best, "i3", "--json", "--backend", backend)
+        server.warm_up("export", best, "--out", str(folder / "best.onnx"))
+        server.warm_up("continue", str(folder / "nothing"))
 
     def faults(self, numbers: Iterable[int]) -> list[str]:
         """Try these mutations; return a line for each outcome that is not allowed."""
@@ -48,9 +48,9 @@ class Fuzzer:
     def try_one(self, number: int) -> Iterator[str]:
         choose = random.Random(number)
         kind = ROUND[number % len(ROUND)]
-        with self._made(kind, choose) as (folder, what):
+        with self._mutated(kind, choose) as (folder, what):
             for arguments in self._commands(kind, folder, choose):
-                answer = self.asker.run(*arguments)
+                answer = self.server.run(*arguments)
                 fault = fault_of(answer, folder, arguments[0])
                 verb = f"{arguments[0]} {arguments[-1]}" if arguments[0] == "continue" else "export"
                 self.outcomes["fault" if fault else "answered" if answer["code"] == 0 else "refused"] += 1
@@ -58,7 +58,7 @@ class Fuzzer:
                     yield f"mutation {number} of {kind}, {verb}: {fault} [{what}]"
 
     @contextmanager
-    def _made(self, kind: str, choose: random.Random) -> Iterator[tuple[Path, str]]:
+    def _mutated(self, kind: str, choose: random.Random) -> Iterator[tuple[Path, str]]:
         folder = self.folder / "mutated"
         folder.mkdir()
         try:
@@ -81,8 +81,8 @@ def fault_of(answer: dict[str, Any], folder: Path, verb: str) -> str | None:
     if code not in (0, 2) or "Traceback" in errors:
         return f"ended with {code}: {errors[-1500:]}"
     if code == 2:
-        told = errors.removesuffix("\n")
-        return None if told and told.isprintable() and len(told) < 5000 else f"refused with {told[:500]!r}"
+        message = errors.removesuffix("\n")
+        return None if message and message.isprintable() and len(message) < 5000 else f"refused with {message[:500]!r}"
     return None if verb == "export" else _fault_of_answer(answer["out"], folder)
 
 
@@ -103,14 +103,14 @@ def _not_json(constant: str) -> float:
 
 
 if __name__ == "__main__":
-    asker = Asker(
+    server = CommandServer(
         sanitizers.environment(Path(os.environ["FANS_SANITIZED"])) if "FANS_SANITIZED" in os.environ else None
     )
     with tempfile.TemporaryDirectory() as place:
-        fuzzer = Fuzzer(Path(place), asker)
+        fuzzer = Fuzzer(Path(place), server)
         chosen = [int(number) for number in sys.argv[1:]]
         for number in range(*chosen) if len(chosen) == 2 else chosen:
             for fault in fuzzer.try_one(number):
                 print(fault, flush=True)
         print(dict(fuzzer.outcomes))
-    asker.close()
+    server.close()

@@ -1,6 +1,6 @@
-"""Folders of strangers: a valid model folder with something changed, sealed again as its author would.
+"""Mutations of valid model folders, with a new manifest as a hostile author would write it.
 
-`mutate(files, folder, choose)` writes one; all randomness comes from `choose`, so a seed gives the same folder again.
+`mutate(files, folder, choose)` writes one; all randomness comes from `choose`, so a seed gives the same folder.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from fansrec.vocabulary import CATEGORIES_FILE, ITEMS_FILE
 from hostile import tensor_mutations, text_mutations
 
 Change = Callable[[bytes, random.Random], tuple[bytes, str]]
-# What is changed, in which file, and how often in comparison with the others.
+# The file, the change, and its weight.
 CHANGES: tuple[tuple[str, Change, int], ...] = (
     (WEIGHTS, tensor_mutations.tensors, 50),
     (WEIGHTS, tensor_mutations.header, 4),
@@ -48,7 +48,7 @@ def mutate(files: Mapping[str, bytes], folder: Path, choose: random.Random) -> s
         try:
             changed[name], what = change(changed[name], choose)
         except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError, struct.error):
-            continue  # an earlier change left nothing that this one could read
+            continue  # an earlier change made the file unreadable for this one
         done.append(f"{name}: {what}")
     for name, content in changed.items():
         (folder / name).write_bytes(content)
@@ -68,7 +68,7 @@ def manifest_of(files: Mapping[str, bytes]) -> dict[str, Any]:
 
 
 def _link(folder: Path, choose: random.Random) -> str:
-    """A file that is not a file, or is somewhere else."""
+    """Replace a file by a link or a named pipe."""
     name, target = choose.choice((CONFIG, WEIGHTS, ITEMS_FILE, CATEGORIES_FILE, "README.md")), choose.choice(LINKS)
     (folder / name).unlink()
     if target == "fifo":
@@ -79,16 +79,16 @@ def _link(folder: Path, choose: random.Random) -> str:
 
 
 def _manifest(manifest: dict[str, Any], choose: random.Random) -> str:
-    """Names outside of the folder, and other content than a manifest has."""
-    way = choose.choice(("name", "name", "sum", "format", "files", "many", "gone"))
-    if way == "name":
+    """Put names outside of the folder or invalid content into the manifest."""
+    kind = choose.choice(("name", "name", "sum", "format", "files", "many", "gone"))
+    if kind == "name":
         manifest["files"][choose.choice(NAMES)] = hashlib.sha256(b"").hexdigest()
-    elif way == "sum":
+    elif kind == "sum":
         manifest["files"][CONFIG] = choose.choice(text_mutations.HOSTILE)
-    elif way == "many":
+    elif kind == "many":
         manifest["files"] |= {f"f{n}": "0" * 64 for n in range(20_000)}
-    elif way == "gone":
+    elif kind == "gone":
         del manifest["files"][choose.choice(list(manifest["files"]))]
     else:
-        manifest[way] = choose.choice(text_mutations.HOSTILE)
-    return f"manifest: {way}"
+        manifest[kind] = choose.choice(text_mutations.HOSTILE)
+    return f"manifest: {kind}"

@@ -13,15 +13,15 @@ import pytest
 from artifacts import change_json, reseal, write_file
 from fansrec.artifact import read_artifact
 from fansrec.errors import BadArtifact
-from fansrec.files import DEEPEST_JSON, LARGEST_JSON, json_text
-from fansrec.vocabulary import LONGEST_LINE
+from fansrec.files import MAX_JSON_BYTES, MAX_JSON_DEPTH, json_text
+from fansrec.vocabulary import MAX_LINE_BYTES
 
 Copy = Callable[[str], Path]
 
 BAD_JSON = {
     "deep": b"[" * 100_000,
     "deep and whole": b'{"x": ' + b"[" * 50_000 + b"]" * 50_000 + b"}",
-    "a little too deep": b"[" * (DEEPEST_JSON + 1) + b"]" * (DEEPEST_JSON + 1),
+    "a little too deep": b"[" * (MAX_JSON_DEPTH + 1) + b"]" * (MAX_JSON_DEPTH + 1),
     "huge integer": b'{"model": ' + b"9" * 5_000 + b"}",
     "not UTF-8": b'{"model": "\xff"}',
     "UTF-16": '{"model": "fans"}'.encode("utf-16"),
@@ -48,7 +48,7 @@ def test_json_that_cannot_be_read_is_refused(copy_of: Copy, name: str, what: str
 @pytest.mark.parametrize("name", ["config.json", "categories.json", "manifest.json"])
 def test_json_that_is_too_large_is_refused(copy_of: Copy, name: str) -> None:
     folder = copy_of("popularity")
-    content = (folder / name).read_bytes() + b" " * LARGEST_JSON
+    content = (folder / name).read_bytes() + b" " * MAX_JSON_BYTES
     if name == "manifest.json":
         (folder / name).write_bytes(content)
     else:
@@ -59,7 +59,7 @@ def test_json_that_is_too_large_is_refused(copy_of: Copy, name: str) -> None:
 
 def test_item_of_endless_length_is_refused(copy_of: Copy) -> None:
     folder = copy_of("popularity")
-    write_file(folder, "items.jsonl", b'{"id": "' + b"x" * (3 * LONGEST_LINE) + b'"}\n')
+    write_file(folder, "items.jsonl", b'{"id": "' + b"x" * (3 * MAX_LINE_BYTES) + b'"}\n')
     with pytest.raises(BadArtifact, match="has a line of more than"):
         read_artifact(folder)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fansrec.training.reporting import Silence
+from fansrec.training.reporting import NullReporter
 from fansrec.training.trainer import train
 from worlds import SHORT, write_walks
 
@@ -18,14 +18,14 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def weights(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Weights:
-    """The weights file of a run that nobody interrupted, with SHORT settings and these changes; trained once."""
+    """Return the weights file of an uninterrupted run with SHORT settings and these changes; trained once."""
     made: dict[str, bytes] = {}
 
     def trained(**changes: Any) -> bytes:
         key = repr(sorted(changes.items()))
         if key not in made:
             out = tmp_path_factory.mktemp("whole") / "run"
-            train(corpus, out, "fans", SHORT | changes, Silence())
+            train(corpus, out, "fans", SHORT | changes, NullReporter())
             made[key] = (out / "model.safetensors").read_bytes()
         return made[key]
 

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fansrec.data.corpus import Corpus
-from fansrec.data.halves import target_lengths
+from fansrec.data.targets import target_lengths
 from fansrec.errors import BadSetting
 from fansrec.models.fans import Fans, FansConfig
 from fansrec.models.tokens import Alphabet, Batch
-from fansrec.training.batches import CHUNKS, BatchBuilder, by_length, epoch_plan, gather, share_of
+from fansrec.training.batches import MAX_CHUNKS, BatchBuilder, epoch_plan, gather_items, length_chunks, share_of
 from fansrec.training.masking import MaskingRates
 from worlds import corpus_of, vocabulary_of, walks
 
@@ -24,7 +24,7 @@ def builder(corpus: Corpus, rates: MaskingRates | None = None) -> BatchBuilder:
 
 
 def whole_lists(batch: Batch, alphabet: Alphabet) -> list[list[int]]:
-    """The lists of a batch as they stood before masking: the labels put back in their places."""
+    """Return the lists of a batch before masking, by inserting the labels."""
     tokens = torch.cat([chunk.items.flatten() for chunk in batch.chunks])
     tokens[batch.places] = batch.labels
     lists, at = [], 0
@@ -44,14 +44,14 @@ def test_the_target_is_the_second_half(length: int, target: int) -> None:
 
 
 @given(st.lists(st.integers(0, 10_000), max_size=80, unique=True), st.integers(1, 30), st.integers(0, 99))
-def test_every_list_comes_exactly_once_an_epoch(lists: list[int], size: int, seed: int) -> None:
+def test_every_list_occurs_once_per_epoch(lists: list[int], size: int, seed: int) -> None:
     plan = epoch_plan(np.array(lists, dtype=np.int64), size, [seed, 0])
     assert sorted(np.concatenate(plan).tolist() if plan else []) == sorted(lists)
     assert all(len(batch) == size for batch in plan[:-1])
     assert all(1 <= len(batch) <= size for batch in plan)
 
 
-def test_the_order_is_the_same_for_a_seed_and_another_for_another_epoch() -> None:
+def test_order_depends_on_seed_and_epoch() -> None:
     lists = np.arange(50)
     first, again, other = (np.concatenate(epoch_plan(lists, 7, [3, 0, epoch])) for epoch in (0, 0, 1))
     assert np.array_equal(first, again)
@@ -60,11 +60,11 @@ def test_the_order_is_the_same_for_a_seed_and_another_for_another_epoch() -> Non
 
 
 @given(st.lists(st.integers(1, 300), min_size=1, max_size=60))
-def test_sorting_by_length_loses_no_list_and_saves_padding(lengths: list[int]) -> None:
+def test_chunks_contain_every_list_and_save_padding(lengths: list[int]) -> None:
     of = np.array(lengths)
-    chunks = by_length(of)
+    chunks = length_chunks(of)
     assert sorted(np.concatenate(chunks).tolist()) == list(range(len(lengths)))
-    assert 1 <= len(chunks) <= CHUNKS and all(len(chunk) for chunk in chunks)
+    assert 1 <= len(chunks) <= MAX_CHUNKS and all(len(chunk) for chunk in chunks)
     assert np.all(np.diff(of[np.concatenate(chunks)]) >= 0)
     padded = sum(len(chunk) * of[chunk].max() for chunk in chunks)
     assert padded <= len(lengths) * of.max()
@@ -72,14 +72,14 @@ def test_sorting_by_length_loses_no_list_and_saves_padding(lengths: list[int]) -
         assert padded < len(lengths) * of.max()
 
 
-def test_lists_of_one_length_stay_together() -> None:
-    assert [chunk.tolist() for chunk in by_length(np.array([7, 7, 7]))] == [[0, 1, 2]]
+def test_lists_of_equal_length_form_one_chunk() -> None:
+    assert [chunk.tolist() for chunk in length_chunks(np.array([7, 7, 7]))] == [[0, 1, 2]]
 
 
-def test_runs_of_the_corpus_are_gathered_one_after_the_other() -> None:
+def test_gather_items_concatenates_slices() -> None:
     corpus = corpus_of([[0, 1, 2], [3, 4], [5]], vocabulary_of([6]))
-    assert gather(corpus, np.array([3, 1, 5]), np.array([2, 2, 0])).tolist() == [3, 4, 1, 2]
-    assert gather(corpus, np.array([], dtype=np.int64), np.array([], dtype=np.int64)).tolist() == []
+    assert gather_items(corpus, np.array([3, 1, 5]), np.array([2, 2, 0])).tolist() == [3, 4, 1, 2]
+    assert gather_items(corpus, np.array([], dtype=np.int64), np.array([], dtype=np.int64)).tolist() == []
 
 
 lists_of_items = st.lists(st.lists(st.integers(0, 8), min_size=1, max_size=12), min_size=1, max_size=12)
@@ -87,12 +87,10 @@ lists_of_items = st.lists(st.lists(st.integers(0, 8), min_size=1, max_size=12), 
 
 @settings(deadline=None)
 @given(lists_of_items, st.floats(0.05, 1.0), st.integers(0, 99))
-def test_a_batch_holds_every_list_and_its_labels_stand_where_it_is_masked(
-    lists: list[list[int]], ratio: float, seed: int
-) -> None:
+def test_batch_contains_every_list_and_its_labels(lists: list[list[int]], ratio: float, seed: int) -> None:
     built = builder(corpus_of(lists, vocabulary_of([4, 5])), MaskingRates(hidden=0.4))
     batch = built.build(np.arange(len(lists)), ratio, [seed])
-    assert sorted(whole_lists(batch, built.terms.alphabet)) == sorted(lists)
+    assert sorted(whole_lists(batch, built.context.alphabet)) == sorted(lists)
     assert batch.lists == len(lists)
     assert batch.positions == len(batch.places) == len(batch.labels)
 
@@ -104,29 +102,29 @@ def test_the_shares_of_the_processes_are_the_whole_batch(lists: list[list[int]],
     every = np.arange(len(lists))
     whole = built.build(every, 0.6, [seed])
     shares = [built.build(every, 0.6, [seed], share_of(every, rank, processes)) for rank in range(processes)]
-    together = [row for share in shares for row in whole_lists(share, built.terms.alphabet)]
+    together = [row for share in shares for row in whole_lists(share, built.context.alphabet)]
     assert sorted(together) == sorted(lists)
     assert sorted(torch.cat([share.labels for share in shares]).tolist()) == sorted(whole.labels.tolist())
     assert {share.lists for share in shares} == {whole.lists}
     assert {share.positions for share in shares} == {whole.positions}
 
 
-def test_a_process_reads_the_lists_it_owns_and_no_others() -> None:
+def test_process_reads_only_its_own_lists() -> None:
     corpus = walks()
     train = corpus.part("train")
     for rank in range(3):
         share = share_of(train, rank, 3)
         own = train[share.owns(train)]
         assert len(own) == len(train) // 3 and np.array_equal(own, train[len(own) * rank :][: len(own)])
-        unreadable = np.full_like(corpus.items, 1 << 30)  # no category is known of such an item
-        places = slice(corpus.offsets[own[0]], corpus.offsets[own[-1] + 1])
-        unreadable[places] = corpus.items[places]
+        unreadable = np.full_like(corpus.items, 1 << 30)  # an item without a category
+        own_items = slice(corpus.offsets[own[0]], corpus.offsets[own[-1] + 1])
+        unreadable[own_items] = corpus.items[own_items]
         seen = builder(replace(corpus, items=unreadable)).build(train, 0.5, [0], share)
         assert same(seen, builder(corpus).build(train, 0.5, [0], share))
 
 
 @pytest.mark.parametrize("classifier", ["two-stage", "vanilla"])
-def test_a_process_with_no_list_of_a_batch_adds_nothing_and_still_touches_every_weight(classifier: str) -> None:
+def test_process_without_lists_has_zero_loss_and_zero_gradients(classifier: str) -> None:
     corpus = walks()
     model = Fans(FansConfig(tuple(corpus.vocabulary.starts.tolist()), 20, width=8, heads=2, classifier=classifier))
     train = corpus.part("train")
@@ -144,26 +142,26 @@ def same(one: Batch, other: Batch) -> bool:
     )
 
 
-def test_the_same_seed_gives_the_same_batch_and_another_epoch_another() -> None:
+def test_batch_depends_on_the_seed() -> None:
     built = builder(walks())
     lists = np.arange(30)
     assert same(built.build(lists, 0.5, [0, 1, 2, 3]), built.build(lists, 0.5, [0, 1, 2, 3]))
     assert not same(built.build(lists, 0.5, [0, 1, 2, 3]), built.build(lists, 0.5, [0, 1, 3, 3]))
 
 
-def test_a_list_with_a_target_alone_is_masked_whole() -> None:
+def test_list_of_one_item_is_masked_completely() -> None:
     built = builder(corpus_of([[2]], vocabulary_of([3])))
     batch = built.build(np.array([0]), 0.2, [0])
     assert batch.chunks[0].items.tolist() == [[5, 6, 4, 6]]  # CLS SEP MASK SEP
     assert batch.labels.tolist() == [2]
 
 
-def test_without_random_masking_only_the_end_of_the_target_is_hidden() -> None:
+def test_without_random_masking_only_the_end_of_the_target_is_masked() -> None:
     built = builder(corpus_of([[0, 1, 2, 3, 4, 5, 6, 7], [1, 2]], vocabulary_of([4, 5])), NOTHING_AT_RANDOM)
     batch = built.build(np.array([0, 1]), 0.5, [0])
     assert sorted(batch.labels.tolist()) == [2, 6, 7]
 
 
 def test_an_objective_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(BadSetting, match="there is no objective 'nextitem'; a model can name continuation, completion"):
+    with pytest.raises(BadSetting, match="no objective 'nextitem'; the objectives are continuation, completion"):
         BatchBuilder(walks(), Alphabet(60, 4), MaskingRates(), "nextitem")

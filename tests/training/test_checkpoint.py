@@ -33,7 +33,7 @@ COUNTERS = Counters(
 )
 
 
-def test_everything_comes_back_bit_by_bit(tmp_path: Path) -> None:
+def test_checkpoint_restores_everything_exactly(tmp_path: Path) -> None:
     model, optimizer = trained(5)
     best = {"weight": torch.full((2, 3), 0.1), "bias": torch.zeros(2)}
     average = {"bias": torch.ones(2)}
@@ -50,7 +50,7 @@ def test_everything_comes_back_bit_by_bit(tmp_path: Path) -> None:
             assert torch.equal(optimizer.state[mine][key], its_optimizer.state[yours][key])
 
 
-def test_the_next_step_is_the_one_that_would_have_come(tmp_path: Path) -> None:
+def test_restored_optimizer_makes_the_same_next_step(tmp_path: Path) -> None:
     model, optimizer = trained(5)
     checkpoint.save(tmp_path, model, optimizer, {}, Counters())
     other, its_optimizer = trained(1)
@@ -62,16 +62,16 @@ def test_the_next_step_is_the_one_that_would_have_come(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("at", [0, 8, 40, -1])
-def test_a_cut_off_state_is_refused_with_advice(tmp_path: Path, at: int) -> None:
+def test_truncated_checkpoint_is_refused_with_advice(tmp_path: Path, at: int) -> None:
     model, optimizer = trained(1)
     checkpoint.save(tmp_path, model, optimizer, {}, Counters())
     path = tmp_path / checkpoint.FILE
     path.write_bytes(path.read_bytes()[:at])
-    with pytest.raises(BadArtifact, match="cannot be read .*; begin the training anew"):
+    with pytest.raises(BadArtifact, match="cannot be read .*; start the training again"):
         checkpoint.load(tmp_path, model, optimizer)
 
 
-def test_a_state_of_another_model_is_refused(tmp_path: Path) -> None:
+def test_checkpoint_of_another_model_is_refused(tmp_path: Path) -> None:
     model, optimizer = trained(1)
     checkpoint.save(tmp_path, model, optimizer, {}, Counters())
     other = nn.Linear(4, 2)
@@ -79,7 +79,7 @@ def test_a_state_of_another_model_is_refused(tmp_path: Path) -> None:
         checkpoint.load(tmp_path, other, torch.optim.Adam(other.parameters()))
 
 
-def test_a_file_that_is_no_state_is_refused(tmp_path: Path) -> None:
+def test_other_safetensors_file_is_refused(tmp_path: Path) -> None:
     from safetensors.torch import save_file
 
     model, optimizer = trained(1)

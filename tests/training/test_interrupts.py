@@ -8,7 +8,7 @@ from fansrec.training.interrupts import stop_signals
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_is_noted_and_asking_twice_stops_at_once(number: signal.Signals) -> None:
+def test_signal_requests_a_stop_and_a_second_one_stops_at_once(number: signal.Signals) -> None:
     with stop_signals() as stopped:
         assert not stopped()
         os.kill(os.getpid(), number)
@@ -17,14 +17,14 @@ def test_a_signal_is_noted_and_asking_twice_stops_at_once(number: signal.Signals
             os.kill(os.getpid(), number)
 
 
-def test_afterwards_signals_do_what_they_did_before() -> None:
+def test_signal_handlers_are_restored() -> None:
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     with stop_signals():
         assert signal.getsignal(signal.SIGINT) is not before[0]
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
 
 
-def test_in_another_thread_training_runs_without_signals() -> None:
+def test_other_threads_do_not_handle_signals() -> None:
     seen: list[bool] = []
 
     def work() -> None:

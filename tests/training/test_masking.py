@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from fansrec.models.tokens import Alphabet, Batch, Layout, category_table, fill, lay_out, tokens_of
 from fansrec.training.batches import BatchBuilder
 from fansrec.training.curriculum import ratio
-from fansrec.training.masking import MaskingRates, hidden_target, hide_input, mask, target_to_hide
+from fansrec.training.masking import MaskingRates, hidden_target, hybrid_mask, mask_input, target_mask
 from worlds import corpus_of, vocabulary_of
 
 ALPHABET = Alphabet(items=1000, categories=4)
@@ -14,7 +14,7 @@ CATEGORIES = category_table(np.arange(1000) // 250, ALPHABET)
 
 
 def tokens(lists: int, inputs: int, targets: int) -> tuple[np.ndarray, Layout]:
-    """Item tokens of many lists; the items count up from 0 and begin again at 1000."""
+    """Return item tokens of many lists; the items count up from 0 and start again at 1000."""
     layout = lay_out(np.full(lists, inputs), np.full(lists, targets))
     items = np.arange(lists * (inputs + targets)).reshape(lists, -1) % ALPHABET.items
     return fill(layout, items[:, :inputs].ravel(), items[:, inputs:].ravel(), ALPHABET), layout
@@ -22,7 +22,7 @@ def tokens(lists: int, inputs: int, targets: int) -> tuple[np.ndarray, Layout]:
 
 def masked_once(rates: MaskingRates) -> tuple[np.ndarray, np.ndarray, np.ndarray, Layout]:
     items, layout = tokens(lists=2000, inputs=50, targets=4)
-    shown, to_predict = hide_input(items, layout, rates, ALPHABET, np.random.default_rng(0))
+    shown, to_predict = mask_input(items, layout, rates, ALPHABET, np.random.default_rng(0))
     return items, shown, to_predict, layout
 
 
@@ -43,23 +43,23 @@ def test_15_of_100_input_items_are_hidden_and_8_1_1_of_them_masked_replaced_and_
     assert kept.sum() / count == pytest.approx(0.1, abs=0.012)
 
 
-def test_at_random_only_items_of_the_input_are_hidden() -> None:
+def test_random_masking_affects_only_the_input() -> None:
     items, shown, to_predict, layout = masked_once(MaskingRates(hidden=1.0, masked=0.5, replaced=0.5))
     assert np.array_equal(to_predict, layout.in_input)
     assert np.array_equal(shown[~layout.in_input], items[~layout.in_input])
 
 
-def test_items_that_are_not_to_be_predicted_stay_as_they_are() -> None:
+def test_other_items_are_unchanged() -> None:
     items, shown, to_predict, _ = masked_once(MaskingRates())
     assert np.array_equal(shown[~to_predict], items[~to_predict])
 
 
-def test_a_replacing_item_is_any_item_but_never_a_special_token() -> None:
+def test_replacement_is_any_item_but_not_a_special_token() -> None:
     _, shown, to_predict, _ = masked_once(MaskingRates(hidden=1.0, masked=0.0, replaced=1.0))
-    strangers = np.bincount(shown[to_predict], minlength=ALPHABET.size)
-    assert strangers[: ALPHABET.items].min() > 0
-    assert strangers[ALPHABET.items :].sum() == 0
-    assert strangers.max() < 160  # 100 expected of each
+    replacements = np.bincount(shown[to_predict], minlength=ALPHABET.size)
+    assert replacements[: ALPHABET.items].min() > 0
+    assert replacements[ALPHABET.items :].sum() == 0
+    assert replacements.max() < 160  # 100 expected of each
 
 
 @pytest.mark.parametrize(("length", "steps", "expected"), [
@@ -73,13 +73,13 @@ def test_a_replacing_item_is_any_item_but_never_a_special_token() -> None:
     (5, 10, [1, 1, 2, 2, 2, 3, 4, 4, 4, 5]),  # halves go to the even number: 0.5 1 1.5 2 2.5 3 3.5 4 4.5 5
     (8, 1, [8]),
 ])  # fmt: skip
-def test_the_hidden_part_of_the_target_at_each_curriculum_step(length: int, steps: int, expected: list[int]) -> None:
+def test_masked_part_of_the_target_at_each_curriculum_step(length: int, steps: int, expected: list[int]) -> None:
     hidden = [int(hidden_target(np.array([length]), ratio(step, steps))[0]) for step in range(steps)]
     assert hidden == expected
 
 
 @given(st.integers(1, 300), st.integers(1, 12))
-def test_the_hidden_part_is_pythons_rounding_and_ends_with_the_whole_target(length: int, steps: int) -> None:
+def test_masked_part_is_rounded_and_ends_with_the_whole_target(length: int, steps: int) -> None:
     hidden = [int(hidden_target(np.array([length]), ratio(step, steps))[0]) for step in range(steps)]
     assert hidden == [max(1, round(length * ratio(step, steps))) for step in range(steps)]
     assert hidden == sorted(hidden) and hidden[-1] == length
@@ -87,17 +87,17 @@ def test_the_hidden_part_is_pythons_rounding_and_ends_with_the_whole_target(leng
 
 def test_the_end_of_each_target_is_masked() -> None:
     layout = lay_out(np.array([1, 3]), np.array([4, 1]))
-    assert target_to_hide(layout, 0.5).astype(int).tolist() == [
+    assert target_mask(layout, 0.5).astype(int).tolist() == [
         [0, 0, 0, 0, 0, 1, 1, 0],  # CLS x SEP y y y y SEP: the last two of four
         [0, 0, 0, 0, 0, 1, 0, 0],  # CLS x x x SEP y SEP PAD: at least one
     ]
-    assert target_to_hide(layout, 1.0).sum(1).tolist() == [4, 1]
+    assert target_mask(layout, 1.0).sum(1).tolist() == [4, 1]
 
 
-def test_hidden_target_items_are_always_mask_tokens() -> None:
+def test_masked_target_items_are_always_mask_tokens() -> None:
     items, layout = tokens(lists=300, inputs=5, targets=10)
     rates = MaskingRates(hidden=0.5, masked=0.0, replaced=0.5)
-    shown, to_predict = mask(items, layout, 0.4, rates, ALPHABET, np.random.default_rng(0))
+    shown, to_predict = hybrid_mask(items, layout, 0.4, rates, ALPHABET, np.random.default_rng(0))
     assert np.all(shown[to_predict & layout.in_target] == ALPHABET.mask)
     assert (to_predict & layout.in_target).sum(1).tolist() == [4] * 300
     assert np.array_equal(shown[layout.in_target & ~to_predict], items[layout.in_target & ~to_predict])
@@ -113,7 +113,7 @@ def test_hidden_target_items_are_always_mask_tokens() -> None:
 )
 def test_the_category_of_a_masked_replaced_and_kept_item(rates: MaskingRates, category: str) -> None:
     items, layout = tokens(lists=200, inputs=10, targets=1)
-    shown, to_predict = hide_input(items, layout, rates, ALPHABET, np.random.default_rng(0))
+    shown, to_predict = mask_input(items, layout, rates, ALPHABET, np.random.default_rng(0))
     categories = tokens_of(shown, layout, CATEGORIES).categories.numpy()[to_predict]
     before = items[to_predict] // 250
     if category == "none":
@@ -127,12 +127,12 @@ def test_the_category_of_a_masked_replaced_and_kept_item(rates: MaskingRates, ca
 
 
 def built(rates: MaskingRates) -> Batch:
-    """One list, 0 1 2 3 4 5, of two categories of three items each: the first half input, the second target."""
+    """Return a batch of one list, 0 1 2 3 4 5, with two categories of three items each."""
     corpus = corpus_of([[0, 1, 2, 3, 4, 5]], vocabulary_of([3, 3]))
     return BatchBuilder(corpus, Alphabet(6, 2), rates).build(np.array([0]), 1 / 3, [0])
 
 
-def test_a_batch_hides_a_list_as_worked_out_by_hand() -> None:
+def test_masked_batch_computed_by_hand() -> None:
     batch = built(MaskingRates(hidden=1.0, masked=1.0, replaced=0.0))
     pad, mask_, cls, sep = 6, 7, 8, 9
     assert batch.chunks[0].items.tolist() == [[cls, mask_, mask_, mask_, sep, 3, 4, mask_, sep]]
@@ -142,7 +142,7 @@ def test_a_batch_hides_a_list_as_worked_out_by_hand() -> None:
     assert pad not in batch.chunks[0].items
 
 
-def test_labels_are_the_items_that_stood_there_even_if_others_replaced_them() -> None:
+def test_labels_are_the_original_items() -> None:
     batch = built(MaskingRates(hidden=1.0, masked=0.0, replaced=1.0))
     assert batch.labels.tolist() == [0, 1, 2, 5]
     shown = batch.chunks[0].items.flatten()[batch.places]

@@ -24,11 +24,11 @@ CORPUS = walks()
         ({"use_categories": "false"}, "FANS_TSC-STEP*"),
     ],
 )
-def test_the_variants_have_the_names_of_the_paper(flags: dict[str, str], name: str) -> None:
+def test_variants_have_the_names_of_the_paper(flags: dict[str, str], name: str) -> None:
     assert make_plan("fans", flags, CORPUS).variant == name
 
 
-def test_other_models_are_called_what_they_are() -> None:
+def test_variant_of_another_model_is_its_name() -> None:
     assert make_plan("popularity", {}, CORPUS).variant == "popularity"
 
 
@@ -38,42 +38,44 @@ def test_the_corpus_decides_categories_and_positions() -> None:
     assert config["positions"] == 16 + 3  # the longest list, CLS, SEP and SEP
 
 
-def test_a_plan_comes_back_as_it_was_written(tmp_path: Path) -> None:
+def test_plan_survives_writing_and_reading(tmp_path: Path) -> None:
     plan = make_plan("fans", {"epochs": 9, "width": 16, "dropout": 0.05}, CORPUS)
-    write_json(tmp_path / "plan.json", plan.plain())
+    write_json(tmp_path / "plan.json", plan.to_dict())
     again = saved_plan(tmp_path / "plan.json", "fans", {}, CORPUS)
-    assert json.loads(json.dumps(again.plain())) == json.loads(json.dumps(plan.plain()))
+    assert json.loads(json.dumps(again.to_dict())) == json.loads(json.dumps(plan.to_dict()))
     assert again.build().config == plan.build().config
 
 
 @pytest.mark.parametrize("values", [{}, {"epochs": 9}, {"epochs": "9", "width": "16"}])
-def test_resuming_with_the_same_settings_or_with_none_is_fine(tmp_path: Path, values: dict[str, Any]) -> None:
-    write_json(tmp_path / "plan.json", make_plan("fans", {"epochs": 9, "width": 16}, CORPUS).plain())
+def test_resuming_with_the_same_settings_or_none(tmp_path: Path, values: dict[str, Any]) -> None:
+    write_json(tmp_path / "plan.json", make_plan("fans", {"epochs": 9, "width": 16}, CORPUS).to_dict())
     assert saved_plan(tmp_path / "plan.json", "fans", values, CORPUS).training.epochs == 9
 
 
-@pytest.mark.parametrize(("model", "values", "word"), [
-    ("fans", {"epochs": 10}, "begun with epochs=9; resume without epochs=10"),
-    ("fans", {"width": "32"}, "begun with width=16; resume without width=32"),
-    ("popularity", {}, "begun with model=fans"),
+@pytest.mark.parametrize(("model", "values", "message"), [
+    ("fans", {"epochs": 10}, "started with epochs=9; resume without epochs=10"),
+    ("fans", {"width": "32"}, "started with width=16; resume without width=32"),
+    ("popularity", {}, "started with model=fans"),
     ("fans", {"epoch": 9}, "did you mean epochs"),
 ])  # fmt: skip
-def test_resuming_with_other_settings_is_refused(tmp_path: Path, model: str, values: dict[str, Any], word: str) -> None:
-    write_json(tmp_path / "plan.json", make_plan("fans", {"epochs": 9, "width": 16}, CORPUS).plain())
-    with pytest.raises(BadSetting, match=word):
+def test_resuming_with_other_settings_is_refused(
+    tmp_path: Path, model: str, values: dict[str, Any], message: str
+) -> None:
+    write_json(tmp_path / "plan.json", make_plan("fans", {"epochs": 9, "width": 16}, CORPUS).to_dict())
+    with pytest.raises(BadSetting, match=message):
         saved_plan(tmp_path / "plan.json", model, values, CORPUS)
 
 
 def test_resuming_on_a_corpus_with_other_items_is_refused(tmp_path: Path) -> None:
-    write_json(tmp_path / "plan.json", make_plan("fans", {}, CORPUS).plain())
+    write_json(tmp_path / "plan.json", make_plan("fans", {}, CORPUS).to_dict())
     other = corpus_of([[0, 1, 2]], vocabulary_of([15] * 4, ids=[f"other{n}" for n in range(60)]))
-    with pytest.raises(BadSetting, match="begun on another corpus"):
+    with pytest.raises(BadSetting, match="started on another corpus"):
         saved_plan(tmp_path / "plan.json", "fans", {}, other)
 
 
 def test_resuming_on_other_lists_of_the_same_items_is_refused(tmp_path: Path) -> None:
-    write_json(tmp_path / "plan.json", make_plan("fans", {}, CORPUS).plain())
-    with pytest.raises(BadSetting, match="begun on another corpus"):
+    write_json(tmp_path / "plan.json", make_plan("fans", {}, CORPUS).to_dict())
+    with pytest.raises(BadSetting, match="started on another corpus"):
         saved_plan(tmp_path / "plan.json", "fans", {}, walks(seed=1))
 
 
@@ -86,7 +88,7 @@ def test_a_model_that_cannot_be_built_is_refused(name: str, value: float) -> Non
         make_plan("fans", {name: value}, CORPUS)
 
 
-def test_the_best_recipe_has_a_network_and_defaults_of_its_own() -> None:
+def test_best_recipe_has_its_own_network_and_defaults() -> None:
     best, paper = make_plan("fans", {"recipe": "best"}, CORPUS), make_plan("fans", {}, CORPUS)
     assert isinstance(best.build(), FansBest) and not isinstance(paper.build(), FansBest)
     for name, value in FansBest.defaults.items():
@@ -95,26 +97,26 @@ def test_the_best_recipe_has_a_network_and_defaults_of_its_own() -> None:
     assert best.training.curriculum_steps == 1
 
 
-def test_the_best_recipe_is_in_the_name_of_what_is_trained() -> None:
+def test_variant_names_the_best_recipe() -> None:
     assert make_plan("fans", {"recipe": "best"}, CORPUS).variant == "FANS (best)"
     assert make_plan("fans", {"recipe": "best", "use_categories": False}, CORPUS).variant == "FANS* (best)"
 
 
-def test_a_plan_remembers_what_was_given_also_on_disk(tmp_path: Path) -> None:
+def test_plan_stores_the_given_settings(tmp_path: Path) -> None:
     plan = make_plan("fans", {"recipe": "best", "memory_weight": "0", "epochs": "9"}, CORPUS)
     assert plan.given == ("epochs", "memory_weight", "recipe")
-    write_json(tmp_path / "plan.json", plan.plain())
+    write_json(tmp_path / "plan.json", plan.to_dict())
     again = saved_plan(tmp_path / "plan.json", "fans", {"memory_weight": 0}, CORPUS)
     assert again.given == plan.given
     assert isinstance(again.build(), FansBest) and again.build().config == plan.build().config
 
 
 def test_resuming_with_another_recipe_is_refused(tmp_path: Path) -> None:
-    write_json(tmp_path / "plan.json", make_plan("fans", {"recipe": "best"}, CORPUS).plain())
-    with pytest.raises(BadSetting, match="begun with recipe=best; resume without recipe=paper"):
+    write_json(tmp_path / "plan.json", make_plan("fans", {"recipe": "best"}, CORPUS).to_dict())
+    with pytest.raises(BadSetting, match="started with recipe=best; resume without recipe=paper"):
         saved_plan(tmp_path / "plan.json", "fans", {"recipe": "paper"}, CORPUS)
 
 
-def test_a_model_without_a_best_recipe_is_not_trained_by_one() -> None:
+def test_missing_best_recipe_is_refused() -> None:
     with pytest.raises(BadSetting, match="no recipe 'best' for sasrec"):
         make_plan("sasrec", {"recipe": "best"}, CORPUS)

@@ -1,4 +1,4 @@
-"""Several processes that train together make the model that one would make."""
+"""Several processes give the same model as one."""
 
 import csv
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fansrec.artifact import read_artifact
-from fansrec.training.reporting import Silence
+from fansrec.training.reporting import NullReporter
 from fansrec.training.trainer import train
 from worlds import SHORT
 
@@ -30,7 +30,7 @@ WITHOUT_DROPOUT = SHORT | {"dropout": 0.0}  # each process would draw its own
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on, outside the range from which the system gives ports to everybody else."""
+    """Return a free port outside the range of ephemeral ports."""
     for port in random.sample(range(20_000, 30_000), 100):
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
@@ -39,14 +39,14 @@ def free_port() -> int:
 
 
 def launch(corpus: Path, run: Path, processes: int) -> None:
-    """`accelerate launch`; on a CPU it starts several processes only if told that there are GPUs."""
+    """Run `accelerate launch`; on a CPU it starts several processes only with --multi_gpu."""
     script = run.parent / "script.py"
     script.write_text(SCRIPT)
-    how = ["--multi_gpu", f"--num_processes={processes}", "--num_machines=1", "--mixed_precision=no"]
+    options = ["--multi_gpu", f"--num_processes={processes}", "--num_machines=1", "--mixed_precision=no"]
     port = ["--dynamo_backend=no", f"--main_process_port={free_port()}"]
     settings = [f"{name}={value}" for name, value in WITHOUT_DROPOUT.items()]
     done = subprocess.run(
-        [sys.executable, "-m", "accelerate.commands.launch", *how, *port]
+        [sys.executable, "-m", "accelerate.commands.launch", *options, *port]
         + [str(script), str(corpus), "--out", str(run), "--set", *settings],
         capture_output=True,
         text=True,
@@ -61,10 +61,10 @@ def column(run: Path, name: str) -> list[float]:
         return [float(row[name]) for row in csv.DictReader(file)]
 
 
-def test_two_processes_give_the_loss_curve_of_one(corpus: Path, tmp_path: Path) -> None:
+def test_two_processes_give_the_same_losses_as_one(corpus: Path, tmp_path: Path) -> None:
     launch(corpus, tmp_path / "two", processes=2)
     assert sorted(path.name for path in tmp_path.glob("process *")) == ["process 0 of 2", "process 1 of 2"]
-    train(corpus, tmp_path / "one", "fans", WITHOUT_DROPOUT, Silence())
+    train(corpus, tmp_path / "one", "fans", WITHOUT_DROPOUT, NullReporter())
     read_artifact(tmp_path / "two")
     for name in ("loss", "category_accuracy", "valid NDCG@5"):
         assert column(tmp_path / "two", name) == pytest.approx(column(tmp_path / "one", name), rel=1e-4)

@@ -1,4 +1,4 @@
-"""Wherever a training is stopped, it goes on and ends with the very bytes of one that was not."""
+"""A training run that is interrupted anywhere and resumed gives the same bytes as an uninterrupted one."""
 
 import errno
 import os
@@ -16,36 +16,36 @@ import pytest
 from fansrec.artifact import read_artifact
 from fansrec.errors import BadArtifact, BadSetting, FansError, Interrupted, Unfinished
 from fansrec.training import checkpoint, loop
-from fansrec.training.reporting import Silence
+from fansrec.training.reporting import NullReporter
 from fansrec.training.trainer import train
 from worlds import SHORT
 
 SAVING = SHORT | {"checkpoint_seconds": 0.0}  # after every batch
 Weights = Callable[..., bytes]
-Deed = Callable[[], object]
+Action = Callable[[], object]
 
 
 class Killed(Exception):
-    """What a kill looks like from inside."""
+    """Stands for a killed process."""
 
 
 def kill() -> None:
     raise Killed
 
 
-class At(Silence):
-    """Does something at one moment of a training: ("batch", epoch, batch) or ("epoch", epoch, 0)."""
+class At(NullReporter):
+    """Calls `action` at one moment of a run: ("batch", epoch, batch) or ("epoch", epoch, 0)."""
 
-    def __init__(self, moment: tuple[str, int, int], deed: Deed) -> None:
-        self.moment, self.deed = moment, deed
+    def __init__(self, moment: tuple[str, int, int], action: Action) -> None:
+        self.moment, self.action = moment, action
 
     def batch(self, epoch: int, batch: int, loss: float, category_accuracy: float | None) -> None:
         if self.moment == ("batch", epoch, batch):
-            self.deed()
+            self.action()
 
     def epoch(self, row: dict[str, Any]) -> None:
         if self.moment == ("epoch", row["epoch"], 0):
-            self.deed()
+            self.action()
 
 
 MOMENTS = [
@@ -66,19 +66,19 @@ def weights_of(run: Path) -> bytes:
 
 
 @pytest.mark.parametrize("moment", MOMENTS, ids=lambda moment: "-".join(map(str, moment)))
-def test_a_killed_training_goes_on_to_the_same_bytes(
+def test_killed_run_is_resumed_with_the_same_bytes(
     corpus: Path, tmp_path: Path, weights: Weights, moment: tuple[str, int, int]
 ) -> None:
     run = tmp_path / "run"
     with pytest.raises(Killed):
         train(corpus, run, "fans", SAVING, At(moment, kill))
-    train(corpus, run, "fans", {}, Silence(), resume=True)
+    train(corpus, run, "fans", {}, NullReporter(), resume=True)
     assert weights_of(run) == weights()
     assert not (run / "checkpoints").exists()
 
 
 @pytest.mark.parametrize("classifier", ["vanilla", "two-stage"])
-def test_a_training_killed_again_and_again_goes_on_to_the_same_bytes(
+def test_repeatedly_killed_run_is_resumed_with_the_same_bytes(
     corpus: Path, tmp_path: Path, weights: Weights, classifier: str
 ) -> None:
     run = tmp_path / "run"
@@ -86,38 +86,38 @@ def test_a_training_killed_again_and_again_goes_on_to_the_same_bytes(
     for number, moment in enumerate(MOMENTS[1:]):
         with pytest.raises(Killed):
             train(corpus, run, "fans", settings, At(moment, kill), resume=number > 0)
-    train(corpus, run, "fans", settings, Silence(), resume=True)
+    train(corpus, run, "fans", settings, NullReporter(), resume=True)
     assert weights_of(run) == weights(classifier=classifier)
 
 
-def test_the_history_of_a_resumed_training_is_whole(corpus: Path, tmp_path: Path) -> None:
+def test_history_of_a_resumed_run_is_complete(corpus: Path, tmp_path: Path) -> None:
     with pytest.raises(Killed):
         train(corpus, tmp_path / "run", "fans", SAVING, At(("batch", 2, 1), kill))
-    train(corpus, tmp_path / "run", "fans", {}, Silence(), resume=True)
-    train(corpus, tmp_path / "whole", "fans", SHORT, Silence())
+    train(corpus, tmp_path / "run", "fans", {}, NullReporter(), resume=True)
+    train(corpus, tmp_path / "whole", "fans", SHORT, NullReporter())
 
-    def told(run: Path) -> list[str]:
+    def lines(run: Path) -> list[str]:
         return [line.rsplit(",", 1)[0] for line in (run / "metrics.csv").read_text().splitlines()]  # without seconds
 
-    assert told(tmp_path / "run") == told(tmp_path / "whole")
+    assert lines(tmp_path / "run") == lines(tmp_path / "whole")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_saves_the_batch_and_says_how_to_go_on(
+def test_signal_saves_a_checkpoint_and_says_how_to_resume(
     corpus: Path, tmp_path: Path, weights: Weights, number: signal.Signals
 ) -> None:
     run = tmp_path / "run"
-    with pytest.raises(Interrupted, match="all is saved, go on .*--resume"):
+    with pytest.raises(Interrupted, match="everything is saved, continue .*--resume"):
         train(corpus, run, "fans", SHORT, At(("batch", 1, 1), lambda: os.kill(os.getpid(), number)))
-    said: list[str] = []
-    reporter = Silence()
-    reporter.say = said.append  # type: ignore[method-assign]
+    messages: list[str] = []
+    reporter = NullReporter()
+    reporter.message = messages.append  # type: ignore[method-assign]
     train(corpus, run, "fans", {}, reporter, resume=True)
-    assert said == ["going on in epoch 1, batch 1"]  # the batch was not lost, though nothing was due to be saved
+    assert messages == ["resuming in epoch 1, batch 1"]  # the batch was saved although no checkpoint was due
     assert weights_of(run) == weights()
 
 
-# `python -m fansrec.training` that waits for a line after its second epoch, so that a signal finds it at work.
+# `python -m fansrec.training` that waits for a line after its second epoch, so that a signal arrives during training.
 WAITING = """
 import sys
 from fansrec.training import __main__, reporting
@@ -167,17 +167,17 @@ def test_ctrl_c_ends_the_command_with_130_and_the_advice_to_resume(
     assert "--resume" in errors and "Traceback" not in errors and len(errors.strip().splitlines()) == 1
     with pytest.raises(BadArtifact, match="its training has not ended; go on with --resume"):
         read_artifact(run)
-    train(corpus, run, "fans", {}, Silence(), resume=True)
+    train(corpus, run, "fans", {}, NullReporter(), resume=True)
     assert weights_of(run) == weights()
 
 
-def test_a_process_that_is_killed_leaves_a_state_to_go_on_with(corpus: Path, tmp_path: Path, weights: Weights) -> None:
+def test_killed_process_leaves_a_checkpoint(corpus: Path, tmp_path: Path, weights: Weights) -> None:
     run = tmp_path / "run"
     with started(corpus, run) as process:
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=300)
     assert process.returncode == -signal.SIGKILL
-    train(corpus, run, "fans", {}, Silence(), resume=True)
+    train(corpus, run, "fans", {}, NullReporter(), resume=True)
     assert weights_of(run) == weights()
 
 
@@ -189,47 +189,47 @@ def interrupted(corpus: Path, tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-def test_beginning_anew_over_an_interrupted_training_is_refused(corpus: Path, interrupted: Path) -> None:
+def test_starting_over_an_interrupted_run_is_refused(corpus: Path, interrupted: Path) -> None:
     before = (interrupted / "checkpoints" / "state.safetensors").read_bytes()
-    with pytest.raises(BadSetting, match="interrupted training; go on with --resume"):
-        train(corpus, interrupted, "fans", SAVING, Silence())
+    with pytest.raises(BadSetting, match="interrupted training run; continue with --resume"):
+        train(corpus, interrupted, "fans", SAVING, NullReporter())
     assert (interrupted / "checkpoints" / "state.safetensors").read_bytes() == before
 
 
 def test_resuming_with_other_settings_is_refused(corpus: Path, interrupted: Path) -> None:
-    with pytest.raises(BadSetting, match="begun with epochs=4; resume without epochs=5"):
-        train(corpus, interrupted, "fans", {"epochs": 5}, Silence(), resume=True)
+    with pytest.raises(BadSetting, match="started with epochs=4; resume without epochs=5"):
+        train(corpus, interrupted, "fans", {"epochs": 5}, NullReporter(), resume=True)
 
 
-def test_resuming_a_finished_training_is_refused(corpus: Path, interrupted: Path) -> None:
-    train(corpus, interrupted, "fans", {}, Silence(), resume=True)
+def test_resuming_a_finished_run_is_refused(corpus: Path, interrupted: Path) -> None:
+    train(corpus, interrupted, "fans", {}, NullReporter(), resume=True)
     with pytest.raises(BadSetting, match="finished model; there is nothing to resume"):
-        train(corpus, interrupted, "fans", {}, Silence(), resume=True)
+        train(corpus, interrupted, "fans", {}, NullReporter(), resume=True)
 
 
-def test_resuming_what_was_never_begun_is_refused(corpus: Path, tmp_path: Path) -> None:
-    with pytest.raises(BadSetting, match="no interrupted training; start one without --resume"):
-        train(corpus, tmp_path / "run", "fans", {}, Silence(), resume=True)
+def test_resuming_a_run_that_does_not_exist_is_refused(corpus: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match="not contain an interrupted training run; start one without --resume"):
+        train(corpus, tmp_path / "run", "fans", {}, NullReporter(), resume=True)
     assert not (tmp_path / "run").exists()
 
 
-def test_a_damaged_state_is_refused(corpus: Path, interrupted: Path) -> None:
+def test_damaged_checkpoint_is_refused(corpus: Path, interrupted: Path) -> None:
     path = interrupted / "checkpoints" / "state.safetensors"
     path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(BadArtifact, match=r"state.safetensors cannot be read .*begin the training anew"):
-        train(corpus, interrupted, "fans", {}, Silence(), resume=True)
+    with pytest.raises(BadArtifact, match=r"state.safetensors cannot be read .*start the training again"):
+        train(corpus, interrupted, "fans", {}, NullReporter(), resume=True)
 
 
 @pytest.mark.parametrize("content", ["", "{", "{}"])
 def test_a_damaged_plan_is_refused(corpus: Path, interrupted: Path, content: str) -> None:
     (interrupted / "checkpoints" / "plan.json").write_text(content)
     with pytest.raises(FansError, match=r"plan.json"):
-        train(corpus, interrupted, "fans", {}, Silence(), resume=True)
+        train(corpus, interrupted, "fans", {}, NullReporter(), resume=True)
 
 
 @contextmanager
 def no_file_over(size: int) -> Iterator[None]:
-    """Writing beyond `size` fails, as it does on a full disk."""
+    """Let writing of more than `size` bytes fail, as on a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
@@ -240,16 +240,14 @@ def no_file_over(size: int) -> Iterator[None]:
         signal.signal(signal.SIGXFSZ, before)
 
 
-def test_a_state_that_does_not_fit_the_disk_leaves_the_last_one(
-    corpus: Path, interrupted: Path, weights: Weights
-) -> None:
+def test_failed_checkpoint_keeps_the_last_one(corpus: Path, interrupted: Path, weights: Weights) -> None:
     before = (interrupted / "checkpoints" / "state.safetensors").read_bytes()
-    with no_file_over(20_000), pytest.raises(Unfinished, match="the last state there is good, so make room"):
-        train(corpus, interrupted, "fans", {}, Silence(), resume=True)
+    with no_file_over(20_000), pytest.raises(Unfinished, match="the last checkpoint is intact, so free some space"):
+        train(corpus, interrupted, "fans", {}, NullReporter(), resume=True)
     assert len(before) > 20_000
     assert (interrupted / "checkpoints" / "state.safetensors").read_bytes() == before
     assert sorted(path.name for path in (interrupted / "checkpoints").iterdir()) == ["plan.json", "state.safetensors"]
-    train(corpus, interrupted, "fans", {}, Silence(), resume=True)
+    train(corpus, interrupted, "fans", {}, NullReporter(), resume=True)
     assert weights_of(interrupted) == weights()
 
 
@@ -257,43 +255,43 @@ def full_disk(*arguments: object, **more: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_a_full_disk_is_called_by_its_name(
+def test_full_disk_is_reported(
     corpus: Path, interrupted: Path, weights: Weights, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = (interrupted / "checkpoints" / "state.safetensors").read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "save_file", full_disk)
-        with pytest.raises(Unfinished, match="the disk is full; .*go on with --resume"):
-            train(corpus, interrupted, "fans", {}, Silence(), resume=True)
+        with pytest.raises(Unfinished, match="the disk is full; .*continue with --resume"):
+            train(corpus, interrupted, "fans", {}, NullReporter(), resume=True)
     assert (interrupted / "checkpoints" / "state.safetensors").read_bytes() == before
     assert not list(interrupted.rglob(".*"))
-    train(corpus, interrupted, "fans", {}, Silence(), resume=True)
+    train(corpus, interrupted, "fans", {}, NullReporter(), resume=True)
     assert weights_of(interrupted) == weights()
 
 
-def test_a_disk_too_full_for_the_figures_of_an_epoch_is_told_in_our_words(
+def test_full_disk_while_writing_metrics_is_reported(
     corpus: Path, interrupted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loop, "write_metrics", full_disk)
     with pytest.raises(FansError, match="--resume"):
-        train(corpus, interrupted, "fans", {}, Silence(), resume=True)
+        train(corpus, interrupted, "fans", {}, NullReporter(), resume=True)
 
 
-def test_a_disk_too_full_for_the_artifact_is_told_in_our_words(
+def test_full_disk_while_writing_the_artifact_is_reported(
     corpus: Path, interrupted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fansrec.artifact.folder.save_file", full_disk)
     with pytest.raises(FansError, match="--resume"):
-        train(corpus, interrupted, "fans", {}, Silence(), resume=True)
+        train(corpus, interrupted, "fans", {}, NullReporter(), resume=True)
 
 
-def test_after_a_disk_too_full_for_the_artifact_training_goes_on(
+def test_run_is_resumed_after_a_full_disk(
     corpus: Path, interrupted: Path, weights: Weights, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr("fansrec.artifact.folder.save_file", full_disk)
         with pytest.raises((OSError, FansError)):
-            train(corpus, interrupted, "fans", {}, Silence(), resume=True)
+            train(corpus, interrupted, "fans", {}, NullReporter(), resume=True)
     assert not (interrupted / "manifest.json").exists()
-    train(corpus, interrupted, "fans", {}, Silence(), resume=True)
+    train(corpus, interrupted, "fans", {}, NullReporter(), resume=True)
     assert weights_of(interrupted) == weights()

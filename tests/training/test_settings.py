@@ -14,7 +14,7 @@ def test_the_defaults_are_those_of_the_papers_appendix() -> None:
     assert (training.scheduler, training.steps) == ("step", 5)
 
 
-def test_texts_become_the_type_the_name_asks_for() -> None:
+def test_texts_are_converted_to_the_types_of_the_settings() -> None:
     texts = {"epochs": "7", "learning_rate": "1e-3", "use_categories": "False", "classifier": "vanilla"}
     assert parse("fans", texts) == {
         "epochs": 7,
@@ -34,8 +34,8 @@ def test_an_unknown_setting_is_refused_with_the_nearest_name() -> None:
         parse("fans", {"epoch": 3})
 
 
-def test_a_setting_like_no_other_is_refused_with_all_names() -> None:
-    with pytest.raises(BadSetting, match="no setting 'qqqq'; known are .*batch_size.*width"):
+def test_unknown_setting_without_a_similar_name_is_refused_with_all_names() -> None:
+    with pytest.raises(BadSetting, match="no setting 'qqqq'; settings are .*batch_size.*width"):
         parse("fans", {"qqqq": 3})
 
 
@@ -45,13 +45,13 @@ def test_a_setting_of_another_model_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["category_starts", "positions"])
-def test_what_the_corpus_decides_cannot_be_set(name: str) -> None:
+def test_settings_from_the_corpus_cannot_be_given(name: str) -> None:
     with pytest.raises(BadSetting, match="no setting"):
         parse("fans", {name: 3})
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "wanted"),
+    ("name", "value", "expected"),
     [
         ("epochs", "many", "of type int"),
         ("epochs", "2.5", "of type int"),
@@ -60,22 +60,22 @@ def test_what_the_corpus_decides_cannot_be_set(name: str) -> None:
         ("use_categories", 2, "true or false"),
     ],
 )
-def test_a_value_of_the_wrong_type_is_refused(name: str, value: Any, wanted: str) -> None:
-    with pytest.raises(BadSetting, match=f"{name} is .*; it must be {wanted}"):
+def test_a_value_of_the_wrong_type_is_refused(name: str, value: Any, expected: str) -> None:
+    with pytest.raises(BadSetting, match=f"{name} is .*; it must be {expected}"):
         parse("fans", {name: value})
 
 
 @pytest.mark.parametrize(
     ("name", "value"), [("scheduler", "steps"), ("classifier", "three-stage"), ("precision", "fp8"), ("watch", "HR@10")]
 )
-def test_a_choice_that_does_not_exist_is_refused(name: str, value: str) -> None:
-    with pytest.raises(BadSetting, match=f"{name} is '{value}'; it can be .* or "):
+def test_unknown_choice_is_refused(name: str, value: str) -> None:
+    with pytest.raises(BadSetting, match=f"{name} is '{value}'; it must be .* or "):
         parse("fans", {name: value})
 
 
 @pytest.mark.parametrize("name", ["steps", "epochs", "patience", "batch_size", "learning_rate", "validation_lists"])
 @pytest.mark.parametrize("value", [0, -1])
-def test_what_must_be_above_zero_is(name: str, value: int) -> None:
+def test_values_must_be_above_zero(name: str, value: int) -> None:
     with pytest.raises(BadSetting, match=f"{name} is {value}.*; it must be above 0"):
         split({name: value})
 
@@ -108,28 +108,28 @@ BAD_VALUES = [
 
 
 @pytest.mark.parametrize(("name", "value"), BAD_VALUES)
-def test_a_number_that_makes_no_sense_for_training_is_refused(name: str, value: Any) -> None:
+def test_invalid_number_is_refused(name: str, value: Any) -> None:
     with pytest.raises(BadSetting, match=name):
         split(parse("fans", {name: value}))
 
 
-def test_fans_is_trained_by_the_best_recipe_unless_told_otherwise() -> None:
+def test_default_recipe_of_fans_is_best() -> None:
     assert default_recipe("fans", {}) == "best"
     assert default_recipe("fans", {"epochs": 3, "width": 8, "memory_weight": 0.0}) == "best"
 
 
 @pytest.mark.parametrize("values", [{"scheduler": "naive"}, {"steps": 3}, {"epochs": 3, "steps": 3}])
-def test_a_setting_that_only_the_papers_recipe_has_asks_for_that(values: dict[str, Any]) -> None:
+def test_setting_of_the_paper_recipe_selects_it(values: dict[str, Any]) -> None:
     assert default_recipe("fans", values) == "paper"
 
 
 @pytest.mark.parametrize("model", ["popularity", "sasrec", "bert4rec", "bert4rec-nar", "markov"])
-def test_models_without_a_best_recipe_are_trained_by_the_papers(model: str) -> None:
+def test_default_recipe_of_models_without_a_best_recipe(model: str) -> None:
     assert default_recipe(model, {}) == "paper"
 
 
 @pytest.mark.parametrize("recipe", ["paper", "best"])
-def test_a_recipe_that_is_given_stays(recipe: str) -> None:
+def test_given_recipe_is_used(recipe: str) -> None:
     assert default_recipe("fans", {"recipe": recipe, "epochs": 3}) == recipe
     assert default_recipe("fans", {"recipe": recipe, "steps": 3}) == recipe
 
@@ -141,17 +141,17 @@ def test_the_best_recipe_has_no_curriculum(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["memory_lists", "memory_items", "linear_neighbours"])
-def test_the_best_recipe_counts_for_itself_what_it_keeps(name: str) -> None:
+def test_sizes_of_the_best_recipe_cannot_be_set(name: str) -> None:
     with pytest.raises(BadSetting, match=f"fans has no setting '{name}'"):
         parse("fans", {"recipe": "best", name: 3})
 
 
 @pytest.mark.parametrize("name", ["memory_weight", "sharpness", "asked_categories"])
-def test_settings_of_the_best_recipe_are_not_the_papers(name: str) -> None:
+def test_settings_of_the_best_recipe_are_unknown_to_the_paper_recipe(name: str) -> None:
     assert name in known_names("fans", "best") and name not in known_names("fans")
 
 
 @pytest.mark.parametrize(("name", "value"), [("average", 1.0), ("average", -0.1), ("weight_decay", -0.1)])
-def test_an_average_that_never_moves_and_weights_that_grow_are_refused(name: str, value: float) -> None:
+def test_invalid_average_and_weight_decay_are_refused(name: str, value: float) -> None:
     with pytest.raises(BadSetting, match=f"{name} is {value}"):
         split({name: value})

@@ -14,7 +14,7 @@ from fansrec.artifact import read_artifact
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadArtifact, BadSetting, FansError
-from fansrec.training.reporting import PlainReporter, Silence
+from fansrec.training.reporting import NullReporter, PlainReporter
 from fansrec.training.trainer import train
 from worlds import MINUTE, SHORT, SMALL, walks, write_walks
 
@@ -38,7 +38,7 @@ def rows(run: Path) -> list[dict[str, str]]:
 def learned(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run long enough to learn the walks."""
     out = tmp_path_factory.mktemp("learned") / "run"
-    train(corpus, out, "fans", SMALL | {"epochs": 30, "steps": 3, "dropout": 0.0}, Silence())
+    train(corpus, out, "fans", SMALL | {"epochs": 30, "steps": 3, "dropout": 0.0}, NullReporter())
     return out
 
 
@@ -63,7 +63,7 @@ def test_a_trained_model_continues_the_walk(learned: Path) -> None:
     assert set(answer.items.tolist()) <= set(range(22, 30))  # it stays in its category and never goes back
 
 
-def test_the_history_tells_every_epoch(learned: Path) -> None:
+def test_history_contains_every_epoch(learned: Path) -> None:
     history = rows(learned)
     assert [int(row["epoch"]) for row in history] == list(range(30))
     assert [int(row["curriculum_step"]) for row in history] == [0] * 10 + [1] * 10 + [2] * 10
@@ -77,7 +77,7 @@ def test_the_learning_rate_rises_and_then_falls_to_zero(learned: Path) -> None:
     assert all(later <= earlier for earlier, later in pairwise(rates[1:]))
 
 
-def test_the_configuration_is_kept_whole(learned: Path) -> None:
+def test_configuration_is_stored(learned: Path) -> None:
     config = json.loads((learned / "config.json").read_text())
     assert config["model"] == "fans" and config["variant"] == "FANS_TSC-STEP"
     assert config["config"]["width"] == 16 and config["config"]["category_starts"] == [0, 15, 30, 45, 60]
@@ -86,7 +86,7 @@ def test_the_configuration_is_kept_whole(learned: Path) -> None:
     assert set(config["validation"]) == {"valid HR@5", "valid NDCG@5", "epoch"}
 
 
-def test_the_card_says_what_it_is(learned: Path) -> None:
+def test_model_card(learned: Path) -> None:
     card = (learned / "README.md").read_text()
     assert card.startswith("# FANS_TSC-STEP") and "| lists | 120 |" in card and "| width | 16 |" in card
 
@@ -101,8 +101,8 @@ def test_the_weights_are_the_best_of_the_last_curriculum_step(learned: Path) -> 
 
 
 def test_the_same_seed_gives_the_same_bytes(corpus: Path, tmp_path: Path, weights: Callable[..., bytes]) -> None:
-    torch.manual_seed(12345)  # whatever was drawn before must not matter
-    train(corpus, tmp_path / "again", "fans", SHORT, Silence())
+    torch.manual_seed(12345)  # earlier random draws must not matter
+    train(corpus, tmp_path / "again", "fans", SHORT, NullReporter())
     assert (tmp_path / "again" / "model.safetensors").read_bytes() == weights()
 
 
@@ -112,11 +112,9 @@ def test_another_seed_gives_other_weights(weights: Callable[..., bytes]) -> None
 
 @pytest.mark.parametrize("classifier", ["two-stage", "vanilla"])
 @pytest.mark.parametrize("scheduler", ["step", "naive"])
-def test_all_four_variants_are_trained_by_flags_alone(
-    corpus: Path, tmp_path: Path, classifier: str, scheduler: str
-) -> None:
+def test_all_four_variants_of_the_paper(corpus: Path, tmp_path: Path, classifier: str, scheduler: str) -> None:
     plan = train(
-        corpus, tmp_path / "run", "fans", MINUTE | {"classifier": classifier, "scheduler": scheduler}, Silence()
+        corpus, tmp_path / "run", "fans", MINUTE | {"classifier": classifier, "scheduler": scheduler}, NullReporter()
     )
     names = {"two-stage": "TSC-", "vanilla": "", "step": "STEP", "naive": "NAIVE"}
     assert plan.variant == f"FANS_{names[classifier]}{names[scheduler]}"
@@ -128,14 +126,14 @@ def test_all_four_variants_are_trained_by_flags_alone(
     assert all((row["category_accuracy"] != "") == (classifier == "two-stage") for row in rows(tmp_path / "run"))
 
 
-def test_running_out_of_patience_moves_on(corpus: Path, tmp_path: Path) -> None:
+def test_next_step_starts_when_patience_runs_out(corpus: Path, tmp_path: Path) -> None:
     hopeless = MINUTE | {"epochs": 40, "steps": 2, "patience": 1, "learning_rate": 1e-9}
-    train(corpus, tmp_path / "run", "fans", hopeless, Silence())
+    train(corpus, tmp_path / "run", "fans", hopeless, NullReporter())
     assert [row["curriculum_step"] for row in rows(tmp_path / "run")] == ["0", "0", "1", "1"]
 
 
-def test_a_model_that_is_counted_needs_no_epochs(corpus: Path, tmp_path: Path) -> None:
-    train(corpus, tmp_path / "run", "popularity", {}, Silence())
+def test_popularity_counts_the_training_lists(corpus: Path, tmp_path: Path) -> None:
+    train(corpus, tmp_path / "run", "popularity", {}, NullReporter())
     artifact = read_artifact(tmp_path / "run")
     world = walks()
     counts = np.zeros(60)
@@ -145,25 +143,25 @@ def test_a_model_that_is_counted_needs_no_epochs(corpus: Path, tmp_path: Path) -
     assert not (tmp_path / "run" / "checkpoints").exists()
 
 
-def test_the_reporter_hears_of_every_batch_and_epoch(corpus: Path, tmp_path: Path) -> None:
-    heard: list[Any] = []
+def test_every_batch_and_epoch_is_reported(corpus: Path, tmp_path: Path) -> None:
+    calls: list[Any] = []
 
-    class Ear(Silence):
+    class RecordingReporter(NullReporter):
         def start(self, epochs: int, batches: int) -> None:
-            heard.append((epochs, batches))
+            calls.append((epochs, batches))
 
         def batch(self, epoch: int, batch: int, loss: float, category_accuracy: float | None) -> None:
             assert loss > 0 and category_accuracy is not None and 0 <= category_accuracy <= 1
-            heard.append((epoch, batch))
+            calls.append((epoch, batch))
 
         def epoch(self, row: dict[str, Any]) -> None:
-            heard.append(row["epoch"])
+            calls.append(row["epoch"])
 
-    train(corpus, tmp_path / "run", "fans", MINUTE, Ear())
-    assert heard == [(2, 2), (0, 1), (0, 2), 0, (1, 1), (1, 2), 1]
+    train(corpus, tmp_path / "run", "fans", MINUTE, RecordingReporter())
+    assert calls == [(2, 2), (0, 1), (0, 2), 0, (1, 1), (1, 2), 1]
 
 
-def test_the_plain_reporter_prints_a_line_an_epoch(
+def test_plain_reporter_prints_a_line_per_epoch(
     corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     train(corpus, tmp_path / "run", "fans", MINUTE, PlainReporter())
@@ -172,11 +170,11 @@ def test_the_plain_reporter_prints_a_line_an_epoch(
     assert [line.split()[:2] for line in lines[1:]] == [["epoch", "0"], ["epoch", "1"]]
 
 
-def test_the_history_can_be_drawn_and_the_drawing_is_sealed(corpus: Path, tmp_path: Path) -> None:
+def test_plot_of_the_history_is_in_the_manifest(corpus: Path, tmp_path: Path) -> None:
     def draw(history: list[dict[str, Any]], folder: Path) -> None:
         (folder / "curves.txt").write_text(str(len(history)))
 
-    train(corpus, tmp_path / "run", "fans", MINUTE, Silence(), draw=draw)
+    train(corpus, tmp_path / "run", "fans", MINUTE, NullReporter(), draw=draw)
     assert (tmp_path / "run" / "curves.txt").read_text() == "2"
     (tmp_path / "run" / "curves.txt").write_text("3")
     with pytest.raises(BadArtifact, match=r"curves.txt was changed"):
@@ -184,51 +182,57 @@ def test_the_history_can_be_drawn_and_the_drawing_is_sealed(corpus: Path, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("values", "word"),
+    ("values", "message"),
     [
         ({"epoch": 3}, "no setting 'epoch'; did you mean epochs?"),
         ({"epochs": "many"}, "epochs is 'many'; it must be of type int"),
-        ({"classifier": "three-stage"}, "it can be two-stage or vanilla"),
+        ({"classifier": "three-stage"}, "it must be two-stage or vanilla"),
         ({"width": 10, "heads": 4}, "width 10 cannot be shared by 4 heads"),
     ],
 )
 def test_bad_settings_are_refused_before_anything_is_written(
-    corpus: Path, tmp_path: Path, values: dict[str, Any], word: str
+    corpus: Path, tmp_path: Path, values: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(BadSetting, match=word):
-        train(corpus, tmp_path / "run", "fans", values, Silence())
+    with pytest.raises(BadSetting, match=message):
+        train(corpus, tmp_path / "run", "fans", values, NullReporter())
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unknown_model_is_refused(corpus: Path, tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match="there is no model 'fanz'"):
-        train(corpus, tmp_path / "run", "fanz", {}, Silence())
+        train(corpus, tmp_path / "run", "fanz", {}, NullReporter())
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_place_that_exists_is_refused_and_left_alone(corpus: Path, tmp_path: Path) -> None:
+def test_existing_output_is_refused_and_unchanged(corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "mine").write_text("mine")
-    with pytest.raises(BadSetting, match="already exists; choose another place for the model"):
-        train(corpus, tmp_path / "run", "fans", MINUTE, Silence())
+    with pytest.raises(BadSetting, match="already exists; choose another path for the model"):
+        train(corpus, tmp_path / "run", "fans", MINUTE, NullReporter())
     assert [path.name for path in (tmp_path / "run").rglob("*")] == ["mine"]
 
 
-def test_a_place_where_nothing_can_be_written_is_refused(corpus: Path, tmp_path: Path) -> None:
+def test_output_that_cannot_be_written_is_refused(corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(FansError, match="run"):
-        train(corpus, tmp_path / "file" / "run", "fans", MINUTE, Silence())
+        train(corpus, tmp_path / "file" / "run", "fans", MINUTE, NullReporter())
 
 
-def test_a_folder_that_is_no_corpus_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadArtifact, match="no prepared corpus"):
-        train(tmp_path, tmp_path / "run", "fans", MINUTE, Silence())
+def test_folder_without_a_corpus_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadArtifact, match="is not a prepared corpus"):
+        train(tmp_path, tmp_path / "run", "fans", MINUTE, NullReporter())
     assert not (tmp_path / "run").exists()
 
 
 def test_lists_too_short_for_the_watched_figure_still_choose_a_best_epoch(tmp_path: Path) -> None:
     write_walks(tmp_path / "corpus", shortest=5, longest=8)
-    train(tmp_path / "corpus", tmp_path / "run", "fans", MINUTE | {"epochs": 12, "steps": 1, "patience": 3}, Silence())
+    train(
+        tmp_path / "corpus",
+        tmp_path / "run",
+        "fans",
+        MINUTE | {"epochs": 12, "steps": 1, "patience": 3},
+        NullReporter(),
+    )
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert not any(isinstance(value, float) and math.isnan(value) for value in config["validation"].values())
     assert config["validation"]["epoch"] > 0

@@ -40,17 +40,17 @@ def test_an_id_wins_over_a_name() -> None:
     assert SONGS.find("a") == 0  # also the name of item 4
 
 
-def test_unknown_items_are_told_apart_and_the_order_is_kept() -> None:
-    assert SONGS.numbers(["c", "nobody", "Yesterday", 7, "c"]) == ([2, 1, 2], ["nobody", 7])
+def test_indices_of_known_items_and_unknown_items() -> None:
+    assert SONGS.indices(["c", "nobody", "Yesterday", 7, "c"]) == ([2, 1, 2], ["nobody", 7])
 
 
-def test_integer_ids_are_found_as_numbers_and_as_texts_and_answered_as_numbers() -> None:
+def test_integer_ids_are_found_as_integers_and_strings_and_returned_as_integers() -> None:
     numbered = Vocabulary(ids=["10", "7"], starts=np.array([0, 2]), integer_ids=True)
     assert numbered.find(7) == numbered.find("7") == 1
     assert numbered.id(1) == 7 and isinstance(numbered.id(1), int)
 
 
-def test_text_ids_stay_texts_even_if_they_look_like_numbers() -> None:
+def test_string_ids_that_look_like_numbers_stay_strings() -> None:
     assert Vocabulary(ids=["007"], starts=np.array([0, 1])).id(0) == "007"
 
 
@@ -59,30 +59,28 @@ def test_a_label_is_the_name_or_else_the_id() -> None:
     assert Vocabulary(ids=["x"], starts=np.array([0, 1])).label(0) == "x"
 
 
-def test_categories_are_runs_of_items() -> None:
+def test_categories_are_slices_of_items() -> None:
     assert SONGS.categories.tolist() == [0, 0, 1, 1, 1]
     assert [SONGS.category(n) for n in range(5)] == ["soul", "soul", "rock", "rock", "rock"]
 
 
-def test_items_of_one_group_share_a_number_and_items_without_a_group_share_none() -> None:
-    numbers = Vocabulary(
+def test_items_of_a_group_share_an_index_and_items_without_a_group_do_not() -> None:
+    groups = Vocabulary(
         ids=list("abcdef"), starts=np.array([0, 6]), groups=["x", None, "x", None, "3", "y"]
-    ).group_numbers
-    assert numbers[0] == numbers[2]
-    assert len(set(numbers.tolist())) == 5  # "3" is no item's place: b, d, "3", x and y all differ
+    ).group_indices
+    assert groups[0] == groups[2]
+    assert len(set(groups.tolist())) == 5  # b, d, "3", x and y all differ, although d is item 3
 
 
-def test_without_groups_every_item_is_a_group_of_its_own() -> None:
-    assert len(set(Vocabulary(ids=list("abc"), starts=np.array([0, 3])).group_numbers.tolist())) == 3
+def test_without_groups_every_item_has_its_own_group() -> None:
+    assert len(set(Vocabulary(ids=list("abc"), starts=np.array([0, 3])).group_indices.tolist())) == 3
 
 
 texts = st.text(st.characters(codec="utf-8"), max_size=8)
 
 
 @given(data=st.data())
-def test_a_vocabulary_comes_back_from_its_files_as_it_was(
-    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_vocabulary_survives_writing_and_reading(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
     ids = data.draw(st.lists(texts, min_size=1, max_size=8, unique=True))
     maybe = st.lists(st.none() | texts, min_size=len(ids), max_size=len(ids))
     cuts = data.draw(st.sets(st.integers(1, len(ids) - 1))) if len(ids) > 1 else set()
@@ -103,12 +101,12 @@ def test_a_vocabulary_comes_back_from_its_files_as_it_was(
     assert after.files() == before.files()
 
 
-def test_integer_ids_come_back_as_numbers(tmp_path: Path) -> None:
+def test_integer_ids_survive_writing_and_reading(tmp_path: Path) -> None:
     before = Vocabulary(ids=["3", "1"], starts=np.array([0, 2]), category_names=["all"], integer_ids=True)
     assert read_vocabulary(write(before, tmp_path)).id(0) == 3
 
 
-def test_columns_that_nobody_has_are_not_made_up(tmp_path: Path) -> None:
+def test_missing_columns_stay_missing(tmp_path: Path) -> None:
     bare = replace(SONGS, names=None, groups=[None] * 5)
     after = read_vocabulary(write(bare, tmp_path))
     assert after.names is None and after.groups is None
@@ -116,10 +114,10 @@ def test_columns_that_nobody_has_are_not_made_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("starts", [[], [0], [1, 5], [0, 4], [0, 2, 2, 5], [0, 3, 2, 5], [0, 6]])
-def test_categories_that_do_not_fit_the_items_are_refused(tmp_path: Path, starts: list[int]) -> None:
+def test_categories_that_do_not_match_the_items_are_refused(tmp_path: Path, starts: list[int]) -> None:
     write(SONGS, tmp_path)
     (tmp_path / CATEGORIES_FILE).write_text(json.dumps({"names": [], "starts": starts, "integer_ids": False}))
-    with pytest.raises(BadArtifact, match="does not fit"):
+    with pytest.raises(BadArtifact, match="does not match"):
         read_vocabulary(tmp_path)
 
 
@@ -127,7 +125,7 @@ def test_categories_that_do_not_fit_the_items_are_refused(tmp_path: Path, starts
 def test_a_damaged_file_is_refused_with_advice(tmp_path: Path, name: str, content: str) -> None:
     write(SONGS, tmp_path)
     (tmp_path / name).write_bytes(content.encode("latin-1"))
-    with pytest.raises(BadArtifact, match="no readable vocabulary .* make it anew"):
+    with pytest.raises(BadArtifact, match="does not hold a readable vocabulary .* create the folder again"):
         read_vocabulary(tmp_path)
 
 
@@ -135,7 +133,7 @@ def test_a_damaged_file_is_refused_with_advice(tmp_path: Path, name: str, conten
 def test_a_missing_file_is_refused(tmp_path: Path, name: str) -> None:
     write(SONGS, tmp_path)
     (tmp_path / name).unlink()
-    with pytest.raises(BadArtifact, match="no readable vocabulary"):
+    with pytest.raises(BadArtifact, match="not hold a readable vocabulary"):
         read_vocabulary(tmp_path)
 
 
@@ -147,14 +145,14 @@ def with_categories(folder: Path, **changes: object) -> Path:
 
 
 @pytest.mark.parametrize("names", [[], ["soul"], ["soul", "rock", "jazz"]])
-def test_as_many_names_as_categories_are_needed(tmp_path: Path, names: list[str]) -> None:
+def test_number_of_category_names_must_match(tmp_path: Path, names: list[str]) -> None:
     with pytest.raises(BadArtifact, match=f"has {len(names)} names for 2 categories"):
         read_vocabulary(with_categories(tmp_path, names=names))
 
 
 @pytest.mark.parametrize("changes", [{"names": "so"}, {"names": ["soul", 3]}, {"names": ["soul", None]}, {"names": ["soul", "\ud800"]}, {"names": {}}, {"starts": [0, 2.0, 5]}, {"starts": [False, 2, 5]}, {"starts": ["0", "2", "5"]}, {"starts": [0, 2, 10**30]}, {"starts": [[0, 2, 5]]}, {"starts": None}, {"integer_ids": 1}, {"integer_ids": "no"}, {"integer_ids": None}])  # fmt: skip # noqa: E501
 def test_categories_of_another_type_are_refused(tmp_path: Path, changes: dict[str, object]) -> None:
-    with pytest.raises(BadArtifact, match="no readable vocabulary"):
+    with pytest.raises(BadArtifact, match="not hold a readable vocabulary"):
         read_vocabulary(with_categories(tmp_path, **changes))
 
 
@@ -167,11 +165,11 @@ def test_ids_declared_integers_must_be_integers_as_python_writes_them(tmp_path: 
 
 
 @given(st.lists(st.integers(-(10**18) + 1, 10**18 - 1), min_size=1, max_size=6, unique=True))
-def test_every_integer_of_18_digits_may_be_an_id(tmp_path_factory: pytest.TempPathFactory, numbers: list[int]) -> None:
-    ids = [str(number) for number in numbers]
+def test_integers_of_18_digits_are_valid_ids(tmp_path_factory: pytest.TempPathFactory, integers: list[int]) -> None:
+    ids = [str(integer) for integer in integers]
     before = Vocabulary(ids=ids, starts=np.array([0, len(ids)]), category_names=["all"], integer_ids=True)
     after = read_vocabulary(write(before, tmp_path_factory.mktemp("vocabulary")))
-    assert [after.id(index) for index in range(len(ids))] == numbers
+    assert [after.id(index) for index in range(len(ids))] == integers
 
 
 @pytest.mark.parametrize("row", [{"id": None}, {"id": ["a"]}, {"id": True}, {"id": "a", "name": 3}, {"id": "\ud800"}, {"id": "a", "group": {}}, "a", 3, None])  # fmt: skip # noqa: E501
@@ -179,16 +177,16 @@ def test_items_of_another_type_are_refused(tmp_path: Path, row: object) -> None:
     write(SONGS, tmp_path)
     lines = (tmp_path / ITEMS_FILE).read_text().splitlines()
     (tmp_path / ITEMS_FILE).write_text("\n".join([*lines[:4], json.dumps(row)]) + "\n")
-    with pytest.raises(BadArtifact, match="no readable vocabulary|an item without an id"):
+    with pytest.raises(BadArtifact, match="not hold a readable vocabulary|an item without an id"):
         read_vocabulary(tmp_path)
 
 
-def test_items_longer_than_one_block_of_the_file_are_read(tmp_path: Path) -> None:
+def test_items_file_of_several_blocks_is_read(tmp_path: Path) -> None:
     ids = [f"item {n} " + "ü" * 200 for n in range(6_000)]  # several blocks, cut inside lines and inside characters
     before = Vocabulary(ids=ids, starts=np.array([0, len(ids)]), category_names=["all"])
     assert list(read_vocabulary(write(before, tmp_path)).ids) == ids
 
 
-def test_two_items_of_one_id_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadArtifact, match="two items of the same id"):
+def test_duplicate_ids_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadArtifact, match="two items with the same id"):
         read_vocabulary(write(Vocabulary(["a", "b", "a"], np.array([0, 3]), category_names=["all"]), tmp_path))

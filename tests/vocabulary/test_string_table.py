@@ -3,57 +3,59 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fansrec.vocabulary.string_table import Texts
+from fansrec.vocabulary.string_table import StringTable
 
-texts = st.lists(st.none() | st.text(st.characters(codec="utf-8"), max_size=5), max_size=30)
-
-
-@given(column=texts)
-def test_texts_read_as_the_list_they_were_made_of(column: list[str | None]) -> None:
-    made = Texts.of(column)
-    assert list(made) == column and len(made) == len(column)
-    assert made[1:-1:2] == column[1:-1:2]
-    assert [made[-n] for n in range(1, len(column) + 1)] == column[::-1]
-    assert made.any() == any(text is not None for text in column)
+columns = st.lists(st.none() | st.text(st.characters(codec="utf-8"), max_size=5), max_size=30)
 
 
-@given(column=texts, wanted=st.text(max_size=2))
-def test_every_place_of_a_text_is_found_and_no_other(column: list[str | None], wanted: str) -> None:
-    made = Texts.of(column)
-    for text in {wanted, *column} - {None}:
-        assert made.places(text) == [place for place, held in enumerate(column) if held == text]
+@given(column=columns)
+def test_table_reads_like_the_list_it_was_made_of(column: list[str | None]) -> None:
+    table = StringTable.from_strings(column)
+    assert list(table) == column and len(table) == len(column)
+    assert table[1:-1:2] == column[1:-1:2]
+    assert [table[-n] for n in range(1, len(column) + 1)] == column[::-1]
+    assert table.any() == any(text is not None for text in column)
 
 
-@given(parts=st.lists(texts, max_size=4))
-def test_parts_joined_are_one_column(parts: list[list[str | None]]) -> None:
-    assert list(Texts.joined([Texts.of(part) for part in parts])) == [text for part in parts for text in part]
+@given(column=columns, other=st.text(max_size=2))
+def test_find_returns_all_indices_of_a_string(column: list[str | None], other: str) -> None:
+    table = StringTable.from_strings(column)
+    for string in {other, *column} - {None}:
+        assert table.find(string) == [index for index, value in enumerate(column) if value == string]
 
 
-def test_the_empty_text_is_not_the_absent_one() -> None:
-    made = Texts.of(["", None, ""])
-    assert made.places("") == [0, 2] and made[1] is None
+@given(parts=st.lists(columns, max_size=4))
+def test_concatenated_tables_are_one_column(parts: list[list[str | None]]) -> None:
+    assert list(StringTable.concatenate([StringTable.from_strings(part) for part in parts])) == [
+        text for part in parts for text in part
+    ]
 
 
-def test_half_a_character_is_not_found() -> None:
-    assert Texts.of(["a", "ü"]).places("\ud800") == []
+def test_empty_string_is_not_none() -> None:
+    table = StringTable.from_strings(["", None, ""])
+    assert table.find("") == [0, 2] and table[1] is None
 
 
-def test_a_place_beyond_the_end_is_an_error() -> None:
+def test_lone_surrogate_is_not_found() -> None:
+    assert StringTable.from_strings(["a", "ü"]).find("\ud800") == []
+
+
+def test_index_out_of_range_is_an_error() -> None:
     with pytest.raises(IndexError):
-        Texts.of(["a"])[1]
+        StringTable.from_strings(["a"])[1]
 
 
-def test_a_number_of_numpys_is_a_place() -> None:
-    assert Texts.of(["a", "b"])[np.int64(1)] == "b"  # type: ignore[call-overload]
+def test_numpy_integer_is_an_index() -> None:
+    assert StringTable.from_strings(["a", "b"])[np.int64(1)] == "b"  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("wrong", [3, 0, [], {}, b"x"])
-def test_what_is_no_text_is_refused(wrong: object) -> None:
+def test_values_other_than_strings_are_refused(wrong: object) -> None:
     with pytest.raises(TypeError):
-        Texts.of(["a", wrong])  # type: ignore[list-item]
+        StringTable.from_strings(["a", wrong])  # type: ignore[list-item]
 
 
-@given(column=texts)
-def test_texts_that_come_twice_are_noticed(column: list[str | None]) -> None:
-    there = [text for text in column if text is not None]
-    assert Texts.of(column).all_distinct() == (len({*there}) == len(there))
+@given(column=columns)
+def test_all_distinct(column: list[str | None]) -> None:
+    present = [text for text in column if text is not None]
+    assert StringTable.from_strings(column).all_distinct() == (len({*present}) == len(present))

@@ -68,13 +68,13 @@ class Continuer:
             inside = self._in_categories(categories)
             allowed = inside.tolist() if allowed is None else np.intersect1d(allowed, inside).tolist()
         return Rules(
-            exclude=self.vocabulary.numbers(exclude)[0],  # an unknown item cannot be answered anyway
+            exclude=self.vocabulary.indices(exclude)[0],  # an unknown item cannot be answered anyway
             allow=allowed,
             keep_seen=keep_seen,
             max_per_group=max_per_group,
             min_score=min_score,
             fill=fill,
-            groups=self.vocabulary.group_numbers if max_per_group is not None and self.vocabulary.groups else None,
+            groups=self.vocabulary.group_indices if max_per_group is not None and self.vocabulary.groups else None,
         )
 
     def _in_categories(self, names: Iterable[str]) -> NDArray[np.int64]:
@@ -87,7 +87,7 @@ class Continuer:
         return np.concatenate([np.zeros(0, dtype=np.int64), *ranges])
 
     def _known(self, items: Iterable[object], what: str) -> list[int]:
-        numbers, unknown = self.vocabulary.numbers(items)
+        numbers, unknown = self.vocabulary.indices(items)
         if not numbers:
             raise BadSetting(f"{what} names no item this model knows (unknown: {_some(unknown)})")
         return numbers
@@ -96,7 +96,7 @@ class Continuer:
         """A list's known items as numbers, and the unknown ones; a list of only unknown items is refused."""
         if isinstance(items, str):
             raise BadSetting(f"{items!r} is a text; give lists of items, such as [[{items!r}]]")
-        known, unknown = self.vocabulary.numbers(items)
+        known, unknown = self.vocabulary.indices(items)
         if unknown and not known:
             raise UnknownItems(f"no item of the list is known to this model: {_some(unknown)}")
         return np.array(known, dtype=np.int64), unknown

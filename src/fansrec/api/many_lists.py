@@ -77,7 +77,7 @@ def _contents(rows: list[Row], continuer: Continuer, rules: dict[str, Any]) -> l
 
 
 def _hopeless(items: list[Any], continuer: Continuer, k: int) -> str | None:
-    known, unknown = continuer.vocabulary.numbers(items)
+    known, unknown = continuer.vocabulary.indices(items)
     if unknown and not known:
         return "no item of the list is known"
     limit = continuer.engine.model.longest_sequence()

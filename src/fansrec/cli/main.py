@@ -19,7 +19,7 @@ from fansrec.cli.serve import serve
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.cli.train import train
 from fansrec.errors import FansError, Interrupted, MissingExtra
-from fansrec.files import told
+from fansrec.files import format_os_error
 
 app = typer.Typer(
     name="fans",
@@ -92,4 +92,4 @@ def run() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:  # a disk that is full, a place that cannot be read or written
-        refuse(told(error))
+        refuse(format_os_error(error))

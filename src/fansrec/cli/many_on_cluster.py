@@ -18,10 +18,10 @@ def continue_on_cluster(
     address: str | None,
     workers: int | None,
 ) -> None:
+    from fansrec.cluster.batch import continue_batch, make_batch
     from fansrec.cluster.connection import cluster
-    from fansrec.cluster.many import continue_many, work_of
 
-    work = work_of(run, target, rules, device, backend)
+    work = make_batch(run, target, rules, device, backend)
     console = Terminal(stderr=True)
     with cluster(address, workers), _bar(console) as progress:
         task = progress.add_task("", total=None, lists="starting")
@@ -29,7 +29,7 @@ def continue_on_cluster(
         def tell(done: int, pieces: int, lists: int) -> None:
             progress.update(task, completed=done, total=pieces, lists=f"{lists:,} lists")
 
-        summary = continue_many(work, source, workers, tell)
+        summary = continue_batch(work, source, workers, tell)
     console.say(f"{target}: {summary['lists']:,} lists")
 
 

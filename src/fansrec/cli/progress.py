@@ -52,5 +52,5 @@ class BarReporter:
             f"epoch {row['epoch']:>3}  {masked}loss {row['loss']:.4f}{self.validated}  {row['seconds']:.1f} s"
         )
 
-    def say(self, text: str) -> None:
+    def message(self, text: str) -> None:
         self.console.say(text)

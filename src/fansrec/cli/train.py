@@ -100,9 +100,9 @@ def train(
 
 def _train(corpus: Path, out: Path, **asked: Any) -> Any:
     from fansrec.evaluation.report import draw_history
-    from fansrec.training import start
+    from fansrec.training import run
 
-    return start.train(corpus, out, draw=draw_history, **asked)
+    return run.train(corpus, out, draw=draw_history, **asked)
 
 
 def _on_ray(corpus: Path, out: Path, address: str | None, workers: int | None, **asked: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A Ray cluster to work on: the one at an address, or a local one for as long as it is needed."""
+"""Connection to a Ray cluster: one at an address, or a temporary local one."""
 
 import logging
 import os
@@ -6,61 +6,56 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 
 import grpc
 import ray
 import ray.data
 from ray._private.services import canonicalize_bootstrap_address
 
-from fansrec.cluster.tokens import private_ray, sent_token, wanted_token
-from fansrec.cluster.troubles import in_plain_words
+from fansrec.cluster.errors import ray_errors
+from fansrec.cluster.tokens import private_ray, required_token, use_token
 from fansrec.errors import BadSetting
 
 LOCAL, AUTO = "local", "auto"
-CONNECT_SECONDS = 20.0  # a busy machine takes several
+CONNECT_SECONDS = 20.0  # a busy machine may take several seconds
 LOGGERS = ("ray", "ray.data", "ray.train", "ray.serve")
 
 
 @contextmanager
 def cluster(address: str | None = None, cpus: int | None = None) -> Iterator[None]:
-    """Connect to Ray for the block; errors inside it are raised as FansError where they are the user's.
+    """Connect to Ray inside the block, and raise errors of the user and of the cluster as FansError.
 
     `address` is that of a running cluster (`host:6379`, or `auto` on one of its machines). Without one, a local Ray of
     `cpus` cores (all by default) starts and ends with the block, and only this process can use it. A process that is
     already connected stays connected.
     """
     if ray.is_initialized():
-        with in_plain_words():
+        with ray_errors():
             yield
         return
-    address = _found() if address == AUTO else address or LOCAL
-    with _access(address):
+    address = _local_address() if address == AUTO else address or LOCAL
+    with private_ray() if address == LOCAL else use_token(token_for(address)):
         _connect(address, cpus)
         try:
-            with _stopped_by_termination(), in_plain_words():
+            with _sigterm_as_interrupt(), ray_errors():
                 yield
         finally:
-            with suppress(Exception):  # a cluster that is gone needs no goodbye
+            with suppress(Exception):  # the cluster may be gone
                 ray.shutdown()
 
 
-def _access(address: str) -> AbstractContextManager[None]:
-    """Return the block in which Ray authenticates itself as the cluster wants it."""
-    return private_ray() if address == LOCAL else sent_token(token_for(address))
-
-
-def _found() -> str:
+def _local_address() -> str:
     """Return the address of the cluster that this machine belongs to."""
     address = canonicalize_bootstrap_address(AUTO)
     if address is None:
-        raise _refusal(AUTO, ConnectionError("no Ray was started on this machine"))
+        raise _refusal(AUTO, ConnectionError("Ray is not running on this machine"))
     return str(address)
 
 
 @contextmanager
-def _stopped_by_termination() -> Iterator[None]:
-    """SIGTERM as Ctrl-C: left to itself, Ray writes a trace of its C++ half and aborts."""
+def _sigterm_as_interrupt() -> Iterator[None]:
+    """Treat SIGTERM like Ctrl-C: Ray's own handler prints a C++ trace and aborts."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -74,47 +69,49 @@ def _stopped_by_termination() -> Iterator[None]:
 def _connect(address: str, cpus: int | None) -> None:
     local = {"num_cpus": cpus, "include_dashboard": False} if address == LOCAL else {}
     try:
-        with _silence():
+        with _discarded_stderr():
             ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False, configure_logging=True, **local)
-    except Exception as error:  # of many kinds, plain ones too
+    except Exception as error:  # Ray raises many types, plain Exception too
         raise _refusal(address, error) from error
     for name in LOGGERS:
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # what goes wrong is raised, and told in one line
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # errors are raised and reported in one line
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
-    context.raise_original_map_exception = True  # not wrapped, or a FansError would not be known as one
+    context.raise_original_map_exception = True  # unwrapped, so that a FansError is recognized
     context.execution_options.preserve_order = True
 
 
 @contextmanager
-def _silence() -> Iterator[None]:
-    """Nothing from Ray's C++ half, which writes past Python to stderr, even that it has been told to be quiet."""
-    kept = os.dup(2)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
+def _discarded_stderr() -> Iterator[None]:
+    """Discard stderr at the file descriptor, to which Ray's C++ part writes directly."""
+    stderr = os.dup(2)
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 2)
     try:
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
+        os.dup2(stderr, 2)
+        os.close(stderr)
+        os.close(null)
 
 
 def _refusal(address: str, error: Exception) -> BadSetting:
-    told = " ".join(str(error).split())
-    if "ersion mismatch" in told:
-        return BadSetting(f"the cluster at {address} runs other versions: {told[:300]}; install the same on both sides")
+    reason = " ".join(str(error).split())
+    if "ersion mismatch" in reason:
+        return BadSetting(
+            f"the cluster at {address} runs other versions: {reason[:300]}; install the same versions on both sides"
+        )
     if address == LOCAL:
-        return BadSetting(f"a local Ray did not start ({told[:200]}); try again, or give the --address of a cluster")
+        return BadSetting(f"a local Ray did not start ({reason[:200]}); try again, or give the --address of a cluster")
     return BadSetting(
-        f"there is no Ray cluster at {address} ({told[:200]}); start one (`ray start --head`), or leave out --address"
+        f"there is no Ray cluster at {address} ({reason[:200]}); start one (`ray start --head`), or leave out --address"
     )
 
 
 def token_for(address: str) -> str | None:
-    """Return the token to use at the address, None if the cluster does not ask for one (or uses TLS).
+    """Return the token to use at the address, None if the cluster does not require one (or uses TLS).
 
-    Ray itself waits for minutes where nobody answers, or somebody who does not speak as it does.
+    Check the address first: Ray itself would wait for minutes if nothing or another service listens there.
     """
     host, _, port = address.rpartition(":")
     if "//" in host or not host or not port.isdigit() or int(port) > 65535:
@@ -125,8 +122,8 @@ def token_for(address: str) -> str | None:
             return None
         with grpc.insecure_channel(address, [("grpc.enable_http_proxy", 0)]) as channel:
             grpc.channel_ready_future(channel).result(timeout=CONNECT_SECONDS)
-            return wanted_token(channel, address, CONNECT_SECONDS)
+            return required_token(channel, address, CONNECT_SECONDS)
     except OSError as error:
         raise _refusal(address, error) from error
     except (grpc.FutureTimeoutError, grpc.RpcError):
-        raise _refusal(address, TimeoutError("what listens there is no Ray")) from None
+        raise _refusal(address, TimeoutError("another service listens there")) from None

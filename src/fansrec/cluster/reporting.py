@@ -1,7 +1,9 @@
-"""A training's words on their way from the worker to whoever started it."""
+"""Forwarding of reports from a worker on the cluster to the reporter of the driver, through a Ray queue."""
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ray.exceptions import RayError
@@ -9,45 +11,66 @@ from ray.util.queue import Empty, Queue
 
 from fansrec.training.reporting import Reporter
 
-EVERY_SECONDS = 0.2  # a bar need not move more often
+BATCH_SECONDS = 0.2  # between two reports of batches: a progress bar need not move more often
 POLL_SECONDS = 0.2
-LAST = "last"
+END = "end"
 
 
 class QueueReporter:
-    """In the worker: what is said goes into a queue, and nobody waits for it to arrive."""
+    """The reporter of a worker: it puts every call into a queue without waiting."""
 
     def __init__(self, queue: Queue) -> None:
         self._queue = queue
-        self._told_at = 0.0
+        self._last_batch = 0.0
 
     def start(self, epochs: int, batches: int) -> None:
         self._put("start", epochs, batches)
 
     def batch(self, epoch: int, batch: int, loss: float, category_accuracy: float | None) -> None:
-        if time.monotonic() - self._told_at > EVERY_SECONDS:
-            self._told_at = time.monotonic()
+        if time.monotonic() - self._last_batch > BATCH_SECONDS:
+            self._last_batch = time.monotonic()
             self._put("batch", epoch, batch, loss, category_accuracy)
 
     def epoch(self, row: dict[str, Any]) -> None:
         self._put("epoch", row)
 
-    def say(self, text: str) -> None:
-        self._put("say", text)
+    def message(self, text: str) -> None:
+        self._put("message", text)
 
-    def _put(self, *word: Any) -> None:
-        self._queue.actor.put_nowait.remote(word)
+    def _put(self, *call: Any) -> None:
+        self._queue.actor.put_nowait.remote(call)
 
 
-def pass_on(queue: Queue, reporter: Reporter, dropped: Callable[[], bool]) -> None:
-    """In the starter: hand all words on, up to the last one, or until nobody wants to hear them."""
-    while not dropped():
+@contextmanager
+def forwarded_reports(reporter: Reporter) -> Iterator[Queue]:
+    """Yield a queue whose calls are forwarded to the reporter until the block ends."""
+    queue = Queue(actor_options={"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1})
+    canceled = threading.Event()
+    thread = threading.Thread(target=_forward, args=(queue, reporter, canceled.is_set), daemon=True)
+    thread.start()
+    try:
+        yield queue
+    except BaseException:
+        canceled.set()
+        raise
+    else:
         try:
-            name, *said = queue.get(timeout=POLL_SECONDS)
+            queue.put((END,))
+        except RayError:  # lost reports are no reason to fail the training
+            canceled.set()
+    finally:
+        thread.join()
+        queue.shutdown(force=True)
+
+
+def _forward(queue: Queue, reporter: Reporter, canceled: Callable[[], bool]) -> None:
+    while not canceled():
+        try:
+            name, *arguments = queue.get(timeout=POLL_SECONDS)
         except Empty:
             continue
-        except RayError:  # the cluster is gone, and with it the queue
+        except RayError:  # the cluster is gone, and the queue with it
             return
-        if name == LAST:
+        if name == END:
             return
-        getattr(reporter, name)(*said)
+        getattr(reporter, name)(*arguments)

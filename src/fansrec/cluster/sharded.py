@@ -1,4 +1,4 @@
-"""A catalogue too large for one machine: its items on several workers, each an actor with a shard of the categories."""
+"""A catalog that is too large for one machine: actors that each hold the items of a shard of the categories."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -11,32 +11,32 @@ from ray.exceptions import GetTimeoutError
 
 from fansrec.api.continuer import Continuer
 from fansrec.artifact import Artifact
-from fansrec.cluster.troubles import in_plain_words
+from fansrec.cluster.errors import ray_errors
 from fansrec.engine.sharded.backend import ShardedEngine
 from fansrec.engine.sharded.loading import Described, describe, open_sharded, read_shard
 from fansrec.engine.sharded.plan import Plan
 from fansrec.engine.sharded.shard import Floats, LocalShard, Numbers, Question, Shortlists
 from fansrec.errors import BadSetting, Unfinished
 
-INLINE = 100_000  # bytes of an argument that go with the question, as Ray itself has it
-TRIES = 3  # a question over which a shard dies so many times is given up
+MAX_INLINE_BYTES = 100_000  # of an argument that is sent with the call, as in Ray itself
+MAX_RETRIES = 3  # of a call that kills its actor
 START_SECONDS = 600.0
-ASK_SECONDS = 300.0  # a shard that was lost is read anew in this time, if there is room for it
+CALL_SECONDS = 300.0  # long enough to load a lost shard again if the cluster has room for it
 
 
 class HeldShard:
-    """A shard in a worker; it is read with the first question, so that a worker begun anew can answer any."""
+    """An actor with one shard, which it loads with the first call, so that a restarted actor can answer any call."""
 
     def __init__(self, folder: Path, manifest_hash: str, plan: Plan, number: int, device: str) -> None:
         torch.set_num_threads(1)
-        self._place = (folder, manifest_hash, plan, number, device)
+        self._arguments = (folder, manifest_hash, plan, number, device)
 
     @cached_property
     def _shard(self) -> LocalShard:
-        return read_shard(*self._place)
+        return read_shard(*self._arguments)
 
     def ready(self) -> int:
-        """How many items it has."""
+        """Load the shard and return its number of items."""
         return len(self._shard.weights.bias)
 
     def vectors(self, items: Numbers) -> Floats:
@@ -49,62 +49,64 @@ class HeldShard:
 
 
 class RayShards:
-    """Shards as actors, which Ray begins anew where they die, and asks again."""
+    """Shards as actors; Ray restarts an actor that dies and repeats the call."""
 
     def __init__(self, described: Described, plan: Plan, device: str = "cpu", cpus: int = 1) -> None:
         kind = ray.remote(HeldShard).options(
             num_cpus=cpus,
             num_gpus=0 if device == "cpu" else 1,
             max_restarts=-1,
-            max_task_retries=TRIES,
+            max_task_retries=MAX_RETRIES,
             scheduling_strategy="SPREAD",
         )
         folder = described.folder.resolve()
         self.actors = [kind.remote(folder, described.hash, plan, number, device) for number in range(plan.shards)]
 
     def ask(self, method: str, questions: Mapping[int, tuple[Any, ...]]) -> list[Any]:
-        begun = [getattr(self.actors[shard], method).remote(*asked) for shard, asked in questions.items()]
-        return _answers(begun, ASK_SECONDS, "the shards did not answer")
+        calls = [getattr(self.actors[shard], method).remote(*arguments) for shard, arguments in questions.items()]
+        return _get(calls, CALL_SECONDS, "the shards did not answer")
 
     def share(self, numbers: Numbers) -> Any:
-        return numbers if numbers.nbytes < INLINE else ray.put(numbers)
+        return numbers if numbers.nbytes < MAX_INLINE_BYTES else ray.put(numbers)
 
 
 class ShardedContinuer(Continuer):
-    """The same around an engine that is there already."""
+    """A continuer with an existing engine."""
 
     def __init__(self, artifact: Artifact, engine: ShardedEngine) -> None:
         self.artifact, self.vocabulary, self.engine = artifact, artifact.vocabulary, engine
 
 
 def load(run: str | Path, shards: int, device: str = "cpu") -> Continuer:
-    """A trained model from its folder, on `shards` workers of the cluster connected to; the folder must be seen by all.
+    """Load a trained model with its items on `shards` actors of the connected cluster, which must all see the folder.
 
-    `device` is theirs: on cuda each has a GPU of its own. The encoder runs here, on the CPU.
+    `device` is the device of the actors: with cuda each has its own GPU. The encoder runs here, on the CPU.
     """
     described = describe(Path(run))
     plan = described.plan(shards)
-    _refuse_too_many(plan.shards, device)
-    held = RayShards(described, plan, device)
-    begun = [actor.ready.remote() for actor in held.actors]
-    continuer = ShardedContinuer(*open_sharded(described, plan, held))
-    _answers(begun, START_SECONDS, "the shards were not ready")
+    _check_resources(plan.shards, device)
+    remote = RayShards(described, plan, device)
+    calls = [actor.ready.remote() for actor in remote.actors]
+    continuer = ShardedContinuer(*open_sharded(described, plan, remote))
+    _get(calls, START_SECONDS, "the shards were not ready")
     return continuer
 
 
-def _refuse_too_many(shards: int, device: str) -> None:
-    """Ray would wait for machines that may never come."""
+def _check_resources(shards: int, device: str) -> None:
+    """Raise BadSetting if the cluster is too small; Ray itself would wait for machines that may never join."""
     kind = "CPU" if device == "cpu" else "GPU"
-    there = int(ray.cluster_resources().get(kind, 0))
-    if there < shards:
-        raise BadSetting(f"{shards} shards need a {kind} each, and the cluster has {there}; ask for fewer, or add some")
+    available = int(ray.cluster_resources().get(kind, 0))
+    if available < shards:
+        raise BadSetting(
+            f"{shards} shards need a {kind} each, and the cluster has {available}; use fewer shards, or add machines"
+        )
 
 
-def _answers(begun: Sequence[Any], seconds: float, what: str) -> list[Any]:
-    with in_plain_words():
+def _get(calls: Sequence[Any], seconds: float, problem: str) -> list[Any]:
+    with ray_errors():
         try:
-            answers: list[Any] = ray.get(list(begun), timeout=seconds)
+            answers: list[Any] = ray.get(list(calls), timeout=seconds)
         except GetTimeoutError:
-            advice = "see that the cluster has room for all of them"
-            raise Unfinished(f"{what} within {seconds:.0f} s; {advice}") from None  # or the cause would be told
+            advice = "check that the cluster has room for all of them"
+            raise Unfinished(f"{problem} within {seconds:.0f} s; {advice}") from None  # or the cause would be reported
     return answers

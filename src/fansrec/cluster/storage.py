@@ -1,4 +1,4 @@
-"""Files wherever they lie: a folder that all machines see, or any URL that fsspec knows (s3://, gs://, http://)."""
+"""Files in a shared folder or at any URL that fsspec supports (s3://, gs://, http://)."""
 
 import io
 import posixpath
@@ -18,14 +18,21 @@ from fansrec.files import write_atomically
 
 PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "az": "adlfs"}
 VERSIONS = ("ETag", "etag", "generation", "mtime", "LastModified", "Last-Modified", "last_modified", "updated")
-LIBRARIES = {"aiohttp", "aiobotocore", "azure", "botocore", "gcsfs", "google"}  # their errors are a place's, not ours
-BLOCK = 2**20  # bytes read ahead: lines are short, and a piece of a file ends soon
-HIDDEN = (".", "_")  # what other writers leave beside their shards, such as _SUCCESS
+LIBRARIES = {
+    "aiohttp",
+    "aiobotocore",
+    "azure",
+    "botocore",
+    "gcsfs",
+    "google",
+}  # their exceptions are storage errors, not bugs
+BLOCK_BYTES = 2**20  # read ahead: lines are short, and a piece of a file is small
+HIDDEN = (".", "_")  # files that other writers add to their shards, such as _SUCCESS
 
 
 @dataclass(frozen=True)
-class Stored:
-    """A file; `version` changes when its content does, and only a file that can be `cut` is read from the middle."""
+class StoredFile:
+    """A file; `version` changes when its content does, and `cut` says whether it can be read from the middle."""
 
     url: str
     size: int
@@ -37,69 +44,72 @@ class Stored:
         return posixpath.basename(self.url)
 
 
-def listed(place: str, endings: Sequence[str] = ()) -> list[Stored]:
-    """The file, the files of the folder, or those of the pattern, in the order of their names."""
-    system, path = _system(place)
+def list_files(location: str, suffixes: Sequence[str] = ()) -> list[StoredFile]:
+    """Return the file, the files of the folder, or the files of the pattern, sorted by name."""
+    system, path = _filesystem(location)
     others: list[dict[str, Any]] = []
-    with readable_place(place):
-        if any(sign in path for sign in "*?[") and not system.exists(path):  # a file may be called a[1].jsonl
+    with storage_errors(location):
+        if any(sign in path for sign in "*?[") and not system.exists(path):  # a file may be named a[1].jsonl
             found = [details for details in system.glob(path, detail=True).values() if details["type"] == "file"]
         elif system.isdir(path):
-            others = [details for details in system.ls(path, detail=True) if not _is_hidden(details["name"])]
-            found = [details for details in others if _is_shard(details, endings)]
+            others = [details for details in system.ls(path, detail=True) if not _base_name(details).startswith(HIDDEN)]
+            found = [details for details in others if details["type"] == "file"]
+            found = [details for details in found if not suffixes or details["name"].endswith(tuple(suffixes))]
         elif system.exists(path):
             found = [system.info(path)]
         else:
             found = []
-        files = [_stored(system, details) for details in found]
+        files = [_stored_file(system, details) for details in found]
     if not files:
-        raise BadInput(f"there is no file {' or '.join(endings)} at {place}{_only(others, place)}".replace("  ", " "))
+        raise BadInput(
+            f"there is no file {' or '.join(suffixes)} at {location}{_others(others, location)}".replace("  ", " ")
+        )
     return sorted(files, key=lambda file: file.url)
 
 
-def _only(others: Sequence[dict[str, Any]], place: str) -> str:
-    """What a folder without a shard has instead."""
+def _others(others: Sequence[dict[str, Any]], location: str) -> str:
+    """Return a description of what a folder contains instead of the requested files."""
     if not others:
         return ""
-    files = [posixpath.basename(details["name"]) for details in others if details["type"] == "file"]
+    files = [_base_name(details) for details in others if details["type"] == "file"]
     kinds = sorted({posixpath.splitext(name)[1] or name for name in files})[:5]
     if len(files) == len(others):
         return f", only {', '.join(kinds)}"
-    return f", only {', '.join([*kinds, 'folders'])}; for what is in folders give a pattern, as {inside(place, '*/*')}"
+    return f", only {', '.join([*kinds, 'folders'])}; for files in folders use a pattern: {join_url(location, '*/*')}"
 
 
 @contextmanager
-def opened(url: str, start: int = 0) -> Iterator[IO[bytes]]:
-    """A file for reading from the byte `start` on."""
-    system, path = _system(url)
+def open_file(url: str, start: int = 0) -> Iterator[IO[bytes]]:
+    """Open a file for reading from the byte `start` on."""
+    system, path = _filesystem(url)
     with tempfile.TemporaryDirectory() as folder:
-        with readable_place(url):
+        with storage_errors(url):
             if isinstance(system, HTTPFileSystem):
-                system.get_file(path, f"{folder}/whole")
-                system, path = LocalFileSystem(), f"{folder}/whole"
-            raw = system.open(path, "rb", block_size=BLOCK)
-        with io.BufferedReader(raw, BLOCK) as file:
+                system.get_file(path, f"{folder}/content")
+                system, path = LocalFileSystem(), f"{folder}/content"
+            raw = system.open(path, "rb", block_size=BLOCK_BYTES)
+        with io.BufferedReader(raw, BLOCK_BYTES) as file:
             file.seek(start)
             yield file
 
 
-def write_whole(url: str, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a file, which appears at `url` when it is whole: renamed in a folder, uploaded elsewhere."""
-    system, path = _system(url)
+def write_file(url: str, write: Callable[[Path], object]) -> None:
+    """Let `write` fill a file that appears at `url` when it is complete: renamed in a folder, uploaded elsewhere."""
+    system, path = _filesystem(url)
     if isinstance(system, LocalFileSystem):
         write_atomically(Path(path), write)
         return
     with tempfile.TemporaryDirectory() as folder:
-        temporary = Path(folder, "whole")
+        temporary = Path(folder, "content")
         write(temporary)
         system.put_file(str(temporary), path)
 
 
-def names_in(folder: str) -> list[str]:
-    """The names of what lies in a folder or under a prefix; none where there is no such folder."""
-    system, path = _system(folder)
+def list_names(folder: str) -> list[str]:
+    """Return the names in a folder or under a prefix, nothing if it does not exist."""
+    system, path = _filesystem(folder)
     system.invalidate_cache()
-    with readable_place(folder):
+    with storage_errors(folder):
         if not system.exists(path):
             return []
         if not system.isdir(path):
@@ -108,37 +118,37 @@ def names_in(folder: str) -> list[str]:
 
 
 def make_folder(folder: str) -> None:
-    system, path = _system(folder)
-    if isinstance(system, LocalFileSystem):  # elsewhere a prefix begins with its first file
+    system, path = _filesystem(folder)
+    if isinstance(system, LocalFileSystem):  # in object storage a prefix exists with its first file
         Path(path).mkdir(parents=True, exist_ok=True)
 
 
 def remove(url: str) -> None:
-    system, path = _system(url)
+    system, path = _filesystem(url)
     system.rm_file(path)
 
 
 def exists(url: str) -> bool:
-    system, path = _system(url)
+    system, path = _filesystem(url)
     system.invalidate_cache()
     return bool(system.exists(path))
 
 
-def inside(folder: str, name: str) -> str:
+def join_url(folder: str, name: str) -> str:
     return f"{folder.rstrip('/')}/{name}"
 
 
-def everywhere(place: str) -> str:
-    """The same place for a process that works in another folder."""
-    return place if "://" in place else str(Path(place).absolute())
+def absolute_url(location: str) -> str:
+    """Return the location in a form that is valid in any working directory."""
+    return location if "://" in location else str(Path(location).absolute())
 
 
-def plain(url: str) -> str:
-    """A URL as people write it: a file of this machine by its path alone."""
+def display_path(url: str) -> str:
+    """Return a URL for messages: a local file as its path."""
     return url.removeprefix("file://")
 
 
-def _system(url: str) -> tuple[Any, str]:
+def _filesystem(url: str) -> tuple[Any, str]:
     protocol = url.partition("://")[0] if "://" in url else "file"
     try:
         system, path = fsspec.core.url_to_fs(url)
@@ -151,36 +161,32 @@ def _system(url: str) -> tuple[Any, str]:
     return system, path
 
 
-def _stored(system: Any, details: dict[str, Any]) -> Stored:
-    if details.get("size") is None:  # a web server's listing has names alone
+def _stored_file(system: Any, details: dict[str, Any]) -> StoredFile:
+    if details.get("size") is None:  # the listing of a web server has only names
         details = system.info(details["name"])
     version = next((str(details[name]) for name in VERSIONS if details.get(name)), "")
-    cut = not isinstance(system, HTTPFileSystem)  # few web servers can begin in the middle of a file
-    return Stored(str(system.unstrip_protocol(details["name"])), details.get("size") or 0, version, cut)
+    cut = not isinstance(system, HTTPFileSystem)  # few web servers support range requests
+    return StoredFile(str(system.unstrip_protocol(details["name"])), details.get("size") or 0, version, cut)
 
 
-def _is_shard(details: dict[str, Any], endings: Sequence[str]) -> bool:
-    return details["type"] == "file" and (not endings or details["name"].endswith(tuple(endings)))
-
-
-def _is_hidden(path: str) -> bool:
-    return posixpath.basename(path.rstrip("/")).startswith(HIDDEN)
+def _base_name(details: dict[str, Any]) -> str:
+    return posixpath.basename(str(details["name"]).rstrip("/"))
 
 
 def is_storage_error(error: BaseException) -> bool:
-    """Whether the place is to blame; not all libraries say so by an OSError."""
+    """Return whether an exception comes from the storage; not all libraries raise OSError."""
     return isinstance(error, OSError) or type(error).__module__.partition(".")[0] in LIBRARIES
 
 
 @contextmanager
-def readable_place(place: str) -> Iterator[None]:
-    """Around reading: whatever the place is to blame for comes as one line that names it."""
+def storage_errors(location: str) -> Iterator[None]:
+    """Raise storage errors as BadInput with the location, in one line."""
     try:
         yield
     except FileNotFoundError as error:
-        raise BadInput(f"there is no {place}") from error
+        raise BadInput(f"{location} does not exist; check the path") from error
     except Exception as error:
         if not is_storage_error(error):
             raise
-        told = " ".join(str(getattr(error, "strerror", None) or error).split())
-        raise BadInput(f"{place} cannot be read ({told})") from error
+        reason = " ".join(str(getattr(error, "strerror", None) or error).split())
+        raise BadInput(f"{location} cannot be read ({reason})") from error

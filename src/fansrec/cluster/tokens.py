@@ -1,4 +1,4 @@
-"""Who may use a Ray cluster: a random token for a local Ray, the user's own token for the cluster at an address."""
+"""Authentication tokens: a random one for a local Ray, the user's own for the cluster at an address."""
 
 import os
 import secrets
@@ -24,8 +24,8 @@ REFUSED = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
 def private_ray() -> Iterator[None]:
     """Make a Ray that is started inside the block private to this process and its children.
 
-    Every service of Ray asks for a token that nobody else has, listens on the loopback interface only, and the
-    metrics exporter, which does not ask for a token, is off.
+    Every service of Ray requires a random token and listens on the loopback interface only, and the metrics
+    exporter, which does not require a token, is disabled.
     """
     changes = {
         MODE: "token",
@@ -44,8 +44,8 @@ def private_ray() -> Iterator[None]:
 
 
 @contextmanager
-def sent_token(token: str | None) -> Iterator[None]:
-    """Send `token` with every call to Ray inside the block; None leaves everything as it is."""
+def use_token(token: str | None) -> Iterator[None]:
+    """Send `token` with every call to Ray inside the block; None changes nothing."""
     if token is None:
         yield
         return
@@ -53,10 +53,10 @@ def sent_token(token: str | None) -> Iterator[None]:
         yield
 
 
-def wanted_token(channel: grpc.Channel, address: str, seconds: float) -> str | None:
-    """Return the user's token if the cluster accepts it, None if it does not ask for one.
+def required_token(channel: grpc.Channel, address: str, seconds: float) -> str | None:
+    """Return the user's token if the cluster accepts it, None if it does not require one.
 
-    The token is sent only to a cluster that asks for one.
+    The token is sent only to a cluster that requires one.
     """
     if _is_accepted(channel, None, seconds):
         return None
@@ -64,7 +64,7 @@ def wanted_token(channel: grpc.Channel, address: str, seconds: float) -> str | N
     if token is None:
         disabled = f" and unset {MODE}, which is disabled" if os.environ.get(MODE) == "disabled" else ""
         raise BadSetting(
-            f"the cluster at {address} asks for a token and none was given; set {TOKEN} or {TOKEN_PATH}, or copy the "
+            f"the cluster at {address} requires a token and none was given; set {TOKEN} or {TOKEN_PATH}, or copy the "
             f"token file of the cluster to ~/{TOKEN_FILE}{disabled}"
         )
     if not _is_accepted(channel, token, seconds):
@@ -96,7 +96,7 @@ def _checked(text: str) -> str | None:
 
 
 def _source() -> str:
-    """Return where the user's token comes from; never the token itself, which must not be printed."""
+    """Return where the user's token comes from, for messages: the token itself must not be printed."""
     if os.environ.get(TOKEN):
         return TOKEN
     return os.environ.get(TOKEN_PATH) or f"~/{TOKEN_FILE}"
@@ -130,6 +130,6 @@ def _set(values: Mapping[str, str | None]) -> None:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
-    # The mode first: a thread of Ray that still ends aborts the process if it finds the mode without a token.
+    # The mode first: a Ray thread that is shutting down aborts the process if it sees the mode without a token.
     Config.initialize("")
     AuthenticationTokenLoader.instance().reset_cache()

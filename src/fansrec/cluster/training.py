@@ -1,7 +1,7 @@
-"""Training on a cluster: Ray Train starts the processes and starts them anew when one dies; the loop is the usual one.
+"""Training on a cluster: Ray Train starts and restarts the processes; the training loop is the usual one.
 
-The driver writes the plan down, every worker goes on with it as with `--resume`. A batch is the same however many
-workers share it, so a training may even go on with fewer of them than before.
+The driver writes the plan, and every worker resumes it as with `--resume`. A batch does not depend on the number of
+workers that share it, so a run may continue with fewer workers than before.
 """
 
 import shutil
@@ -17,24 +17,22 @@ import ray
 import torch
 from accelerate import PartialState
 from accelerate.utils import gather
-from ray.exceptions import RayError
 from ray.train import FailureConfig, RunConfig, ScalingConfig, TrainingFailedError
 from ray.train.torch import TorchTrainer
-from ray.util.queue import Queue
 
 from fansrec.artifact import MANIFEST
-from fansrec.cluster.reporting import LAST, QueueReporter, pass_on
-from fansrec.cluster.troubles import refusal
+from fansrec.cluster.errors import to_fans_error
+from fansrec.cluster.reporting import QueueReporter, forwarded_reports
 from fansrec.data.corpus import SUMMARY
 from fansrec.errors import BadSetting, FansError, Interrupted, Unfinished
 from fansrec.models.registry import entry
-from fansrec.training import start
-from fansrec.training.loop import no_accelerator
+from fansrec.training import run
+from fansrec.training.accelerator import has_only_cpu
 from fansrec.training.plan import Plan
-from fansrec.training.reporting import Reporter
-from fansrec.training.trainer import SILENCE, Draw, train
+from fansrec.training.reporting import NULL_REPORTER, Reporter
+from fansrec.training.trainer import Draw, train
 
-RESTARTS = 10  # of all workers, after one was lost
+MAX_FAILURES = 10  # restarts of all workers after one was lost
 
 
 def train_on_cluster(
@@ -42,119 +40,97 @@ def train_on_cluster(
     out: Path,
     model: str | None = None,
     values: Mapping[str, Any] | None = None,
-    reporter: Reporter = SILENCE,
+    reporter: Reporter = NULL_REPORTER,
     resume: bool = False,
     draw: Draw | None = None,
     compare: bool = True,
     workers: int | None = None,
 ) -> Plan:
-    """As `training.start.train`, by `workers` processes (one a core or GPU, unless told otherwise) of the cluster."""
+    """Do the same as `training.run.train` with `workers` processes (default: one per core or GPU) of the cluster."""
     corpus, out = corpus.resolve(), out.resolve()
-    plan = start.begin(corpus, out, model, values, resume)
+    plan = run.begin(corpus, out, model, values, resume)
     gpus = int(ray.cluster_resources().get("GPU", 0))
-    wanted = 1 if _in_closed_form(plan) else workers or gpus or int(ray.cluster_resources()["CPU"])
-    with _folder_for_ray(out) as folder, _heard(reporter) as queue:
-        fitting = TorchTrainer(
+    count = 1 if _is_closed_form(plan) else workers or gpus or int(ray.cluster_resources()["CPU"])
+    with _storage_folder(out) as folder, forwarded_reports(reporter) as queue:
+        trainer = TorchTrainer(
             _work,
             train_loop_config={"corpus": corpus, "out": out, "queue": queue, "draw": draw, "compare": compare},
-            # With fewer than wanted rather than not at all, when a machine is lost.
-            scaling_config=ScalingConfig(num_workers=(1, wanted) if wanted > 1 else 1, use_gpu=gpus > 0),
+            # A range, so that training continues with fewer workers when a machine is lost.
+            scaling_config=ScalingConfig(num_workers=(1, count) if count > 1 else 1, use_gpu=gpus > 0),
             run_config=RunConfig(
-                name="training", storage_path=str(folder), failure_config=FailureConfig(max_failures=RESTARTS)
+                name="training", storage_path=str(folder), failure_config=FailureConfig(max_failures=MAX_FAILURES)
             ),
         )
-        return _fitted(fitting) or plan
+        return _fit(trainer) or plan
 
 
-def _fitted(fitting: TorchTrainer) -> Plan | None:
-    """The plan of what has been trained, which a search may have changed."""
+def _fit(trainer: TorchTrainer) -> Plan | None:
+    """Return the plan of the trained model, which a search may have changed."""
     try:
-        ended = _in_a_thread(fitting.fit).return_value
+        result = _run_in_thread(trainer.fit).return_value
     except TrainingFailedError as error:
         failures = [*getattr(error, "worker_failures", {}).values()] or [error]
-        raise refusal(failures[0]) from error
+        raise to_fans_error(failures[0]) from error
     except KeyboardInterrupt:  # the workers end when we leave the cluster
-        raise Interrupted("stopped; go on with the same command and --resume") from None
-    if isinstance(ended, FansError):
-        raise ended
-    assert ended is None or isinstance(ended, Plan)
-    return ended
+        raise Interrupted("stopped; continue with the same command and --resume") from None
+    if isinstance(result, FansError):
+        raise result
+    assert result is None or isinstance(result, Plan)
+    return result
 
 
-def _in_a_thread(work: Callable[[], Any]) -> Any:
-    """In the main thread Ray Train would take Ctrl-C for itself, and for all that comes after it."""
-    ended: Future[Any] = Future()
+def _run_in_thread(function: Callable[[], Any]) -> Any:
+    """Run a function in a thread: in the main thread Ray Train would replace the Ctrl-C handler permanently."""
+    future: Future[Any] = Future()
 
     def run() -> None:
         try:
-            ended.set_result(work())
+            future.set_result(function())
         except BaseException as error:
-            ended.set_exception(error)
+            future.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
-    return ended.result()
+    return future.result()
 
 
-def _work(terms: dict[str, Any]) -> Plan | FansError | None:
-    """What every worker does; a refusal is handed back, since trying again would not change it."""
+def _work(config: dict[str, Any]) -> Plan | FansError | None:
+    """Train in a worker; return a refusal instead of raising it, since a retry would not change it."""
     torch.set_num_threads(max(1, int(ray.get_runtime_context().get_assigned_resources().get("CPU", 1))))
-    corpus, out, reporter = terms["corpus"], terms["out"], QueueReporter(terms["queue"])
-    if refused := _out_of_sight(corpus / SUMMARY, out):
-        return refused
-    if (out / MANIFEST).is_file():  # a worker was lost when all was done
+    corpus, out, reporter = config["corpus"], config["out"], QueueReporter(config["queue"])
+    if error := _missing_path(corpus / SUMMARY, out):
+        return error
+    if (out / MANIFEST).is_file():  # a worker was lost after the training had finished
         return None
     try:
-        return train(corpus, out, None, {}, reporter, True, terms["draw"], compare=terms["compare"])
+        return train(corpus, out, None, {}, reporter, True, config["draw"], compare=config["compare"])
     except Unfinished:
         raise
-    except FansError as refused:
-        return refused
+    except FansError as error:
+        return error
 
 
-def _out_of_sight(*paths: Path) -> FansError | None:
-    """Asked by all workers together: one alone that gave up would leave the others waiting for it."""
+def _missing_path(*paths: Path) -> FansError | None:
+    """Return an error if a worker does not see a path; all workers agree, so that none waits for another."""
     missing = next((number for number, path in enumerate(paths, 1) if not path.exists()), 0)
-    asked = torch.tensor(missing, device=PartialState(cpu=no_accelerator()).device)
-    worst = int(max(gather(asked[None]).tolist()))
-    if not worst:
+    own = torch.tensor(missing, device=PartialState(cpu=has_only_cpu()).device)
+    any_missing = int(max(gather(own[None]).tolist()))
+    if not any_missing:
         return None
-    return BadSetting(f"{paths[worst - 1]} is not there for all machines of the cluster; put it where they all see it")
+    return BadSetting(f"{paths[any_missing - 1]} is not visible to all machines of the cluster; use a shared folder")
 
 
-def _in_closed_form(plan: Plan) -> bool:
+def _is_closed_form(plan: Plan) -> bool:
     return hasattr(entry(plan.model, plan.training.recipe).model, "fit")
 
 
 @contextmanager
-def _folder_for_ray(out: Path) -> Iterator[Path]:
-    """Ray Train wants a place that all workers see, and leaves its own notes there; they are of no use afterwards."""
+def _storage_folder(out: Path) -> Iterator[Path]:
+    """Yield a temporary folder for Ray Train's own files, which all workers must see."""
     try:
         folder = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}.ray."))
     except OSError as error:
-        raise BadSetting(f"{out.parent} cannot be written ({error.strerror}); choose another place") from error
+        raise BadSetting(f"{out.parent} cannot be written ({error.strerror}); choose another path") from error
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _heard(reporter: Reporter) -> Iterator[Queue]:
-    """A queue whose words reach the reporter until the block ends."""
-    queue = Queue(actor_options={"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1})
-    dropped = threading.Event()
-    listening = threading.Thread(target=pass_on, args=(queue, reporter, dropped.is_set), daemon=True)
-    listening.start()
-    try:
-        yield queue
-    except BaseException:
-        dropped.set()
-        raise
-    else:
-        try:
-            queue.put((LAST,))
-        except RayError:  # words lost with their machine are no reason to lose the training
-            dropped.set()
-    finally:
-        listening.join()
-        queue.shutdown(force=True)

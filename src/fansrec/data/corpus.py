@@ -1,4 +1,4 @@
-"""The prepared corpus: one folder of plain arrays, a vocabulary and summary.json, read without any data library."""
+"""The prepared corpus: a folder of arrays, a vocabulary and summary.json, read with numpy alone."""
 
 import hashlib
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fansrec.data.shards import ONE_FILE, Items, in_runs, list_starts, read_items
+from fansrec.data.shards import SINGLE_FILE, Items, list_starts, read_blocks, read_items
 from fansrec.errors import BadArtifact
 from fansrec.files import new_folder, read_json, write_json
 from fansrec.vocabulary import Vocabulary, read_vocabulary
@@ -20,10 +20,10 @@ SUMMARY = "summary.json"
 
 @dataclass(frozen=True)
 class Corpus:
-    """Lists of item numbers, one after the other: list i is `items[offsets[i]:offsets[i + 1]]`."""
+    """Lists of item indices: list i is `items[offsets[i]:offsets[i + 1]]`."""
 
     items: Items
-    offsets: NDArray[np.int64]
+    offsets: NDArray[np.int64]  # (lists + 1,)
     parts: NDArray[np.uint8]  # (lists,): 0 train, 1 valid, 2 test
     vocabulary: Vocabulary
     summary: dict[str, Any]
@@ -36,7 +36,7 @@ class Corpus:
         return np.diff(self.offsets)
 
     def part(self, name: str) -> NDArray[np.int64]:
-        """The numbers of the lists of a part: train, valid or test."""
+        """Return the indices of the lists of a part: train, valid or test."""
         return np.flatnonzero(self.parts == PARTS.index(name))
 
     def list(self, index: int) -> NDArray[np.int32]:
@@ -45,24 +45,24 @@ class Corpus:
 
     @cached_property
     def shards(self) -> NDArray[np.int64]:
-        """(shards + 1,): shard s is the file of the lists `shards[s]` to `shards[s + 1]`."""
+        """The first list of each shard file, then the number of lists, shape (shards + 1,)."""
         return list_starts(self.items, self.offsets)
 
 
 def fingerprint(corpus: Corpus) -> str:
-    """Two corpora with one fingerprint number the same items alike and have the same lists in the same parts."""
+    """Return a hash of the items, their indices, the lists and their parts."""
     digest = hashlib.sha256()
     for content in corpus.vocabulary.files().values():
         digest.update(content)
-    for array in (*in_runs(corpus.items), corpus.offsets, corpus.parts):
+    for array in (*read_blocks(corpus.items), corpus.offsets, corpus.parts):
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
 
 
 def write_corpus(out: Path, corpus: Corpus) -> None:
-    """Write the whole folder or nothing."""
+    """Write the complete folder, or nothing if that fails."""
     with new_folder(out) as folder:
-        np.save(folder / ONE_FILE, corpus.items)
+        np.save(folder / SINGLE_FILE, corpus.items)
         write_all_but_items(folder, corpus)
 
 
@@ -76,7 +76,7 @@ def write_all_but_items(folder: Path, corpus: Corpus) -> None:
 
 def read_corpus(folder: Path) -> Corpus:
     if not (folder / SUMMARY).is_file():
-        raise BadArtifact(f"{folder} is no prepared corpus (summary.json is missing); make one with `fans prepare`")
+        raise BadArtifact(f"{folder} is not a prepared corpus: summary.json is missing. Create one with `fans prepare`")
     try:
         corpus = Corpus(
             items=read_items(folder),
@@ -86,9 +86,13 @@ def read_corpus(folder: Path) -> Corpus:
             summary=read_json(folder / SUMMARY),
         )
     except (OSError, ValueError) as error:
-        raise BadArtifact(f"{folder} is damaged ({error}); make it anew with `fans prepare`") from error
+        raise BadArtifact(f"{folder} is damaged ({error}); create it again with `fans prepare`") from error
     if len(corpus.offsets) != len(corpus.parts) + 1 or corpus.offsets[-1] != len(corpus.items):
-        raise BadArtifact(f"{folder} is damaged (its arrays do not fit); make it anew with `fans prepare`")
+        raise BadArtifact(
+            f"{folder} is damaged (the sizes of its arrays do not match); create it again with `fans prepare`"
+        )
     if (np.diff(corpus.offsets) < 1).any() or corpus.items.min() < 0 or corpus.items.max() >= len(corpus.vocabulary):
-        raise BadArtifact(f"{folder} is damaged (empty lists or unknown items); make it anew with `fans prepare`")
+        raise BadArtifact(
+            f"{folder} is damaged (it has empty lists or unknown items); create it again with `fans prepare`"
+        )
     return corpus

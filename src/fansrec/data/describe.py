@@ -1,4 +1,4 @@
-"""What a set of lists looks like: its statistics, how long the lists are, how often the items occur."""
+"""Statistics and plots of a set of lists: the lengths of the lists and the frequencies of the items."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,21 +11,21 @@ from numpy.typing import NDArray
 
 from fansrec.data.corpus import read_corpus
 from fansrec.data.public import PUBLIC, Statistics, locate
-from fansrec.data.shards import Items, in_runs
+from fansrec.data.shards import Items, read_blocks
 from fansrec.data.sources import read_lists
 from fansrec.errors import BadInput, BadSetting
 from fansrec.files import write_atomically
 
 FORMATS = ("png", "svg", "pdf")
 INK, BLUE, ORANGE, GREY = "#222222", "#2a6f97", "#e07a1f", "#8a8a8a"
-MOST_BARS = 60
+MAX_BARS = 60
 
 
 @dataclass(frozen=True)
 class Description:
     title: str
     lengths: NDArray[np.int64]  # of every list
-    counts: NDArray[np.int64]  # of every item that occurs, the most frequent first
+    counts: NDArray[np.int64]  # of every item that occurs, descending
 
     @property
     def statistics(self) -> Statistics:
@@ -46,12 +46,12 @@ class Description:
 
     @property
     def top_share(self) -> float:
-        """The percentage of all interactions that falls to the most frequent hundredth of the items."""
+        """The percentage of all interactions that belong to the most frequent 1% of the items."""
         return float(100 * self.counts[: self.top].sum() / self.counts.sum())
 
 
 def describe_source(source: str) -> Description:
-    """A prepared corpus folder, a file of lists as it is, or a public set at hand as it was published."""
+    """Describe a corpus folder, a file of lists, or a public set as published."""
     path = Path(source)
     if path.is_dir() and (source not in PUBLIC or (path / "summary.json").is_file()):
         corpus = read_corpus(path)
@@ -62,17 +62,17 @@ def describe_source(source: str) -> Description:
 
 
 def describe(title: str, lengths: NDArray[np.int64], items: Items) -> Description:
-    """From the lengths of all lists and their items, one after the other."""
+    """Describe lists given by their lengths and their concatenated items."""
     if not len(items):
-        raise BadInput(f"{title} holds no lists; nothing to describe")
+        raise BadInput(f"{title} contains no lists; nothing to describe")
     counts = np.zeros(int(items.max()) + 1, dtype=np.int64)
-    for run in in_runs(items):
-        counts += np.bincount(run, minlength=len(counts))
+    for block in read_blocks(items):
+        counts += np.bincount(block, minlength=len(counts))
     return Description(title, lengths, np.sort(counts[counts > 0])[::-1])
 
 
 def save_plot(description: Description, out: Path) -> None:
-    """Both plots side by side; the ending of `out` says the format."""
+    """Save both plots side by side; the extension of `out` determines the format."""
     kind = out.suffix.lstrip(".").lower()
     if kind not in FORMATS:
         raise BadSetting(f"cannot draw {out}: its name must end in one of .{', .'.join(FORMATS)}")
@@ -82,11 +82,11 @@ def save_plot(description: Description, out: Path) -> None:
 
 
 def draw(description: Description) -> Figure:
-    # A Figure of its own, not pyplot's: no window system and no global state, in a server or a test alike.
+    # Figure instead of pyplot: it needs no window system and has no global state.
     figure = Figure(figsize=(11, 4.4), layout="constrained")
-    numbers = description.statistics
-    counted = f"{numbers.lists:,} lists, {numbers.items:,} items, {numbers.interactions:,} interactions"
-    figure.suptitle(f"{description.title}: {counted}", color=INK, fontweight="bold")
+    size = description.statistics
+    sizes = f"{size.lists:,} lists, {size.items:,} items, {size.interactions:,} interactions"
+    figure.suptitle(f"{description.title}: {sizes}", color=INK, fontweight="bold")
     left, right = figure.subplots(1, 2)
     _draw_lengths(left, description)
     _draw_frequencies(right, description)
@@ -98,12 +98,12 @@ def draw(description: Description) -> Figure:
 def _draw_lengths(axes: Axes, description: Description) -> None:
     lengths = description.lengths
     shortest, longest = int(lengths.min()), int(lengths.max())
-    width = max(1, -(-(longest - shortest + 1) // MOST_BARS))  # lengths in one bar
+    width = max(1, -(-(longest - shortest + 1) // MAX_BARS))  # list lengths per bar
     edges = np.arange(shortest, longest + width + 1, width) - 0.5
     axes.hist(lengths, bins=edges.tolist(), color=BLUE, edgecolor="white", linewidth=0.4)
     median = float(np.median(lengths))
     axes.axvline(median, color=ORANGE, linewidth=1.8, label=f"median {median:g}")
-    axes.set(title="How long the lists are", xlabel="items in a list", ylabel="lists")
+    axes.set(title="List lengths", xlabel="items in a list", ylabel="lists")
     axes.legend(frameon=False)
 
 
@@ -114,7 +114,7 @@ def _draw_frequencies(axes: Axes, description: Description) -> None:
     axes.loglog(ranks, counts, color=BLUE, linewidth=2)
     label = f"the top {top:,} of {len(counts):,} items:\n{description.top_share:.1f}% of all interactions"
     axes.loglog(ranks[:top], counts[:top], color=ORANGE, linewidth=4, solid_capstyle="round", label=label)
-    axes.set(title="How often the items occur", xlabel="rank of the item", ylabel="occurrences")
+    axes.set(title="Item frequencies", xlabel="rank of the item", ylabel="occurrences")
     axes.legend(frameon=False, loc="upper right")
 
 

@@ -1,4 +1,4 @@
-"""The iterated filter of the paper: rare items and short lists go, until neither is left."""
+"""The iterated filter of the paper: drop rare items and short lists until none are left."""
 
 from dataclasses import dataclass
 
@@ -6,37 +6,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fansrec.data.lists import Lists
+from fansrec.errors import BadInput
 
 
 @dataclass(frozen=True)
 class Filtered:
-    """What is left, which of the source's lists they are, and how much each filter took."""
+    """The lists that passed the filter, and how many items and lists did not."""
 
     lists: Lists
-    kept: NDArray[np.int64]  # (lists,): their numbers in the source
+    kept: NDArray[np.int64]  # (lists,): their indices in the source
     rare_items: int
     short_lists: int
     cut_lists: int
 
-    def account(self) -> str:
-        return account(self.rare_items, self.cut_lists, self.short_lists)
 
-
-def account(rare_items: int, cut_lists: int, short_lists: int) -> str:
-    return (
-        f"{rare_items:,} items were too rare (--min-item-count), {cut_lists:,} lists were cut "
-        f"(--max-length), {short_lists:,} lists were too short (--min-length)"
+def nothing_left(lists: int, rare_items: int, cut_lists: int) -> BadInput:
+    """Return the error for a source of which no list passed the filter."""
+    return BadInput(
+        f"no list is left of {lists:,}: {rare_items:,} items were too rare (--min-item-count), {cut_lists:,} lists "
+        f"were cut (--max-length), {lists:,} lists were too short (--min-length); lower the limits"
     )
 
 
 def filter_lists(lists: Lists, items: int, min_item_count: int, min_length: int, max_length: int) -> Filtered:
-    """Drop items seen too rarely, cut long lists to their first items, drop short lists; again until nothing changes.
+    """Drop rare items, cut long lists to their first items and drop short lists, repeatedly until nothing changes.
 
     `items` is the number of distinct items. An item that a list repeats counts each time, and the repeats stay.
     """
-    given = len(lists)
-    kept = np.arange(given)
-    seen = int(np.count_nonzero(np.bincount(lists.items, minlength=items)))
+    lists_before = len(lists)
+    kept = np.arange(lists_before)
+    items_before = int(np.count_nonzero(np.bincount(lists.items, minlength=items)))
     cut_lists = 0
     while True:
         before = (len(lists), len(lists.items))
@@ -46,14 +45,14 @@ def filter_lists(lists: Lists, items: int, min_item_count: int, min_length: int,
         kept = kept[long_enough]
         if (len(lists), len(lists.items)) == before:
             break
-    left = int(np.count_nonzero(np.bincount(lists.items, minlength=items)))
-    return Filtered(lists, kept, seen - left, given - len(lists), cut_lists)
+    items_after = int(np.count_nonzero(np.bincount(lists.items, minlength=items)))
+    return Filtered(lists, kept, items_before - items_after, lists_before - len(lists), cut_lists)
 
 
 def filter_once(
     lists: Lists, frequent: NDArray[np.bool_], min_length: int, max_length: int
 ) -> tuple[Lists, NDArray[np.bool_], int]:
-    """One round: what is left, which of the lists these are, and how many were cut."""
+    """Apply one round of the filter; return the remaining lists, which lists those are, and how many were cut."""
     lists = lists.keep_items(frequent[lists.items])
     cut = int(np.count_nonzero(lists.lengths > max_length))
     lists = cut_long_lists(lists, max_length)

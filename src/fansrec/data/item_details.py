@@ -1,4 +1,4 @@
-"""What an items file says of each item: its name, its group (an artist, an author) and the user's own category."""
+"""The items file: the name, the group (an artist, an author) and the user's own category of each item."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -7,12 +7,12 @@ from typing import Any
 
 import polars as pl
 
-from fansrec.data import columns as naming
+from fansrec.data.columns import ITEM_NAMES, find
+from fansrec.data.decompression import decompressed
 from fansrec.data.tables import format_of, from_dataframe, is_dataframe, json_rows, readable, scan
-from fansrec.data.unpacking import unpacked
 from fansrec.errors import BadInput
 
-ID_NAMES = ("item", "id", *naming.ITEM_NAMES)
+ID_NAMES = ("item", "id", *ITEM_NAMES)
 DETAIL_NAMES = {
     "name": ("name", "title", "item_name", "track_name", "song_name"),
     "group": ("group", "artist", "author", "artist_name", "author_name"),
@@ -22,61 +22,60 @@ DETAIL_NAMES = {
 
 @dataclass(frozen=True)
 class ItemDetails:
-    """By item id; an item without a detail is absent there."""
+    """Details by item id; an item without a detail has no entry."""
 
     names: dict[str, str] = field(default_factory=dict)
     groups: dict[str, str] = field(default_factory=dict)
     categories: dict[str, str] = field(default_factory=dict)
 
 
-def read_details(source: Any, wanted: Collection[str]) -> ItemDetails:
-    """The details of the wanted items, from a csv, tsv, parquet or jsonl file (packed or not) or a dataframe."""
+def read_details(source: Any, ids: Collection[str]) -> ItemDetails:
+    """Return the details of the items `ids` from a csv, tsv, parquet or jsonl file, or from a dataframe."""
     where = "the items dataframe" if is_dataframe(source) else str(source)
     if is_dataframe(source):
         with readable(where):
             rows = _rows(from_dataframe(source), where)
     else:
-        with unpacked(Path(source)) as file, readable(where):
+        with decompressed(Path(source)) as file, readable(where):
             kind = format_of(file, where)
             rows = _rows(_json_table(file.path, where) if kind == "jsonl" else scan(file, kind, where), where)
-    return _details(rows, set(wanted), where)
+    return _details(rows, set(ids), where)
 
 
 def _json_table(path: Path, where: str) -> pl.LazyFrame:
     rows = [row for _, row in json_rows(path, where)]
     names = list(dict.fromkeys(name for row in rows for name in row))
-    return pl.LazyFrame({name: [_text(row.get(name)) for row in rows] for name in names})
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
+    texts = [{name: str(value) for name, value in row.items() if value is not None} for row in rows]
+    return pl.LazyFrame({name: [row.get(name) for row in texts] for name in names})
 
 
 def _rows(table: pl.LazyFrame, where: str) -> pl.DataFrame:
-    """The columns id, name, group and category as text, null where the file has no such column."""
+    """Return the columns id, name, group and category as text, null where the file has no such column."""
     names = table.collect_schema().names()
-    id_name = naming.find(names, ID_NAMES)
+    id_name = find(names, ID_NAMES)
     if id_name is None:
-        raise BadInput(f"{where}: there is no column item or id (columns: {', '.join(names[:12])}); rename one")
-    wanted = [pl.col(id_name).cast(pl.String).alias("id")]
-    for detail, usual in DETAIL_NAMES.items():
-        name = naming.find([name for name in names if name != id_name], usual)
-        wanted.append((pl.lit(None) if name is None else pl.col(name)).cast(pl.String).alias(detail))
-    return table.select(wanted).collect(engine="streaming")
+        raise BadInput(
+            f"{where}: there is no column item or id (columns: {', '.join(names[:12])}); rename the column of item ids"
+        )
+    selected = [pl.col(id_name).cast(pl.String).alias("id")]
+    for detail, known in DETAIL_NAMES.items():
+        name = find([name for name in names if name != id_name], known)
+        selected.append((pl.lit(None) if name is None else pl.col(name)).cast(pl.String).alias(detail))
+    return table.select(selected).collect(engine="streaming")
 
 
-def _details(rows: pl.DataFrame, wanted: set[str], where: str) -> ItemDetails:
+def _details(rows: pl.DataFrame, ids: set[str], where: str) -> ItemDetails:
     details = ItemDetails()
     seen: set[str] = set()
     for id_, name, group, category in rows.iter_rows():
-        if id_ not in wanted:
+        if id_ not in ids:
             continue
         if id_ in seen:
-            raise BadInput(f"{where}: item {id_} stands there twice; keep one row for each item")
+            raise BadInput(f"{where}: item {id_} occurs twice; keep one row for each item")
         seen.add(id_)
-        for kept, value in ((details.names, name), (details.groups, group), (details.categories, category)):
+        for values, value in ((details.names, name), (details.groups, group), (details.categories, category)):
             if value:
-                kept[id_] = value
+                values[id_] = value
     if not seen:
-        raise BadInput(f"{where} names none of the items in the lists; check that both use the same ids")
+        raise BadInput(f"{where} contains none of the items in the lists; check that both use the same ids")
     return details

@@ -1,4 +1,4 @@
-"""Lists on their way into a corpus: one array of item numbers and where each list begins."""
+"""Lists in memory: one array of item indices and the offset of each list."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Lists:
-    """List i is `items[offsets[i]:offsets[i + 1]]`; flat arrays, because a hundred million items must fit."""
+    """Lists of item indices: list i is `items[offsets[i]:offsets[i + 1]]`. Flat arrays, to fit 100 million items."""
 
     items: NDArray[np.int32]
-    offsets: NDArray[np.int64]
+    offsets: NDArray[np.int64]  # (lists + 1,)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -24,7 +24,7 @@ class Lists:
         return np.diff(self.offsets)
 
     def keep_items(self, kept: NDArray[np.bool_]) -> Lists:
-        """The same lists with only the interactions marked in `kept`; some lists may end empty."""
+        """Return the lists without the interactions that are False in `kept`; some lists may become empty."""
         lengths = np.zeros(len(self), dtype=np.int64)
         filled = np.flatnonzero(self.lengths)
         if len(filled):
@@ -32,20 +32,21 @@ class Lists:
         return Lists(self.items[kept], offsets_of(lengths))
 
     def keep_lists(self, kept: NDArray[np.bool_]) -> Lists:
-        """Only the lists marked in `kept`, in their order."""
+        """Return the lists that are True in `kept`, in the same order."""
         return Lists(self.items[np.repeat(kept, self.lengths)], offsets_of(self.lengths[kept]))
 
 
 @dataclass(frozen=True)
 class RawLists:
-    """What a source holds: its lists, the id of every item number, and each list's value of the split column."""
+    """The content of a source: its lists, the id of every item index, and the split group of every list."""
 
     lists: Lists
     ids: Sequence[str]
     groups: NDArray[np.int64] | None = None
     group_names: Sequence[str | None] = ()
-    ids_rise: bool = False  # items are numbered in the order of their ids, not in that of their first sight
+    sorted_ids: bool = False  # item indices follow the order of the ids, not of the first occurrence
 
 
 def offsets_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the offsets of lists of these lengths, shape (lists + 1,)."""
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])

@@ -1,4 +1,4 @@
-"""The known public sets: where they come from, how to tell the right file, what was published about them."""
+"""The known public sets: their sources, checksums and published statistics."""
 
 import os
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ CIKM_2019 = "https://raw.githubusercontent.com/heyunh2015/AttList/master/AttList
 
 @dataclass(frozen=True)
 class Statistics:
-    """What is counted in a set of lists."""
+    """The size of a set of lists."""
 
     lists: int
     items: int
@@ -28,13 +28,13 @@ class Statistics:
 @dataclass(frozen=True)
 class PublicFile:
     name: str
-    url: str | None = None  # None: nobody offers this very file
-    sha256: str | None = None  # None: no checksum is known
+    url: str | None = None  # None: this file is not available for download
+    sha256: str | None = None  # None: the checksum is not known
 
 
 @dataclass(frozen=True)
 class PublicSet:
-    """Lists in one or more forms of file, the preferred one first, perhaps with the items' names.
+    """A set of lists in one or more file formats, the preferred one first, optionally with names of the items.
 
     The statistics are those after the paper's preparation, which keeps lists of min_length to max_length items.
     """
@@ -56,42 +56,40 @@ class PublicSet:
 
     @property
     def download(self) -> PublicFile | None:
-        """The form that can be fetched."""
+        """The file that can be downloaded."""
         return next((form for form in self.lists if form.url), None)
 
 
-def _wsdm(file: str, sha256: str | None = None) -> tuple[PublicFile, ...]:
-    return (PublicFile(f"{file}.txt.zip", f"{WSDM_2020}/{file}.txt.zip", sha256),)
+def _wsdm(name: str, file: str, where: str, statistics: Statistics, sha256: str | None = None) -> PublicSet:
+    lists = PublicFile(f"{file}.txt.zip", f"{WSDM_2020}/{file}.txt.zip", sha256)
+    return PublicSet(name, (lists,), where, statistics, counted_by="the paper")
 
 
 _SETS = (
-    PublicSet(
-        name="zhihu",
-        lists=_wsdm("Zhihu"),
-        where="answers collected on a question-and-answer site (He et al., WSDM 2020)",
-        statistics=Statistics(18_704, 36_005, 927_781, 49.59, 10, 200, 0.138),
-        counted_by="the paper",
+    _wsdm(
+        "zhihu",
+        "Zhihu",
+        "answers collected on a question-and-answer site (He et al., WSDM 2020)",
+        Statistics(18_704, 36_005, 927_781, 49.59, 10, 200, 0.138),
     ),
-    PublicSet(
-        name="spotify",
-        lists=_wsdm("Spotify"),
-        where="playlists of Spotify (He et al., WSDM 2020)",
-        statistics=Statistics(72_152, 104_695, 6_809_820, 94.38, 20, 300, 0.089),
-        counted_by="the paper",
+    _wsdm(
+        "spotify",
+        "Spotify",
+        "playlists of Spotify (He et al., WSDM 2020)",
+        Statistics(72_152, 104_695, 6_809_820, 94.38, 20, 300, 0.089),
     ),
-    PublicSet(
-        name="aotm",
-        lists=_wsdm("AotM", "5e8dbe6f232cf17fdaaf5ab5fb29a5957be6ff88e7e746d3c6f5e10320ac5ed0"),
-        where="mixtapes of Art of the Mix (McFee and Lanckriet, ISMIR 2012; this form: He et al., WSDM 2020)",
-        statistics=Statistics(12_940, 6_264, 162_106, 12.53, 10, 60, 0.200),
-        counted_by="the paper",
+    _wsdm(
+        "aotm",
+        "AotM",
+        "mixtapes of Art of the Mix (McFee and Lanckriet, ISMIR 2012; this form: He et al., WSDM 2020)",
+        Statistics(12_940, 6_264, 162_106, 12.53, 10, 60, 0.200),
+        "5e8dbe6f232cf17fdaaf5ab5fb29a5957be6ff88e7e746d3c6f5e10320ac5ed0",
     ),
-    PublicSet(
-        name="goodreads",
-        lists=_wsdm("Goodreads"),
-        where="book lists of Goodreads (He et al., WSDM 2020)",
-        statistics=Statistics(15_426, 47_877, 1_589_480, 103.04, 20, 300, 0.215),
-        counted_by="the paper",
+    _wsdm(
+        "goodreads",
+        "Goodreads",
+        "book lists of Goodreads (He et al., WSDM 2020)",
+        Statistics(15_426, 47_877, 1_589_480, 103.04, 20, 300, 0.215),
     ),
     PublicSet(
         name="spotify-attlist",
@@ -125,51 +123,44 @@ def public_set(name: str) -> PublicSet:
 
 
 def data_folders() -> list[Path]:
-    """Where sets are looked for, and, first of them, where they are put: $FANS_DATA if it is set, then the cache."""
+    """Return the folders to search for sets, $FANS_DATA if set and the cache; downloads go to the first of them."""
     own = os.environ.get("FANS_DATA")
     cache = Path.home() / ".cache" / "fansrec"
     return [Path(own).expanduser(), cache] if own else [cache]
 
 
 def find(name: str, forms: Iterable[PublicFile], folders: Iterable[Path]) -> tuple[Path, PublicFile] | None:
-    """The first of the folders' files NAME/FILE that is one of the forms; refused if its checksum is wrong."""
-    places = ((folder / name / form.name, form) for folder in folders for form in forms)
-    place = next(((path, form) for path, form in places if path.is_file()), None)
-    if place is not None:
-        _check(*place, name)
-    return place
-
-
-def _check(path: Path, form: PublicFile, name: str) -> None:
-    if form.sha256 is not None and sha256(path) != form.sha256:
+    """Return the first existing file NAME/FILE in the folders; refuse it if its checksum is wrong."""
+    candidates = ((folder / name / form.name, form) for folder in folders for form in forms)
+    found = next(((path, form) for path, form in candidates if path.is_file()), None)
+    if found is not None and found[1].sha256 not in (None, sha256(found[0])):
         raise BadInput(
-            f"{path} is not the published file (its sha256 differs); remove it, then run: fans data fetch {name}"
+            f"{found[0]} is not the published file (its sha256 differs); remove it, then run: fans data fetch {name}"
         )
+    return found
 
 
 def locate(name: str) -> Path:
-    """The lists of a public set that is at hand, its checksum verified where one is known."""
+    """Return the lists file of a public set on this machine, with its checksum verified if known."""
     set_ = public_set(name)
     found = find(name, set_.lists, data_folders())
     if found is None:
-        raise BadInput(_advice(set_))
+        raise BadInput(
+            f"the public set {name} is not on this machine; get it with: fans data fetch {name}"
+            if set_.download
+            else manual_download(set_)
+        )
     return found[0]
 
 
 def items_file(name: str) -> Path | None:
-    """The names of a set's items, for the sets that have them."""
+    """Return the items file of a public set, or None if it has none."""
     set_ = public_set(name)
     found = find(name, (set_.items,), data_folders()) if set_.items else None
     return found[0] if found else None
 
 
-def _advice(set_: PublicSet) -> str:
-    if set_.download is None:
-        return no_download(set_)
-    return f"the public set {set_.name} is not here; get it with: fans data fetch {set_.name}"
-
-
-def no_download(set_: PublicSet) -> str:
+def manual_download(set_: PublicSet) -> str:
     files = " and ".join(file.name for file in (*set_.lists, *filter(None, [set_.items])))
     return (
         f"{set_.name} cannot be fetched as one file ({set_.where}); put {files} into $FANS_DATA/{set_.name}/ to use it"

@@ -1,9 +1,9 @@
-"""The sample world of the demo: songs of an invented country, and lists whose order means something.
+"""The sample world of the demo: songs of an invented country, and lists whose order carries information.
 
-The artists live along one road that closes into a ring, a genre to each stretch of it. Every list is a trip: it starts
-at an artist and goes on from neighbour to neighbour, one way or the other, slowly or fast, with a guest who drops in,
-from calm songs up to fierce ones and down again. Which songs stand in the first half tells where the trip has been;
-only their order tells where it goes. So a model that reads order can beat those that count what occurs together.
+The artists are arranged in a ring, one arc per genre. Every list is a trip: it starts at an artist and moves from
+neighbor to neighbor, in either direction, slowly or fast, with songs of a guest artist in between, from calm songs up
+to loud ones and down again. The songs in the first half say where the trip has been; only their order says where it
+goes. So a model that reads the order can beat models that count co-occurrences.
 """
 
 import csv
@@ -22,21 +22,21 @@ from fansrec.files import write_text
 LISTS = 6_000
 SHORTEST, LONGEST = 10, 40
 ARTISTS_PER_GENRE = 20
-SONGS = 10  # of one artist, each with its own energy from 0 to 9
+SONGS = 10  # per artist, each with a different energy from 0 to 9
 ARTISTS = ARTISTS_PER_GENRE * len(GENRES)
-FAME = 0.8  # Zipf exponents: skewed, and yet all but a few songs occur ten times and more
+FAME = 0.8  # Zipf exponents: skewed, but almost all songs occur at least ten times
 SONG_FAME = 0.8
-ENERGY_SPREAD = 2.0  # how strictly a list keeps to its arc
-FORWARD = 0.7  # the share of trips that go the usual way round; the others go back
-PACES = (0.35, 0.6)  # artists passed with every song
-GUEST = 0.1  # the chance that the guest sings the next song
-SEQUEL = 0.85  # the chance that Part Two follows Part One at once
+ENERGY_SPREAD = 2.0  # standard deviation of the energies around the arc of a list
+FORWARD = 0.7  # the share of trips in the common direction
+PACES = (0.35, 0.6)  # artists per song
+GUEST = 0.1  # the probability that the next song is by the guest
+SEQUEL = 0.85  # the probability that Part Two follows Part One immediately
 PART_ONE, PART_TWO = 6, 7  # the energies of an artist's two-part song
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Lists of item ids with a theme each, and a row {item, name, group, category} for every item."""
+    """Lists of item ids, the theme of each list, and a row {item, name, group, category} for every item."""
 
     lists: list[list[str]]
     themes: list[str]
@@ -45,12 +45,12 @@ class Sample:
 
 @dataclass(frozen=True)
 class World:
-    """Song s is by artist s // SONGS."""
+    """The songs and the probabilities that lists are drawn from; song s is by artist s // SONGS."""
 
     items: list[dict[str, str]]
     sequels: dict[int, int]  # Part One -> Part Two
     fame: NDArray[np.float64]  # (ARTISTS,): sums to 1
-    chances: list[list[list[float]]]  # artist, energy of the moment -> cumulated chances of the artist's songs
+    chances: list[list[list[float]]]  # [artist][energy]: cumulative probabilities of the artist's songs
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Trip:
         return (self.start + self.direction * int(position * self.pace)) % ARTISTS
 
     def energy(self, position: int) -> int:
-        """Up to the middle of the list and down again."""
+        """Return the energy at a position: rising to the middle of the list, then falling."""
         return round((SONGS - 1) * (1 - abs(2 * position / self.length - 1)))
 
     def theme(self) -> str:
@@ -74,7 +74,7 @@ class Trip:
 
 
 def make_sample(seed: int = 0) -> Sample:
-    """The same world and the same lists for the same seed."""
+    """Return a sample that depends only on the seed."""
     generator = np.random.default_rng(seed)
     world = make_world(generator)
     trips = [draw_trip(world, generator) for _ in range(LISTS)]
@@ -83,7 +83,7 @@ def make_sample(seed: int = 0) -> Sample:
 
 
 def write_sample(folder: Path, seed: int = 0) -> tuple[Path, Path]:
-    """Write lists.jsonl and items.csv, the two files a user would have."""
+    """Write lists.jsonl and items.csv, the two input files of `fans prepare`; return their paths."""
     sample = make_sample(seed)
     folder.mkdir(parents=True, exist_ok=True)
     lists, items = folder / "lists.jsonl", folder / "items.csv"
@@ -116,11 +116,11 @@ def zipf(count: int, exponent: float) -> NDArray[np.float64]:
 
 
 def song_chances(energies: NDArray[np.int64]) -> list[list[list[float]]]:
-    """A song is likely at a moment if it is famous and its energy is near that of the moment."""
-    distance = energies[:, None, :] - np.arange(SONGS)[None, :, None]  # artist, moment, song
+    """Return cumulative probabilities: a song is likely if it is famous and its energy is close to the moment's."""
+    distance = energies[:, None, :] - np.arange(SONGS)[None, :, None]  # (artist, energy, song)
     weights = zipf(SONGS, SONG_FAME) * np.exp(-(distance**2) / (2 * ENERGY_SPREAD**2))
-    cumulated = weights.cumsum(axis=-1)
-    chances: list[list[list[float]]] = (cumulated / cumulated[..., -1:]).tolist()
+    cumulative = weights.cumsum(axis=-1)
+    chances: list[list[list[float]]] = (cumulative / cumulative[..., -1:]).tolist()
     return chances
 
 
@@ -140,7 +140,7 @@ def make_items(
 
 
 def make_titles(energies: NDArray[np.int64], generator: np.random.Generator) -> list[str]:
-    """Titles that fit genre and energy, none used twice."""
+    """Return distinct titles that fit the genre and the energy of each song."""
     per_band = SONGS // len(ENERGIES)
     pools = {
         (genre, band): iter(song_titles(genre, band, ARTISTS_PER_GENRE * per_band, generator))
@@ -164,7 +164,7 @@ def draw_trip(world: World, generator: np.random.Generator) -> Trip:
 
 
 def travel(world: World, trip: Trip, generator: np.random.Generator) -> list[int]:
-    """The songs of a trip, none of them twice."""
+    """Return the distinct songs of a trip."""
     songs: list[int] = []
     while len(songs) < trip.length:
         song = next_song(world, trip, songs, generator)

@@ -1,10 +1,10 @@
-"""The words of the sample world: artists and songs get readable names, none of them anybody's."""
+"""Invented names of artists and songs for the sample world."""
 
 from itertools import product
 
 import numpy as np
 
-# Genre -> the nouns of its titles, so that a reader sees a list change its theme.
+# Genre -> the nouns in its titles, so that a change of genre is visible in a list.
 GENRES = {
     "Tidefolk": "Nets Gulls Oars Herrings Moorings Shallows Driftwood Anchors Kelp Ferries",
     "Lantern Jazz": "Lanterns Awnings Taxis Doorways Ashtrays Balconies Matches Umbrellas Tramlines Cufflinks",
@@ -18,7 +18,7 @@ GENRES = {
     "Snowglass Ambient": "Snowdrifts Glaciers Windowpanes Antlers Frosts Hollows Auroras Needles Thermals Echoes",
 }
 
-# The first words of titles from the calmest songs to the fiercest, two steps of energy a row: the arc shows.
+# The first words of titles from the calmest songs to the loudest, two energies per row.
 ENERGIES = (
     "Sleeping Silent Drowsy Faint Motionless Pale Dreaming Muffled Resting Weightless Folded Hushed",
     "Slow Patient Mild Drifting Lonely Quiet Idle Tender Distant Careful Lingering Gentle",
@@ -38,7 +38,7 @@ BAND_PEOPLE = (
 
 
 def artist_names(count: int, generator: np.random.Generator) -> list[str]:
-    """Distinct names, half of them people and half of them bands."""
+    """Return distinct names, half of them of people and half of bands."""
     people = [f"{first} {last}" for first, last in product(FIRST_NAMES.split(), LAST_NAMES.split())]
     bands = [f"The {thing} {who}" for thing, who in product(BAND_THINGS.split(), BAND_PEOPLE.split())]
     chosen = [*generator.permutation(people)[: count // 2], *generator.permutation(bands)[: count - count // 2]]
@@ -46,6 +46,6 @@ def artist_names(count: int, generator: np.random.Generator) -> list[str]:
 
 
 def song_titles(genre: str, band: int, count: int, generator: np.random.Generator) -> list[str]:
-    """Distinct titles of one genre and one band of energy."""
+    """Return distinct titles of a genre and a range of energies."""
     titles = [f"{mood} {noun}" for mood, noun in product(ENERGIES[band].split(), GENRES[genre].split())]
     return [str(title) for title in generator.permutation(titles)[:count]]

@@ -1,4 +1,4 @@
-"""How lists are prepared: every setting with its default, and which values make sense."""
+"""The settings of `fans prepare`, with their defaults and valid values."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,27 +12,30 @@ class Preparation:
     min_length: int = 10
     max_length: int = 200
     categories: int | Literal["own"] | None = None
-    """A number, "own" for those of the items file, or None: own if the items file has some, else a fitting number."""
+    """A number, "own" for those of the items file, or None: own if the items file has any, else a default number."""
     categories_from: Literal["train", "all"] = "train"
-    """Which lists teach the categories: the training lists, or as in the paper all lists, even those filtered away."""
+    """The lists that categories are learned from: the training lists, or as in the paper all lists, unfiltered."""
     split: Literal["random", "file-order"] = "random"
     split_by: str | None = None
     seed: int = 0
 
 
 def check(preparation: Preparation) -> None:
-    """Refuse settings that can lead nowhere, before any file is read."""
+    """Raise BadSetting if a value is invalid."""
     for wrong, message in (
         (preparation.min_item_count < 1, "--min-item-count must be 1 or more"),
         (preparation.min_length < 2, "--min-length must be 2 or more: a list needs an input and a target"),
         (preparation.max_length < preparation.min_length, "--max-length must not be less than --min-length"),
         (isinstance(preparation.categories, int) and preparation.categories < 1, "--categories must be 1 or more"),
-        (isinstance(preparation.categories, str) and preparation.categories != "own", "--categories: a number or own"),
-        (preparation.categories_from not in ("train", "all"), "--categories-from is train or all"),
-        (preparation.split not in ("random", "file-order"), "--split is random or file-order"),
+        (
+            isinstance(preparation.categories, str) and preparation.categories != "own",
+            "--categories must be a number or own",
+        ),
+        (preparation.categories_from not in ("train", "all"), "--categories-from must be train or all"),
+        (preparation.split not in ("random", "file-order"), "--split must be random or file-order"),
         (
             preparation.split == "file-order" and preparation.split_by is not None,
-            "--split-by draws groups at random and does not go with --split file-order; choose one",
+            "--split-by assigns groups at random and excludes --split file-order; choose one",
         ),
         (not 0 <= preparation.seed < 2**32, "--seed must be from 0 to 4294967295"),
     ):

@@ -1,4 +1,4 @@
-"""Train, validation and test: 8:1:1 in the order of the file, at random, or by groups of lists that stay together."""
+"""The split into train, validation and test, 8:1:1: in file order, at random, or by groups of lists."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ TRAIN, VALID, TEST = range(len(PARTS))
 
 
 def split_lists(lists: int, groups: NDArray[np.int64] | None, preparation: Preparation) -> NDArray[np.uint8]:
-    """The part of every list; `groups` are the lists' groups where they are to be split by these."""
+    """Return the part of every list, shape (lists,); lists of the same group, if `groups` are given, stay together."""
     if groups is not None:
         return split_by_group(groups, preparation.seed)
     if preparation.split == "file-order":
@@ -22,13 +22,13 @@ def split_lists(lists: int, groups: NDArray[np.int64] | None, preparation: Prepa
 
 
 def split_in_file_order(lists: int) -> NDArray[np.uint8]:
-    """The authors' own split, their rounding included: it is what makes the paper's AotM test set known exactly."""
+    """Split as the authors do, including their rounding, which gives exactly the paper's AotM test set."""
     train_end = int(TRAIN_SHARE * lists) + 1
     valid_end = int(train_end + VALID_SHARE * lists) + 1
     parts = np.full(lists, TEST, dtype=np.uint8)
     parts[:valid_end] = VALID
     parts[:train_end] = TRAIN
-    return _complete(parts, "--split file-order needs about 30 lists")
+    return _check_parts(parts, "--split file-order needs about 30 lists")
 
 
 def split_at_random(lists: int, seed: int) -> NDArray[np.uint8]:
@@ -37,14 +37,14 @@ def split_at_random(lists: int, seed: int) -> NDArray[np.uint8]:
     train, valid = int(TRAIN_SHARE * lists), int(VALID_SHARE * lists)
     parts[order[:train]] = TRAIN
     parts[order[train : train + valid]] = VALID
-    return _complete(parts, "a split 8:1:1 needs 10 lists")
+    return _check_parts(parts, "a split 8:1:1 needs 10 lists")
 
 
 def split_by_group(groups: NDArray[np.int64], seed: int) -> NDArray[np.uint8]:
-    """All lists of one group fall into one part, and the parts come as near to 8:1:1 as the groups allow.
+    """Put all lists of a group into the same part, with parts as close to 8:1:1 as the groups allow.
 
-    The largest come first, each to a part with room for it, drawn by how much room is left: so large groups are not
-    all in training, and the small ones fill the gaps.
+    Groups are assigned from large to small, each to a random part with room for it, weighted by the room left: so
+    large groups are not all in training, and the small ones fill the gaps.
     """
     random = np.random.default_rng(seed)
     sizes = np.bincount(groups)
@@ -56,11 +56,11 @@ def split_by_group(groups: NDArray[np.int64], seed: int) -> NDArray[np.uint8]:
         part_of[group] = part
         room[part] -= sizes[group]
     _fill_empty_parts(part_of, sizes)
-    return _complete(part_of[groups], f"--split-by needs 3 groups of lists, and there are {np.count_nonzero(sizes)}")
+    return _check_parts(part_of[groups], f"--split-by needs 3 groups of lists, and there are {np.count_nonzero(sizes)}")
 
 
 def _fill_empty_parts(part_of: NDArray[np.uint8], sizes: NDArray[np.int64]) -> None:
-    """Where a few large groups left a part empty, give it the smallest group of a part that has several."""
+    """Give each empty part the smallest group of a part that has several groups."""
     for part in range(len(PARTS)):
         if np.any((part_of == part) & (sizes > 0)):
             continue
@@ -69,7 +69,7 @@ def _fill_empty_parts(part_of: NDArray[np.uint8], sizes: NDArray[np.int64]) -> N
             part_of[min(spare, key=lambda group: (sizes[group], group))] = part
 
 
-def _complete(parts: NDArray[np.uint8], need: str) -> NDArray[np.uint8]:
+def _check_parts(parts: NDArray[np.uint8], need: str) -> NDArray[np.uint8]:
     if len(np.unique(parts)) < len(PARTS):
         raise BadInput(
             f"{len(parts)} lists are left, too few for train, valid and test ({need}); "

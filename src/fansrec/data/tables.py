@@ -1,4 +1,4 @@
-"""Files and dataframes as polars tables, and JSON lines as dictionaries: the formats, and nothing of what they mean."""
+"""File formats: tabular files and dataframes as polars tables, JSON lines as dictionaries."""
 
 import csv
 import json
@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 
 import polars as pl
 
-from fansrec.data.unpacking import Unpacked, refuse_other_than_utf8
+from fansrec.data.decompression import PlainFile, check_utf8
 from fansrec.errors import BadInput
 
 SUFFIXES = {
@@ -25,14 +25,16 @@ SUFFIXES = {
 PAIR = r"^\s*(\S+)\s+(\S+)\s*$"
 
 
-def format_of(file: Unpacked, where: str) -> str:
-    """csv, tsv, parquet, jsonl or pairs: by the name, and a .txt by its first line."""
+def format_of(file: PlainFile, where: str) -> str:
+    """Return csv, tsv, parquet, jsonl or pairs: by the file name, or by the first line of a .txt file."""
     known = SUFFIXES.get(Path(file.name).suffix.lower())
     if known is None:
-        raise BadInput(f"{where}: {file.name} has an unknown ending; known are {', '.join(SUFFIXES)}, also .gz or .zip")
+        raise BadInput(
+            f"{where}: {file.name} has an unknown extension; supported are {', '.join(SUFFIXES)}, also with .gz or .zip"
+        )
     if known == "parquet":
         return known
-    refuse_other_than_utf8(file.path, where)
+    check_utf8(file.path, where)
     first = first_line(file.path, where)
     return _text_format(first) if known == "text" else known
 
@@ -48,21 +50,21 @@ def first_line(path: Path, where: str) -> str:
         for line in file:
             if line.strip():
                 return line.rstrip("\n")
-    raise BadInput(f"{where} is empty; give a file with lists in it")
+    raise BadInput(f"{where} is empty; give a file that contains lists")
 
 
 @contextmanager
 def readable(where: str) -> Iterator[None]:
-    """Turn what polars says of a damaged file into one line; it reads lazily, so this wraps the whole reading."""
+    """Turn a polars error about a damaged file into BadInput. Polars reads lazily: wrap the whole reading."""
     try:
         yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise BadInput(f"{where} cannot be read ({reason}); check that the file is whole") from error
+        raise BadInput(f"{where} cannot be read ({reason}); check that the file is complete") from error
 
 
-def scan(file: Unpacked, kind: str, where: str) -> pl.LazyFrame:
-    """A file of any tabular format, every text column left as text: an id like 007 keeps its zeros."""
+def scan(file: PlainFile, kind: str, where: str) -> pl.LazyFrame:
+    """Return a tabular file as a table; text columns stay text, so that an id like 007 keeps its zeros."""
     if kind == "parquet":
         return pl.scan_parquet(file.path, glob=False, hive_partitioning=False)
     if kind == "pairs":
@@ -72,69 +74,70 @@ def scan(file: Unpacked, kind: str, where: str) -> pl.LazyFrame:
     table = pl.scan_csv(
         file.path, separator=separator, quote_char=quote, infer_schema=False, has_header=items is None, glob=False
     )
-    _refuse_overfull_lines(table, file.path, separator, where)
+    _refuse_long_rows(table, file.path, separator, where)
     return table if items is None else table.rename({table.collect_schema().names()[items]: "items"})
 
 
-def _refuse_overfull_lines(table: pl.LazyFrame, path: Path, separator: str, where: str) -> None:
-    """Read every column once: where only some are wanted, polars lets lines with too many fields pass."""
+def _refuse_long_rows(table: pl.LazyFrame, path: Path, separator: str, where: str) -> None:
+    """Read every column once: polars accepts rows with too many fields if only some columns are selected."""
     try:
         table.select(pl.all().null_count()).collect(engine="streaming")
     except pl.exceptions.ComputeError as error:
         if "more fields" not in str(error):
             raise
-        line = _overfull_line(path, separator)
+        line = _first_long_row(path, separator)
         raise BadInput(f"{where}: line {line} has more fields than the first; quote or remove them") from error
 
 
-def _overfull_line(path: Path, separator: str) -> int:
+def _first_long_row(path: Path, separator: str) -> int:
+    """Return the line number of the first row with more fields than the header."""
     with path.open(encoding="utf-8-sig", newline="") as file:
-        tabbed = separator == "\t"
-        rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE) if tabbed else csv.reader(file)
+        is_tsv = separator == "\t"
+        rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE) if is_tsv else csv.reader(file)
         width = len(next(rows))
         return next((rows.line_num for row in rows if len(row) > width), 1)
 
 
 def _headerless_items(line: str, separator: str) -> int | None:
-    """Where the first line has a JSON array instead of a header, the column of the array."""
+    """Return the column of the JSON array if the first line has one and so is not a header, else None."""
     cells = line.split(separator)
     return next((index for index, cell in enumerate(cells) if cell.lstrip('" ').startswith("[")), None)
 
 
 def _scan_pairs(path: Path, where: str) -> pl.LazyFrame:
-    """`list item` on every line, with any white space between them."""
+    """Return the pairs of a file with `LIST ITEM` on every line, separated by white space."""
     lines = pl.scan_csv(
         path, separator="\x01", quote_char=None, infer_schema=False, has_header=False, new_columns=["line"], glob=False
-    ).with_row_index("number")
+    ).with_row_index("index")
     lines = lines.filter(pl.col("line").str.contains(r"\S"))
-    wrong = lines.filter(~pl.col("line").str.contains(PAIR)).head(1).collect(engine="streaming")
-    if wrong.height:
-        number, line = wrong.row(0)
-        raise BadInput(f"{where}: line {number + 1}: {line!r:.80} is no pair of a list id and an item id")
+    invalid = lines.filter(~pl.col("line").str.contains(PAIR)).head(1).collect(engine="streaming")
+    if invalid.height:
+        index, line = invalid.row(0)
+        raise BadInput(f"{where}: line {index + 1}: {line!r:.80} is not a pair of a list id and an item id; correct it")
     return lines.select(
         pl.col("line").str.extract(PAIR, 1).alias("list_id"), pl.col("line").str.extract(PAIR, 2).alias("item_id")
     )
 
 
 def json_rows(path: Path, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The objects of a JSON lines file, each with its place for messages; blank lines are passed over."""
+    """Yield the objects of a JSON lines file, each with its location for messages; skip blank lines."""
     with path.open(encoding="utf-8-sig") as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
                 continue
-            place = f"{where}: line {number}"
+            location = f"{where}: line {number}"
             try:
                 row = json.loads(line)
                 json.dumps(row, ensure_ascii=False).encode() if "\\u" in line else None
             except (ValueError, RecursionError) as error:
-                raise BadInput(f"{place} is no JSON ({error}); put one object on every line") from error
+                raise BadInput(f"{location} is not JSON ({error}); put one object on every line") from error
             if not isinstance(row, dict):
-                raise BadInput(f"{place} is no JSON object; put one object on every line")
-            yield place, row
+                raise BadInput(f"{location} is not a JSON object; put one object on every line")
+            yield location, row
 
 
 def is_dataframe(source: object) -> TypeGuard[Any]:
-    """A polars or pandas table; pandas is known by its name, so that it need not be installed."""
+    """Return whether `source` is a polars or pandas table; pandas is recognized by name, as it may not be installed."""
     kind = type(source)
     return isinstance(source, pl.DataFrame | pl.LazyFrame) or (
         kind.__name__ == "DataFrame" and kind.__module__.split(".")[0] == "pandas"

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fansrec.data.corpus import Corpus
-from fansrec.data.halves import target_lengths
+from fansrec.data.targets import target_lengths
 from fansrec.engine.generation import ONE_PASS
 from fansrec.engine.interface import Engine
 from fansrec.engine.rules import Rules

@@ -9,10 +9,10 @@ from rich.text import Text
 
 from fansrec.api.continuer import Continuer, load
 from fansrec.data.corpus import Corpus, read_corpus
-from fansrec.data.halves import target_lengths
 from fansrec.data.prepare import prepare
 from fansrec.data.sample import write_sample
 from fansrec.data.settings import Preparation
+from fansrec.data.targets import target_lengths
 from fansrec.evaluation.protocol import protocol
 from fansrec.evaluation.rows import evaluate_run, open_run
 from fansrec.evaluation.tables import print_tables
@@ -32,7 +32,7 @@ def run_demo(folder: Path, seed: int, console: Console, reporter: Reporter) -> l
     _step(console, "1. A world of songs", ", made up from a seed")
     lists, items = write_sample(folder / "world", seed)
     _step(console, "\n2. A corpus", ": filtered, split, categories taken from the items file")
-    prepare(lists, folder / "corpus", Preparation(max_length=40, seed=seed), items, say=reporter.say)
+    prepare(lists, folder / "corpus", Preparation(max_length=40, seed=seed), items, report=reporter.message)
     corpus = read_corpus(folder / "corpus")
     _step(console, "\n3. Four models")
     console.print("   popularity is the same for everyone;")

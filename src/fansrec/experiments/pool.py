@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from fansrec.errors import FansError, Interrupted, Unfinished
-from fansrec.files import told
+from fansrec.files import format_os_error
 from fansrec.training.interrupts import stop_signals
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -161,7 +161,7 @@ def _done(job: Job) -> tuple[str, str]:
     except FansError as refused:
         return FAILED, str(refused)
     except OSError as error:
-        return FAILED, told(error)
+        return FAILED, format_os_error(error)
     except KeyboardInterrupt:
         return STOPPED, ""
     except Exception:  # one bad cell must not end the others

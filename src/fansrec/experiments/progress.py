@@ -7,7 +7,7 @@ from typing import Protocol
 from fansrec.errors import Interrupted
 from fansrec.experiments.pool import DONE, Outcome
 from fansrec.printable import printable_lines
-from fansrec.training.reporting import Silence
+from fansrec.training.reporting import NullReporter
 
 
 class Watcher(Protocol):
@@ -40,7 +40,7 @@ def told_of(outcome: Outcome) -> str:
     return f"{outcome.job.title}: {outcome.seconds:.0f} s{state} {outcome.word}".rstrip()
 
 
-class Watchful(Silence):
+class Watchful(NullReporter):
     """Stops a training whose starter is gone; nobody would read its figures."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ import uvloop
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fansrec.errors import BadSetting
-from fansrec.files import told
+from fansrec.files import format_os_error
 from fansrec.serving.continuing import CONTINUE
 from fansrec.serving.http.hosts import Hosts
 from fansrec.serving.http.inherited_socket import inherited_socket
@@ -52,7 +52,7 @@ def bind(host: str, port: int) -> socket.socket:
         listening.bind(address)
     except OSError as error:
         raise BadSetting(
-            f"{host}:{port} cannot be listened on ({told(error)}); choose another --host or --port"
+            f"{host}:{port} cannot be listened on ({format_os_error(error)}); choose another --host or --port"
         ) from error
     return listening
 

@@ -1,4 +1,4 @@
-"""`python -m fansrec.training CORPUS --out RUN`: train and evaluate a corpus prepared elsewhere, on a bare machine."""
+"""`python -m fansrec.training CORPUS --out RUN`: train and evaluate on a machine without the data libraries."""
 
 import argparse
 import sys
@@ -15,22 +15,22 @@ from fansrec.files import write_json
 from fansrec.models.registry import names
 from fansrec.printable import printable
 from fansrec.training.reporting import PlainReporter
-from fansrec.training.start import train
+from fansrec.training.run import train
 
 FLAGS = ("recipe", "classifier", "scheduler", "steps", "epochs", "seed")
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m fansrec.training", description=__doc__)
-    parser.add_argument("corpus", type=Path, help="a folder made by `fans prepare`")
-    parser.add_argument("--out", type=Path, required=True, help="where the model goes")
-    parser.add_argument("--model", choices=names(), help="fans, unless told otherwise")
+    parser.add_argument("corpus", type=Path, help="A folder written by `fans prepare`")
+    parser.add_argument("--out", type=Path, required=True, help="The folder for the model")
+    parser.add_argument("--model", choices=names(), help="The model (default: fans)")
     for name in FLAGS:
-        parser.add_argument(f"--{name}", help="as in `fans train`")
-    parser.add_argument("--resume", action="store_true", help="go on with an interrupted training")
-    parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="any other setting")
-    parser.add_argument("--no-compare", action="store_true", help="no table beside other models at the end")
-    parser.add_argument("--json", type=Path, help="where the figures on the test lists go")
+        parser.add_argument(f"--{name}", help="As in `fans train`")
+    parser.add_argument("--resume", action="store_true", help="Resume an interrupted training run in --out")
+    parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="Any other setting")
+    parser.add_argument("--no-compare", action="store_true", help="Do not compare with other models at the end")
+    parser.add_argument("--json", type=Path, help="Write the figures on the test lists to this file")
     return parser.parse_args()
 
 
@@ -38,12 +38,12 @@ def settings(options: argparse.Namespace) -> dict[str, Any]:
     for pair in options.set:
         if "=" not in pair:
             raise BadSetting(f"--set {pair} is not of the form NAME=VALUE")
-    given = {name: getattr(options, name) for name in FLAGS if getattr(options, name) is not None}
-    return given | dict(pair.split("=", 1) for pair in options.set)
+    flags = {name: getattr(options, name) for name in FLAGS if getattr(options, name) is not None}
+    return flags | dict(pair.split("=", 1) for pair in options.set)
 
 
 def evaluate(options: argparse.Namespace) -> None:
-    """Both protocols on the test lists, printed and, if asked for, written as JSON rows."""
+    """Print the figures of both protocols on the test lists, and write them as JSON rows if requested."""
     corpus = read_corpus(options.corpus)
     run = open_run(options.out, corpus)
     rows = [evaluate_run(run, corpus, protocol(name)) for name in ("paper", "standard")]

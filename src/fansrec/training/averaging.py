@@ -1,4 +1,4 @@
-"""A running average of the weights, which is steadier than any single step's."""
+"""An exponential moving average of the weights, which varies less than the weights of a single step."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 
-class Average:
-    """Follows a network's parameters; with a `decay` of 0 it does nothing, and the network is used as it is."""
+class WeightAverage:
+    """The moving average of a network's parameters; with a `decay` of 0 there is no average and nothing happens."""
 
     def __init__(self, network: nn.Module, decay: float) -> None:
         self.decay = decay
@@ -20,23 +20,23 @@ class Average:
             self.weights[name].copy_(weight)
 
     @torch.no_grad()
-    def follow(self, step: int) -> None:
-        """Take a little of the current weights, and more of it while they are still far from where they will be."""
-        keep = min(self.decay, (step + 1) / (step + 10))
+    def update(self, step: int) -> None:
+        """Add the current weights to the average, with a larger share in the first steps."""
+        decay = min(self.decay, (step + 1) / (step + 10))
         for name, parameter in self.parameters.items():
-            self.weights[name].lerp_(parameter, 1 - keep)
+            self.weights[name].lerp_(parameter, 1 - decay)
 
     @contextmanager
-    def in_use(self) -> Iterator[None]:
-        """The network has the averaged weights inside, its own again after."""
+    def applied(self) -> Iterator[None]:
+        """Give the network the averaged weights inside the block and its own again after it."""
         own = {name: parameter.detach().clone() for name, parameter in self.parameters.items()}
-        self._put(self.weights)
+        self._assign(self.weights)
         try:
             yield
         finally:
-            self._put(own)
+            self._assign(own)
 
     @torch.no_grad()
-    def _put(self, weights: dict[str, Tensor]) -> None:
+    def _assign(self, weights: dict[str, Tensor]) -> None:
         for name, parameter in self.parameters.items():
             parameter.copy_(weights[name])

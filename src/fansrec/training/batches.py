@@ -1,4 +1,4 @@
-"""Batches of lists to learn from, built with array operations only and reproducible from (seed, epoch, batch)."""
+"""Training batches, built with array operations and determined by (seed, epoch, batch)."""
 
 import sys
 from collections.abc import Sequence
@@ -12,102 +12,103 @@ from fansrec.data.corpus import Corpus
 from fansrec.errors import BadSetting
 from fansrec.models.tokens import Alphabet, Batch, category_table
 from fansrec.training.masking import MaskingRates
-from fansrec.training.objectives import OBJECTIVES, Lists, Terms
+from fansrec.training.objectives import OBJECTIVES, Indices, Lists, MaskingContext
 
-Numbers = NDArray[np.int64]
-
-CHUNKS = 4  # lengths a batch is sorted into: more would save little padding and cost a pass each
+MAX_CHUNKS = 4  # of a batch: more would save little padding and cost a pass each
 
 
 @dataclass(frozen=True)
 class Share:
-    """The lists a process trains on: a run of the corpus, so that it reads its own shards and no others'."""
+    """The range of lists that a process trains on: it reads only the shards of this range."""
 
     first: int = 0
     end: int = sys.maxsize
 
-    def owns(self, lists: Numbers) -> NDArray[np.bool_]:
+    def owns(self, lists: Indices) -> NDArray[np.bool_]:
         return (self.first <= lists) & (lists < self.end)
 
 
 ALL = Share()
 
 
-def share_of(lists: Numbers, rank: int, processes: int) -> Share:
-    """The share of one of several processes; `lists` are all there are to train on, in rising order."""
+def share_of(lists: Indices, rank: int, processes: int) -> Share:
+    """Return the share of one of several processes; `lists` are the ascending indices of all training lists."""
     cuts = [len(lists) * process // processes for process in (rank, rank + 1)]
     first, end = (int(lists[cut]) if 0 < cut < len(lists) else ALL.end if cut else 0 for cut in cuts)
     return Share(first, end)
 
 
-def epoch_plan(lists: Numbers, size: int, seed: Sequence[int]) -> list[Numbers]:
-    """The lists of every batch of an epoch: each list once, in random order."""
+def epoch_plan(lists: Indices, size: int, seed: Sequence[int]) -> list[Indices]:
+    """Return the indices of the lists of every batch of an epoch: each list once, in random order."""
     shuffled = np.random.default_rng(seed).permutation(lists)
     return [shuffled[start : start + size] for start in range(0, len(shuffled), size)]
 
 
-def by_length(lengths: Numbers) -> list[Numbers]:
-    """The rows of a batch sorted into at most CHUNKS chunks of like length, as few padded tokens as halving gives.
+def length_chunks(lengths: Indices) -> list[Indices]:
+    """Return the rows of a batch in at most MAX_CHUNKS chunks of similar length, split greedily to reduce padding.
 
-    Batches stay random mixtures of lengths, which trains better than batches of one length; only the padding goes.
+    Batches remain random mixtures of lengths, which trains better than batches of one length.
     """
     chunks = [np.argsort(lengths, kind="stable")]
-    while len(chunks) < CHUNKS:
-        savings = [_saving(lengths[chunk]) for chunk in chunks]
+    while len(chunks) < MAX_CHUNKS:
+        savings = [_best_split(lengths[chunk]) for chunk in chunks]
         best = int(np.argmax([saved for saved, _ in savings]))
-        saved, cut = savings[best]
+        saved, at = savings[best]
         if saved <= 0:
             break
-        chunks[best : best + 1] = [chunks[best][:cut], chunks[best][cut:]]
+        chunks[best : best + 1] = [chunks[best][:at], chunks[best][at:]]
     return chunks
 
 
-def _saving(ordered: Numbers) -> tuple[int, int]:
-    """How many tokens the best cut of lists in rising length saves, and where it is."""
+def _best_split(ordered: Indices) -> tuple[int, int]:
+    """Return how many padding tokens the best split of lists of ascending length saves, and where it is."""
     if len(ordered) < 2:
         return 0, 0
     saved = np.arange(1, len(ordered)) * (ordered[-1] - ordered[:-1])
     return int(saved.max()), int(saved.argmax()) + 1
 
 
-def gather(corpus: Corpus, starts: Numbers, counts: Numbers) -> NDArray[np.int32]:
-    """`counts[i]` items from place `starts[i]` of the corpus on, for all i, one run after the other."""
+def gather_items(corpus: Corpus, starts: Indices, counts: Indices) -> NDArray[np.int32]:
+    """Return the concatenation of the slices `starts[i]` to `starts[i] + counts[i]` of the corpus's items."""
     ends = np.cumsum(counts)
-    places = np.repeat(starts - (ends - counts), counts) + np.arange(ends[-1] if len(ends) else 0)
-    return np.asarray(corpus.items[places])
+    positions = np.repeat(starts - (ends - counts), counts) + np.arange(ends[-1] if len(ends) else 0)
+    return np.asarray(corpus.items[positions])
 
 
 class BatchBuilder:
-    """Turns numbers of lists into batches to learn from."""
+    """Builds the batches of an objective from the indices of lists."""
 
     def __init__(
         self, corpus: Corpus, alphabet: Alphabet, rates: MaskingRates, objective: str = "continuation"
     ) -> None:
         if objective not in OBJECTIVES:
-            raise BadSetting(f"there is no objective {objective!r}; a model can name {', '.join(OBJECTIVES)}")
+            raise BadSetting(f"there is no objective {objective!r}; the objectives are {', '.join(OBJECTIVES)}")
         self.corpus = corpus
         self.objective = OBJECTIVES[objective]
-        self.terms = Terms(alphabet, category_table(corpus.vocabulary.categories, alphabet), rates, ratio=1.0)
-
-    def build(self, lists: Numbers, ratio: float, seed: Sequence[int], share: Share = ALL) -> Batch:
-        """A batch; every process draws the whole batch alike, and reads and keeps the lists it owns."""
-        members = [lists[rows] for rows in by_length(self.corpus.lengths[lists])]
-        owned = [share.owns(some) for some in members]
-        chunks = [self._lists(some, own) for some, own in zip(members, owned, strict=True)]
-        lessons = self.objective(chunks, replace(self.terms, ratio=ratio), np.random.default_rng(seed))
-        to_tell = np.concatenate([lesson.places[own].ravel() for lesson, own in zip(lessons, owned, strict=True)])
-        items = np.concatenate([lesson.items[own].ravel() for lesson, own in zip(lessons, owned, strict=True)])
-        return Batch(
-            chunks=[lesson.shown.rows(own) for lesson, own in zip(lessons, owned, strict=True)],
-            places=torch.from_numpy(np.flatnonzero(to_tell)),
-            labels=torch.from_numpy(items[to_tell]),
-            lists=len(lists),
-            positions=sum(int(lesson.places.sum()) for lesson in lessons),
+        self.context = MaskingContext(
+            alphabet, category_table(corpus.vocabulary.categories, alphabet), rates, ratio=1.0
         )
 
-    def _lists(self, lists: Numbers, owned: NDArray[np.bool_]) -> Lists:
-        """Lists of others have their true lengths, which all draws go by, and items that nobody looks at."""
+    def build(self, lists: Indices, ratio: float, seed: Sequence[int], share: Share = ALL) -> Batch:
+        """Return a batch; all processes make the same random draws, and each reads only the lists of its share."""
+        rows = [lists[chunk] for chunk in length_chunks(self.corpus.lengths[lists])]
+        owned = [share.owns(chunk) for chunk in rows]
+        chunks = [self._read(chunk, own) for chunk, own in zip(rows, owned, strict=True)]
+        tokens = self.objective(chunks, replace(self.context, ratio=ratio), np.random.default_rng(seed))
+        pairs = list(zip(tokens, owned, strict=True))
+        labeled = np.concatenate([chunk.labeled[own].ravel() for chunk, own in pairs])
+        labels = np.concatenate([chunk.labels[own].ravel() for chunk, own in pairs])
+        return Batch(
+            chunks=[chunk.inputs.rows(own) for chunk, own in pairs],
+            places=torch.from_numpy(np.flatnonzero(labeled)),
+            labels=torch.from_numpy(labels[labeled]),
+            lists=len(lists),
+            positions=sum(int(chunk.labeled.sum()) for chunk in tokens),
+        )
+
+    def _read(self, lists: Indices, owned: NDArray[np.bool_]) -> Lists:
+        """Read the owned lists; the others have their true lengths, on which the draws depend, and unused items."""
         lengths = self.corpus.lengths[lists]
         items = np.zeros(lengths.sum(), dtype=np.int64)
-        items[np.repeat(owned, lengths)] = gather(self.corpus, self.corpus.offsets[lists[owned]], lengths[owned])
+        items[np.repeat(owned, lengths)] = gather_items(self.corpus, self.corpus.offsets[lists[owned]], lengths[owned])
         return Lists(lengths, items)

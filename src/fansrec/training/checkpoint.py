@@ -1,6 +1,6 @@
-"""All that an interrupted run needs to go on and end with the same bits: one safetensors file.
+"""The checkpoint of a training run, one safetensors file: a resumed run ends with the same bits.
 
-No random state is kept: every draw is seeded by (seed, epoch, batch), so the counters are enough.
+It contains no random state: every draw is seeded by (seed, epoch, batch), so the counters are enough.
 """
 
 import errno
@@ -21,18 +21,18 @@ from fansrec.training.curriculum import Progress
 FOLDER = "checkpoints"
 FILE = "state.safetensors"
 PLAN = "plan.json"
-KEPT = ("best", "average")  # weights beside the current ones: the best of the curriculum step, and the running average
+EXTRA_WEIGHTS = ("best", "average")  # the best weights of the curriculum step, and the moving average
 
-Kept = dict[str, dict[str, Tensor]]
+ExtraWeights = dict[str, dict[str, Tensor]]
 
 
 @dataclass
 class Counters:
-    """Where training stands."""
+    """The state of a training run besides its weights."""
 
     epoch: int = 0
-    batch: int = 0  # batches of this epoch that are done
-    step: int = 0  # optimizer steps in all
+    batch: int = 0  # finished batches of this epoch
+    step: int = 0  # optimizer steps so far
     loss: float = 0.0  # sums over this epoch's batches
     category_hits: float = 0.0
     positions: float = 0.0
@@ -40,10 +40,12 @@ class Counters:
     history: list[dict[str, Any]] = field(default_factory=list)
 
 
-def save(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, kept: Kept, counters: Counters) -> None:
-    """Replace the last checkpoint; if the disk is full, the last one stays as it is."""
+def save(
+    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, extra: ExtraWeights, counters: Counters
+) -> None:
+    """Replace the last checkpoint; if writing fails, the last one stays as it is."""
     tensors = _tensors(model, optimizer)
-    tensors |= {f"{kind}.{name}": tensor for kind, some in kept.items() for name, tensor in some.items()}
+    tensors |= {f"{kind}.{name}": tensor for kind, weights in extra.items() for name, tensor in weights.items()}
     tensors = {name: tensor.contiguous().cpu() for name, tensor in tensors.items()}
     metadata = {"counters": json.dumps(asdict(counters))}
     try:
@@ -51,8 +53,10 @@ def save(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, kept:
     except (OSError, SafetensorError) as error:
         full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
         reason = "the disk is full" if full else str(error)
-        raise Unfinished(f"the state of training cannot be saved to {folder}: {reason}; the last state there is good, "
-                          f"so make room and go on with --resume") from error  # fmt: skip
+        raise Unfinished(
+            f"the checkpoint cannot be saved to {folder}: {reason}; the last checkpoint is intact, so free some space "
+            "and continue with --resume"
+        ) from error
 
 
 def _tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -63,26 +67,23 @@ def _tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Te
     return tensors
 
 
-def load(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[Kept, Counters]:
-    """Put model and optimizer back where they stood; gives what else was kept, and the counters."""
+def load(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[ExtraWeights, Counters]:
+    """Restore model and optimizer; return the extra weights and the counters."""
     try:
         with safe_open(folder / FILE, "pt") as file:
-            counters = _counters(json.loads(file.metadata()["counters"]))
+            values = json.loads(file.metadata()["counters"])
+            counters = replace(Counters(**values), progress=Progress(**values["progress"]))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        model.load_state_dict(_below(tensors, "model."))
+        model.load_state_dict(_with_prefix(tensors, "model."))
     except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError) as error:
-        raise BadArtifact(f"{folder / FILE} cannot be read ({error}); begin the training anew") from error
+        raise BadArtifact(f"{folder / FILE} cannot be read ({error}); start the training again") from error
     for key in ("step", "exp_avg", "exp_avg_sq"):
         for name, parameter in model.named_parameters():
             if f"adam.{key}.{name}" in tensors:
                 value = tensors[f"adam.{key}.{name}"]
                 optimizer.state[parameter][key] = value if key == "step" else value.to(parameter.device)
-    return {kind: _below(tensors, f"{kind}.") for kind in KEPT}, counters
+    return {kind: _with_prefix(tensors, f"{kind}.") for kind in EXTRA_WEIGHTS}, counters
 
 
-def _below(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+def _with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-
-
-def _counters(values: dict[str, Any]) -> Counters:
-    return replace(Counters(**values), progress=Progress(**values["progress"]))

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, asked for between two batches: a batch is never left half done."""
+"""Ctrl-C and SIGTERM as a flag that is checked between two batches, so that a batch is always completed."""
 
 import signal
 import threading
@@ -9,20 +9,20 @@ from types import FrameType
 
 @contextmanager
 def stop_signals() -> Iterator[Callable[[], bool]]:
-    """A function that tells whether somebody asked to stop; asking twice stops at once."""
-    asked = threading.Event()
+    """Yield a function that returns whether a stop was requested; a second signal stops at once."""
+    requested = threading.Event()
 
-    def ask(number: int, frame: FrameType | None) -> None:
-        if asked.is_set():
+    def request(number: int, frame: FrameType | None) -> None:
+        if requested.is_set():
             raise KeyboardInterrupt
-        asked.set()
+        requested.set()
 
     if threading.current_thread() is not threading.main_thread():
-        yield asked.is_set
+        yield requested.is_set
         return
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, request) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield asked.is_set
+        yield requested.is_set
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

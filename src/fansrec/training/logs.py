@@ -1,4 +1,4 @@
-"""Figures of every epoch on disk: metrics.csv for reading, TensorBoard events for watching."""
+"""The figures of every epoch on disk: metrics.csv and TensorBoard events."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ def write_metrics(folder: Path, history: list[dict[str, Any]]) -> None:
 
 
 class Events:
-    """TensorBoard's files, where TensorBoard is installed; metrics.csv has the same figures."""
+    """A writer of TensorBoard events, if TensorBoard is installed; metrics.csv has the same figures."""
 
     def __init__(self, folder: Path) -> None:
         self._writer: Any = None
@@ -41,7 +41,7 @@ class Events:
                 self._writer.add_scalar(name, value, row["epoch"])
 
     def close(self) -> None:
-        """Also give the files plain names: TensorBoard puts the machine's into them."""
+        """Close the files and rename them: TensorBoard puts the name of the machine into them."""
         if self._writer is None:
             return
         self._writer.close()

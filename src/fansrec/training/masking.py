@@ -1,4 +1,4 @@
-"""Hybrid item masking (paper, section 4.2): random items of the input and the end of the target are hidden."""
+"""Hybrid item masking (paper, section 4.2): random items of the input and the end of the target are masked."""
 
 from dataclasses import dataclass
 
@@ -16,12 +16,12 @@ class MaskingRates:
 
 
 def hidden_target(lengths: NDArray[np.int64], ratio: float) -> NDArray[np.int64]:
-    """How many items at the end of targets of these lengths are masked at curriculum `ratio`; at least one."""
+    """Return how many trailing items of targets of these lengths are masked at curriculum `ratio`: at least one."""
     return np.asarray(np.maximum(1, np.rint(lengths * ratio).astype(np.int64)))
 
 
-def target_to_hide(layout: Layout, ratio: float) -> NDArray[np.bool_]:
-    """The last `ratio` of every target."""
+def target_mask(layout: Layout, ratio: float) -> NDArray[np.bool_]:
+    """Return which tokens are masked at the end of the targets at curriculum `ratio`, shape (B, T)."""
     first = layout.target_lengths - hidden_target(layout.target_lengths, ratio)
     return layout.in_target & (layout.target_column >= first)
 
@@ -33,30 +33,30 @@ def hide(
     alphabet: Alphabet,
     random: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """The item tokens with the chosen ones hidden as in BERT: MASK, a random item, or left as they are."""
-    lot = random.random(items.shape)
-    strangers = random.integers(alphabet.items, size=items.shape)
-    masked = chosen & (lot < rates.masked)
-    replaced = chosen & ~masked & (lot < rates.masked + rates.replaced)
-    return np.where(masked, alphabet.mask, np.where(replaced, strangers, items))
+    """Return the tokens (B, T) with the chosen ones hidden as in BERT: as MASK, a random item, or unchanged."""
+    draws = random.random(items.shape)
+    random_items = random.integers(alphabet.items, size=items.shape)
+    masked = chosen & (draws < rates.masked)
+    replaced = chosen & ~masked & (draws < rates.masked + rates.replaced)
+    return np.where(masked, alphabet.mask, np.where(replaced, random_items, items))
 
 
-def hide_input(
+def mask_input(
     items: NDArray[np.int64], layout: Layout, rates: MaskingRates, alphabet: Alphabet, random: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The item tokens with some of the input hidden, and which tokens are to be told."""
+    """Return the tokens with random items of the input hidden, and which tokens those are, both (B, T)."""
     chosen = layout.in_input & (random.random(items.shape) < rates.hidden)
     return hide(items, chosen, rates, alphabet, random), chosen
 
 
-def some_of_each(real: NDArray[np.bool_], share: float, random: np.random.Generator) -> NDArray[np.bool_]:
-    """A random `share` of the items of every list, at least one; padding is not real."""
-    lots = np.where(real, random.random(real.shape), np.inf)
-    wanted = np.maximum(1, np.rint(real.sum(1) * share))
-    return np.asarray((lots.argsort(1).argsort(1) < wanted[:, None]) & real)
+def sample_items(real: NDArray[np.bool_], share: float, random: np.random.Generator) -> NDArray[np.bool_]:
+    """Return a random `share` of the items of every list, at least one, (B, T); `real` is False for padding."""
+    draws = np.where(real, random.random(real.shape), np.inf)
+    counts = np.maximum(1, np.rint(real.sum(1) * share))
+    return np.asarray((draws.argsort(1).argsort(1) < counts[:, None]) & real)
 
 
-def mask(
+def hybrid_mask(
     items: NDArray[np.int64],
     layout: Layout,
     ratio: float,
@@ -64,7 +64,10 @@ def mask(
     alphabet: Alphabet,
     random: np.random.Generator,
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Both halves of hybrid masking; categories follow the tokens, so a masked item loses its category too."""
-    hidden, chosen = hide_input(items, layout, rates, alphabet, random)
-    at_end = target_to_hide(layout, ratio)
-    return np.where(at_end, alphabet.mask, hidden), chosen | at_end
+    """Return the tokens with input and target masked, and which tokens are to be predicted, both (B, T).
+
+    Categories are looked up from the tokens, so that a masked item loses its category too.
+    """
+    hidden, chosen = mask_input(items, layout, rates, alphabet, random)
+    masked = target_mask(layout, ratio)
+    return np.where(masked, alphabet.mask, hidden), chosen | masked

@@ -1,11 +1,11 @@
-"""What a model is trained to do, by name: which tokens of a list it is shown, and where it must tell which items.
+"""Training objectives by name: which tokens of a list a model sees, and which items it must predict where.
 
-- `continuation`: FANS. The end of the target and random items of the input are hidden (paper, section 4.2).
-- `completion`: FANS by `--recipe best`. Lists are cut anywhere, half of them in the middle; all that follows is told.
-- `cloze`: BERT4Rec. Random items of the whole list are hidden; in one batch of ten, only the last one.
-- `next-item`: models that read from left to right. At every place, from the very start on, the item that comes next.
+- `continuation`: FANS. The end of the target and random items of the input are masked (paper, section 4.2).
+- `completion`: the hybrid model. Lists are split anywhere, half of them in the middle; all that follows is predicted.
+- `cloze`: BERT4Rec. Random items of the whole list are masked; in one batch of ten, only the last item.
+- `next-item`: models that read from left to right. At every position, including the start, the next item.
 
-All draws of a batch come from one generator, chunk after chunk.
+All random draws of a batch come from one generator, chunk after chunk.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,108 +14,103 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fansrec.data.halves import target_lengths
-from fansrec.models.tokens import Alphabet, Tokens, fill, in_a_row, lay_out, tokens_of
-from fansrec.training.masking import MaskingRates, hide, mask, some_of_each
+from fansrec.data.targets import target_lengths
+from fansrec.models.tokens import Alphabet, Layout, Tokens, fill, in_a_row, lay_out, tokens_of
+from fansrec.training.masking import MaskingRates, hide, hybrid_mask, sample_items
 
-Numbers = NDArray[np.int64]
+Indices = NDArray[np.int64]
 
-IN_THE_MIDDLE = 0.5  # of completion's lists are cut where they will be cut when it counts
-ONLY_LAST = 0.1  # of cloze's batches hide the last item alone, since that is what will be asked
+MIDDLE_SHARE = 0.5  # of the lists of `completion`, which are split as in evaluation
+LAST_ITEM_SHARE = 0.1  # of the batches of `cloze` mask only the last item, as in evaluation
 
 
 @dataclass(frozen=True)
 class Lists:
-    """Lists of like length, one after the other."""
+    """Lists of similar length, concatenated."""
 
-    lengths: Numbers  # (B,)
-    items: Numbers  # (their sum,)
-
-
-@dataclass(frozen=True)
-class Lesson:
-    """What a model is shown of some lists, and what it must tell where."""
-
-    shown: Tokens  # (B, T)
-    places: NDArray[np.bool_]  # (B, T)
-    items: Numbers  # (B, T): to be told at these places
+    lengths: Indices  # (B,)
+    items: Indices  # (lengths.sum(),)
 
 
 @dataclass(frozen=True)
-class Terms:
-    """All that an objective goes by, beside the lists."""
+class LabeledTokens:
+    """The tokens that a model sees of some lists, and the items that it must predict."""
+
+    inputs: Tokens  # (B, T)
+    labeled: NDArray[np.bool_]  # (B, T): where an item must be predicted
+    labels: Indices  # (B, T): the items to predict there
+
+
+@dataclass(frozen=True)
+class MaskingContext:
+    """The parameters of an objective."""
 
     alphabet: Alphabet
-    categories: Numbers  # of every token of the alphabet
+    categories: Indices  # of every token of the alphabet
     rates: MaskingRates
     ratio: float  # the share of the target that is masked
 
 
-Objective = Callable[[Sequence[Lists], Terms, np.random.Generator], list[Lesson]]
+Objective = Callable[[Sequence[Lists], MaskingContext, np.random.Generator], list[LabeledTokens]]
 
 
-def continuation(chunks: Sequence[Lists], terms: Terms, random: np.random.Generator) -> list[Lesson]:
-    return [_continuation(lists, terms, random) for lists in chunks]
+def continuation(lists: Lists, context: MaskingContext, random: np.random.Generator) -> LabeledTokens:
+    layout, items = _split(lists, target_lengths(lists.lengths), context.alphabet)
+    inputs, labeled = hybrid_mask(items, layout, context.ratio, context.rates, context.alphabet, random)
+    return LabeledTokens(tokens_of(inputs, layout, context.categories), labeled, items)
 
 
-def _continuation(lists: Lists, terms: Terms, random: np.random.Generator) -> Lesson:
-    targets = target_lengths(lists.lengths)
-    layout = lay_out(lists.lengths - targets, targets)
-    items = fill(layout, 0, 0, terms.alphabet)
-    items[layout.in_input | layout.in_target] = lists.items
-    shown, to_tell = mask(items, layout, terms.ratio, terms.rates, terms.alphabet, random)
-    return Lesson(tokens_of(shown, layout, terms.categories), to_tell, items)
-
-
-def completion(chunks: Sequence[Lists], terms: Terms, random: np.random.Generator) -> list[Lesson]:
-    return [_completion(lists, terms, random) for lists in chunks]
-
-
-def _completion(lists: Lists, terms: Terms, random: np.random.Generator) -> Lesson:
-    """The whole target is hidden, and of the input's items some, which need not be told."""
+def completion(lists: Lists, context: MaskingContext, random: np.random.Generator) -> LabeledTokens:
+    """Mask the whole target, and some items of the input, which need not be predicted."""
     anywhere = np.minimum(1 + (random.random(len(lists.lengths)) * (lists.lengths - 1)).astype(int), lists.lengths)
-    middle = random.random(len(lists.lengths)) < IN_THE_MIDDLE
-    targets = np.where(middle, target_lengths(lists.lengths), anywhere)
+    middle = random.random(len(lists.lengths)) < MIDDLE_SHARE
+    layout, items = _split(lists, np.where(middle, target_lengths(lists.lengths), anywhere), context.alphabet)
+    dropped = layout.in_input & (random.random(items.shape) < context.rates.hidden)
+    inputs = np.where(layout.in_target | dropped, context.alphabet.mask, items)
+    return LabeledTokens(tokens_of(inputs, layout, context.categories), layout.in_target, items)
+
+
+def _split(lists: Lists, targets: Indices, alphabet: Alphabet) -> tuple[Layout, Indices]:
+    """Return the layout of lists with targets of these lengths (B,), and their tokens (B, T)."""
     layout = lay_out(lists.lengths - targets, targets)
-    items = fill(layout, 0, 0, terms.alphabet)
+    items = fill(layout, 0, 0, alphabet)
     items[layout.in_input | layout.in_target] = lists.items
-    dropped = layout.in_input & (random.random(items.shape) < terms.rates.hidden)
-    shown = np.where(layout.in_target | dropped, terms.alphabet.mask, items)
-    return Lesson(tokens_of(shown, layout, terms.categories), layout.in_target, items)
+    return layout, items
 
 
-def cloze(chunks: Sequence[Lists], terms: Terms, random: np.random.Generator) -> list[Lesson]:
-    only_last = random.random() < ONLY_LAST
-    return [_cloze(lists, terms, only_last, random) for lists in chunks]
+def cloze(chunks: Sequence[Lists], context: MaskingContext, random: np.random.Generator) -> list[LabeledTokens]:
+    only_last = random.random() < LAST_ITEM_SHARE
+    return [_cloze(lists, context, only_last, random) for lists in chunks]
 
 
-def _cloze(lists: Lists, terms: Terms, only_last: bool, random: np.random.Generator) -> Lesson:
-    whole = in_a_row(lists.lengths, lists.items, terms.categories, terms.alphabet)
+def _cloze(lists: Lists, context: MaskingContext, only_last: bool, random: np.random.Generator) -> LabeledTokens:
+    whole = in_a_row(lists.lengths, lists.items, context.categories, context.alphabet)
     items, real = whole.items.numpy(), whole.real.numpy()
     if only_last:
-        chosen = np.arange(items.shape[1]) == lists.lengths[:, None] - 1
-        hidden = np.where(chosen, terms.alphabet.mask, items)
+        labeled = np.arange(items.shape[1]) == lists.lengths[:, None] - 1
+        hidden = np.where(labeled, context.alphabet.mask, items)
     else:
-        chosen = some_of_each(real, terms.rates.hidden, random)
-        hidden = hide(items, chosen, terms.rates, terms.alphabet, random)
-    return Lesson(in_a_row(lists.lengths, hidden[real], terms.categories, terms.alphabet), chosen, items)
+        labeled = sample_items(real, context.rates.hidden, random)
+        hidden = hide(items, labeled, context.rates, context.alphabet, random)
+    return LabeledTokens(in_a_row(lists.lengths, hidden[real], context.categories, context.alphabet), labeled, items)
 
 
-def next_item(chunks: Sequence[Lists], terms: Terms, random: np.random.Generator) -> list[Lesson]:
-    return [_next_item(lists, terms) for lists in chunks]
+def next_item(lists: Lists, context: MaskingContext, _: np.random.Generator) -> LabeledTokens:
+    """Show CLS and all items but the last; predict the next item at each of them."""
+    labels = in_a_row(lists.lengths, lists.items, context.categories, context.alphabet)
+    items, labeled = labels.items.numpy(), labels.real.numpy()
+    shifted = np.concatenate([np.full((len(items), 1), context.alphabet.cls), items[:, :-1]], 1)
+    inputs = in_a_row(lists.lengths, shifted[labeled], context.categories, context.alphabet)
+    return LabeledTokens(inputs, labeled, items)
 
 
-def _next_item(lists: Lists, terms: Terms) -> Lesson:
-    """START and all items but the last are shown; each must tell the one behind it."""
-    to_tell = in_a_row(lists.lengths, lists.items, terms.categories, terms.alphabet)
-    items, places = to_tell.items.numpy(), to_tell.real.numpy()
-    shifted = np.concatenate([np.full((len(items), 1), terms.alphabet.cls), items[:, :-1]], 1)
-    return Lesson(in_a_row(lists.lengths, shifted[places], terms.categories, terms.alphabet), places, items)
+def _for_each_chunk(objective: Callable[[Lists, MaskingContext, np.random.Generator], LabeledTokens]) -> Objective:
+    return lambda chunks, context, random: [objective(lists, context, random) for lists in chunks]
 
 
 OBJECTIVES: dict[str, Objective] = {
-    "continuation": continuation,
-    "completion": completion,
+    "continuation": _for_each_chunk(continuation),
+    "completion": _for_each_chunk(completion),
     "cloze": cloze,
-    "next-item": next_item,
+    "next-item": _for_each_chunk(next_item),
 }

@@ -1,4 +1,4 @@
-"""How training tells what it does: a few calls that the command line turns into a progress bar."""
+"""Reports of a training run: an interface that the command line implements with a progress bar."""
 
 from typing import Any, Protocol
 
@@ -7,36 +7,20 @@ from fansrec.printable import printable
 
 class Reporter(Protocol):
     def start(self, epochs: int, batches: int) -> None:
-        """Training begins: at most so many epochs of so many batches."""
+        """Report the start of training: at most `epochs` epochs of `batches` batches."""
 
     def batch(self, epoch: int, batch: int, loss: float, category_accuracy: float | None) -> None:
-        """A batch is done; the figures are means over the epoch so far."""
+        """Report a finished batch; the figures are means over the epoch so far."""
 
     def epoch(self, row: dict[str, Any]) -> None:
-        """An epoch is done and validated; `row` is its line in metrics.csv."""
+        """Report a finished and validated epoch; `row` is its line in metrics.csv."""
 
-    def say(self, text: str) -> None:
-        """Something worth a line of its own."""
-
-
-class PlainReporter:
-    """A line an epoch, for logs and for machines without a terminal library."""
-
-    def start(self, epochs: int, batches: int) -> None:
-        print(f"training: at most {epochs} epochs of {batches} batches", flush=True)
-
-    def batch(self, epoch: int, batch: int, loss: float, category_accuracy: float | None) -> None:
-        pass
-
-    def epoch(self, row: dict[str, Any]) -> None:
-        print("  ".join(f"{name} {_short(value)}" for name, value in row.items()), flush=True)
-
-    def say(self, text: str) -> None:
-        print(printable(text), flush=True)
+    def message(self, text: str) -> None:
+        """Report a line of text."""
 
 
-class Silence:
-    """Says nothing: for tests, and for all but one of several processes."""
+class NullReporter:
+    """A reporter that does nothing: for tests, and for all but one of several processes."""
 
     def start(self, epochs: int, batches: int) -> None: ...
 
@@ -44,8 +28,24 @@ class Silence:
 
     def epoch(self, row: dict[str, Any]) -> None: ...
 
-    def say(self, text: str) -> None: ...
+    def message(self, text: str) -> None: ...
 
 
-def _short(value: Any) -> str:
+NULL_REPORTER = NullReporter()
+
+
+class PlainReporter(NullReporter):
+    """A reporter that prints one line per epoch, for logs and for machines without a terminal library."""
+
+    def start(self, epochs: int, batches: int) -> None:
+        print(f"training: at most {epochs} epochs of {batches} batches", flush=True)
+
+    def epoch(self, row: dict[str, Any]) -> None:
+        print("  ".join(f"{name} {_format(value)}" for name, value in row.items()), flush=True)
+
+    def message(self, text: str) -> None:
+        print(printable(text), flush=True)
+
+
+def _format(value: Any) -> str:
     return f"{value:.4f}" if isinstance(value, float) else str(value)

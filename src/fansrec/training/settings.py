@@ -1,4 +1,4 @@
-"""All that can be set about training, with its defaults written once."""
+"""The settings of training and their defaults."""
 
 import difflib
 import math
@@ -9,9 +9,9 @@ from typing import Any
 from fansrec.errors import BadSetting
 from fansrec.models.registry import entry, has_best
 
-# Parts of a model's config that nobody sets by hand.
+# Fields of a model's config that come from the corpus and cannot be set.
 FROM_THE_CORPUS = {"category_starts", "positions", "memory_lists", "memory_items", "linear_neighbours"}
-ALSO_IN_CLOSED_FORM = {"recipe", "watch", "validation_lists", "seed"}  # what training without epochs goes by
+ALSO_IN_CLOSED_FORM = {"recipe", "watch", "validation_lists", "seed"}  # the settings of training without epochs
 CHOICES = {
     "recipe": ("paper", "best"),
     "scheduler": ("step", "naive"),
@@ -23,22 +23,22 @@ CHOICES = {
 
 @dataclass(frozen=True)
 class TrainSettings:
-    """The defaults are the paper's (appendix A), or the released code's where the paper is silent."""
+    """Training settings; the defaults are the paper's (appendix A), or the released code's if the paper has none."""
 
     recipe: str = "paper"
-    scheduler: str = "step"  # or "naive": the whole target is masked from the start
+    scheduler: str = "step"  # or "naive": the whole target is masked from the first epoch on
     steps: int = 5  # curriculum steps
-    epochs: int = 200  # at most
+    epochs: int = 200  # the maximum
     patience: int = 3  # epochs without a better validation figure before a curriculum step ends
-    watch: str = "NDCG@5"  # that figure
+    watch: str = "NDCG@5"  # the validation figure that decides
     batch_size: int = 256
     learning_rate: float = 0.01
     weight_decay: float = 0.0
-    average: float = 0.0  # how much of the averaged weights each step keeps; 0: the last ones are used as they are
-    warmup: int = 600  # optimizer steps up to the full learning rate, which then falls to 0 over all epochs
+    average: float = 0.0  # decay of the moving average of the weights; 0: no average
+    warmup: int = 600  # optimizer steps until the full learning rate, which then decreases to 0 over all epochs
     precision: str = "auto"  # bf16 on a GPU, fp32 elsewhere
-    checkpoint_seconds: float = 30.0  # how much work a kill may cost, at most
-    validation_lists: int = 2000  # at most, evenly spread over the validation lists
+    checkpoint_seconds: float = 30.0  # between two checkpoints
+    validation_lists: int = 2000  # the maximum; evenly spread over the validation lists
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -53,38 +53,38 @@ class TrainSettings:
 
     @property
     def curriculum_steps(self) -> int:
-        """A step takes an epoch at least; the naive scheduler has but one."""
+        """The number of curriculum steps: each has at least one epoch, and the naive scheduler has only one step."""
         return min(self.steps, self.epochs) if self.scheduler == "step" else 1
 
 
 def fixed(model: str, recipe: str = "paper") -> dict[str, Any]:
-    """What nobody can set for a model: what makes it what it is, and no curriculum where there is no target to mask."""
+    """Return the settings of a model that cannot be changed; models without a target to mask have no curriculum."""
     found = entry(model, recipe)
     no_curriculum = {} if getattr(found.model, "objective", None) == "continuation" else {"scheduler": "naive"}
     return no_curriculum | dict(found.fixed)
 
 
 def defaults(model: str, recipe: str = "paper") -> dict[str, Any]:
-    """Where a model's training must differ from the defaults above to be fair to it."""
+    """Return the settings in which a model needs other defaults than those above to train well."""
     return dict(getattr(entry(model, recipe).model, "defaults", {}))
 
 
 def default_recipe(model: str, values: Mapping[str, Any]) -> str:
-    """'best' where there is one, unless a setting is given that only the paper's recipe has, or that best searches.
+    """Return 'best' if the model has it, unless a given setting exists only in recipe 'paper' or is searched by 'best'.
 
-    A setting that nobody knows does not decide, so that it is answered with the names of the recipe that is meant.
+    An unknown setting does not decide, so that the error message lists the settings of the intended recipe.
     """
     if "recipe" in values or not has_best(model):
         return str(values.get("recipe", "paper"))
     searched = getattr(entry(model, "best").model, "search", {})
-    papers = (known_names(model).keys() - known_names(model, "best").keys()) | searched.keys()
-    return "paper" if papers & values.keys() else "best"
+    only_paper = (known_names(model).keys() - known_names(model, "best").keys()) | searched.keys()
+    return "paper" if only_paper & values.keys() else "best"
 
 
 def known_names(model: str, recipe: str = "paper") -> dict[str, type]:
-    """Every name that can be set for a model, with its type."""
-    set_already = fixed(model, recipe)
-    without = FROM_THE_CORPUS | {*set_already} | ({"steps"} if set_already.get("scheduler") == "naive" else set())
+    """Return the names of all settings of a model, with their types."""
+    fixed_values = fixed(model, recipe)
+    without = FROM_THE_CORPUS | {*fixed_values} | ({"steps"} if fixed_values.get("scheduler") == "naive" else set())
     found = entry(model, recipe)
     by_gradient = hasattr(found.model, "objective")
     of_training = [field for field in fields(TrainSettings) if by_gradient or field.name in ALSO_IN_CLOSED_FORM]
@@ -93,23 +93,23 @@ def known_names(model: str, recipe: str = "paper") -> dict[str, type]:
 
 
 def parse(model: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by name, texts turned into the type the name asks for; unknown names are refused."""
+    """Return the values by name, with texts converted to the types of the settings; refuse unknown names."""
     known = known_names(model, str(values.get("recipe", "paper")))
     parsed = {}
     for name, value in values.items():
         if name not in known:
             _refuse_other_recipe(model, name, values)
             near = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+            hint = f"did you mean {near[0]}?" if near else f"settings are {', '.join(sorted(known))}"
             raise BadSetting(f"{model} has no setting {name!r}; {hint}")
         parsed[name] = _typed(name, value, known[name])
         if name in CHOICES and parsed[name] not in CHOICES[name]:
-            raise BadSetting(f"{name} is {parsed[name]!r}; it can be {' or '.join(CHOICES[name])}")
+            raise BadSetting(f"{name} is {parsed[name]!r}; it must be {' or '.join(CHOICES[name])}")
     return parsed
 
 
 def _refuse_other_recipe(model: str, name: str, values: Mapping[str, Any]) -> None:
-    """A setting of the other recipe."""
+    """Raise BadSetting if the name is a setting of the other recipe."""
     recipe = str(values.get("recipe", "paper"))
     other = "best" if recipe == "paper" else "paper"
     if has_best(model) and name in known_names(model, other):
@@ -117,7 +117,7 @@ def _refuse_other_recipe(model: str, name: str, values: Mapping[str, Any]) -> No
 
 
 def _typed(name: str, value: Any, kind: type) -> Any:
-    """A value of `kind` from what a command line or a TOML file holds; 2.5 is no int, and nan no number."""
+    """Return a value from a command line or a TOML file as `kind`; refuse 2.5 as an int, and nan."""
     try:
         if kind is bool:
             return {"true": True, "false": False}[str(value).lower()]
@@ -126,12 +126,12 @@ def _typed(name: str, value: Any, kind: type) -> Any:
             return typed
     except (KeyError, ValueError, TypeError, OverflowError):
         pass
-    wanted = "true or false" if kind is bool else f"of type {kind.__name__}"
-    raise BadSetting(f"{name} is {value!r}; it must be {wanted}")
+    expected = "true or false" if kind is bool else f"of type {kind.__name__}"
+    raise BadSetting(f"{name} is {value!r}; it must be {expected}")
 
 
 def split(values: Mapping[str, Any]) -> tuple[TrainSettings, dict[str, Any]]:
-    """Parsed values as training settings and as the part of the model's config they speak of."""
+    """Split parsed values into training settings and values of the model's config."""
     names = {field.name for field in fields(TrainSettings)}
     training = TrainSettings(**{name: value for name, value in values.items() if name in names})
     return training, {name: value for name, value in values.items() if name not in names}

@@ -13,38 +13,36 @@ from accelerate import PartialState
 from fansrec.artifact import MANIFEST, write_artifact
 from fansrec.data.corpus import Corpus, read_corpus
 from fansrec.errors import BadSetting, Interrupted, Unfinished
-from fansrec.files import new_folder, refuse_existing, told, write_json
+from fansrec.files import format_os_error, new_folder, refuse_existing, write_json
 from fansrec.models.registry import entry
 from fansrec.training import checkpoint
-from fansrec.training.card import model_card
+from fansrec.training.accelerator import check_precision, has_only_cpu
+from fansrec.training.grid_search import Lists, refuse_searched, search
 from fansrec.training.hybrid import comparison
 from fansrec.training.hybrid.comparison import Comparison
 from fansrec.training.hybrid.weight_search import blend
 from fansrec.training.interrupts import stop_signals
 from fansrec.training.logs import write_metrics
-from fansrec.training.loop import Loop, check_precision, no_accelerator
-from fansrec.training.memory import keep_freed_memory
+from fansrec.training.loop import Loop
+from fansrec.training.malloc import keep_freed_memory
+from fansrec.training.model_card import model_card
 from fansrec.training.plan import Plan, make_plan, saved_plan
-from fansrec.training.reporting import Reporter, Silence
-from fansrec.training.search import Lists, refuse_searched, search
+from fansrec.training.reporting import NULL_REPORTER, Reporter
 
 History = list[dict[str, Any]]
 Draw = Callable[[History, Path], None]
 
 
-SILENCE = Silence()
-
-
 @dataclass(frozen=True)
 class Trained:
-    """What training made of a plan; a search settles the plan's last values."""
+    """The result of training a plan; a search may change values of the plan."""
 
     plan: Plan
     network: Any
-    figures: dict[str, Any] = field(default_factory=dict)  # of the kept weights, on the validation lists
-    history: History = field(default_factory=list)  # a row an epoch
-    tried: History = field(default_factory=list)  # a row a candidate of a search
-    comparison: Comparison | None = None  # with models that need no training to speak of
+    figures: dict[str, Any] = field(default_factory=dict)  # on the validation lists
+    history: History = field(default_factory=list)  # one row per epoch
+    tried: History = field(default_factory=list)  # one row per candidate of a search
+    comparison: Comparison | None = None  # with models that take little time to train
 
 
 def train(
@@ -52,38 +50,39 @@ def train(
     out: str | Path,
     model: str | None = None,
     values: Mapping[str, Any] | None = None,
-    reporter: Reporter = SILENCE,
+    reporter: Reporter = NULL_REPORTER,
     resume: bool = False,
     draw: Draw | None = None,
     compare: bool = False,
 ) -> Plan:
-    """Train `model` (fans, unless told otherwise) with these settings and leave an artifact in `out`.
+    """Train `model` (default: fans) with these settings and write the artifact `out`.
 
-    `draw` plots the figures of all epochs into the folder. `compare`: where `--recipe best` has a network of its own,
-    set it beside popularity, item-kNN and EASE, and say which is better.
+    `draw` plots the figures of all epochs into the folder. `compare` compares a model that has its own network for
+    `--recipe best` with popularity, item-kNN and EASE, and reports which is better.
     """
     corpus, out = read_corpus(Path(corpus_folder)), Path(out)
     plan = begin(corpus, out, model, values or {}, resume)
     try:
         closed_form = hasattr(entry(plan.model, plan.training.recipe).model, "fit")
-        trained = _fit(plan, corpus, reporter) if closed_form else _loop(plan, corpus, out, reporter)
+        train_plan = _train_in_closed_form if closed_form else _train_by_gradient
+        trained = train_plan(plan, corpus, out, reporter)
         if PartialState().is_main_process:
-            trained = _blended(trained, corpus, reporter)
-            if compare and has_own_best(trained.plan):
-                trained = _compared(trained, corpus, reporter)
+            if has_own_best(plan):
+                trained = _complete_hybrid(trained, corpus, reporter, compare)
             _finish(trained, corpus, out, draw)
             if trained.comparison is not None:
                 comparison.report(trained.comparison, Path(corpus_folder), out, reporter)
     except KeyboardInterrupt:
-        raise Interrupted("stopped; go on with the same command and --resume") from None
+        raise Interrupted("stopped; continue with the same command and --resume") from None
     except OSError as error:
-        raise Unfinished(f"training broke off ({told(error)}); mend that and go on with --resume") from error
+        raise Unfinished(
+            f"training failed ({format_os_error(error)}); correct that and continue with --resume"
+        ) from error
     return trained.plan
 
 
-def _loop(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter) -> Trained:
-    """Train by gradient."""
-    torch.manual_seed(plan.training.seed)  # the same starting weights for the same seed
+def _train_by_gradient(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter) -> Trained:
+    torch.manual_seed(plan.training.seed)  # the same initial weights for the same seed
     network = plan.build()
     if hasattr(network, "start"):
         network.start(*_training_lists(corpus))
@@ -93,10 +92,10 @@ def _loop(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter) -> Trained:
     return Trained(plan, network, figures, history)
 
 
-def _fit(plan: Plan, corpus: Corpus, reporter: Reporter) -> Trained:
-    """Train in closed form, looking at all lists at once."""
-    reporter = reporter if PartialState().is_main_process else SILENCE
-    reporter.say(f"fitting {plan.variant} to {len(corpus.part('train')):,} lists")
+def _train_in_closed_form(plan: Plan, corpus: Corpus, _: Path, reporter: Reporter) -> Trained:
+    """Fit the model to all lists at once."""
+    reporter = reporter if PartialState().is_main_process else NULL_REPORTER
+    reporter.message(f"fitting {plan.variant} to {len(corpus.part('train')):,} lists")
     if plan.training.recipe == "best":
         found = search(plan, corpus, _training_lists(corpus), reporter)
         return Trained(found.plan, found.network, found.figures, tried=found.tried)
@@ -106,30 +105,26 @@ def _fit(plan: Plan, corpus: Corpus, reporter: Reporter) -> Trained:
     return Trained(plan, network)
 
 
-def _blended(trained: Trained, corpus: Corpus, reporter: Reporter) -> Trained:
-    """A network of `--recipe best` with what goes with it; any other as it is."""
-    if not has_own_best(trained.plan):
-        return trained
-    made = blend(trained.plan, trained.network, corpus, _training_lists(corpus), reporter)
-    return replace(trained, plan=made.plan, network=made.network, figures=made.figures, tried=made.tried)
-
-
-def _compared(trained: Trained, corpus: Corpus, reporter: Reporter) -> Trained:
-    made = comparison.compare(trained.plan, trained.network, corpus, _training_lists(corpus), reporter)
-    return replace(trained, comparison=made)
+def _complete_hybrid(trained: Trained, corpus: Corpus, reporter: Reporter, compare: bool) -> Trained:
+    """Add the other parts of the hybrid model to its network, and the comparison if requested."""
+    lists = _training_lists(corpus)
+    made = blend(trained.plan, trained.network, corpus, lists, reporter)
+    compared = comparison.compare(made.plan, made.network, corpus, lists, reporter) if compare else None
+    parts = {"plan": made.plan, "network": made.network, "figures": made.figures, "tried": made.tried}
+    return replace(trained, **parts, comparison=compared)
 
 
 def has_own_best(plan: Plan) -> bool:
-    """Whether it is trained by `--recipe best` and that has a network of its own."""
+    """Return whether the plan is of `--recipe best` and that recipe has its own network."""
     return plan.training.recipe == "best" and entry(plan.model).best is not None
 
 
 def _finish(trained: Trained, corpus: Corpus, out: Path, draw: Draw | None) -> None:
-    """The artifact, sealed; only then is the state of the training not needed any more."""
+    """Write the artifact, then remove the checkpoint."""
     plan, figures = trained.plan, trained.figures
     if draw is not None and trained.history:
         draw(trained.history, out)
-    config = {**plan.plain(), "variant": plan.variant, "validation": figures, "corpus": corpus.summary}
+    config = {**plan.to_dict(), "variant": plan.variant, "validation": figures, "corpus": corpus.summary}
     if trained.tried:
         if not trained.history:
             write_metrics(out, trained.tried)
@@ -142,35 +137,38 @@ def _finish(trained: Trained, corpus: Corpus, out: Path, draw: Draw | None) -> N
 
 
 def begin(corpus: Corpus, out: Path, model: str | None, values: Mapping[str, Any], resume: bool) -> Plan:
-    """The plan: a new one written down, or the one of the run to go on with."""
-    folder = out / checkpoint.FOLDER
+    """Return a new plan, written to disk, or the plan of the run to resume."""
+    saved = out / checkpoint.FOLDER / checkpoint.PLAN
     if resume and (out / MANIFEST).is_file():
-        shutil.rmtree(folder, ignore_errors=True)  # left by a kill at the very last moment
+        shutil.rmtree(saved.parent, ignore_errors=True)  # left if the process was killed at the very end
         raise BadSetting(f"{out} is a finished model; there is nothing to resume")
-    processes = PartialState(cpu=no_accelerator())  # several may begin together: the first one writes
-    if resume:
-        if not (folder / checkpoint.PLAN).is_file():
-            raise BadSetting(f"{out} holds no interrupted training; start one without --resume")
-        plan = saved_plan(folder / checkpoint.PLAN, model, values, corpus)
-        refuse_searched(plan, values)
-        return plan
-    plan = make_plan(model or "fans", values, corpus)
+    processes = PartialState(cpu=has_only_cpu())  # several may start together: the main process writes
+    if resume and not saved.is_file():
+        raise BadSetting(f"{out} does not contain an interrupted training run; start one without --resume")
+    plan = saved_plan(saved, model, values, corpus) if resume else make_plan(model or "fans", values, corpus)
     refuse_searched(plan, values)
+    if resume:
+        return plan
     check_precision(plan.training.precision)
-    if (folder / checkpoint.PLAN).is_file() and processes.is_main_process:
-        raise BadSetting(f"{out} holds an interrupted training; go on with --resume, or remove it first")
     if processes.is_main_process:
-        refuse_existing(out, "the model")
-        try:
-            with new_folder(out) as new:  # with its plan from the first moment, so that it can always be resumed
-                (new / checkpoint.FOLDER).mkdir()
-                write_json(new / checkpoint.FOLDER / checkpoint.PLAN, plan.plain())
-        except OSError as error:
-            raise BadSetting(f"{out} cannot be written ({told(error)}); choose another place") from error
+        _create_run(plan, out)
     processes.wait_for_everyone()
     return plan
 
 
+def _create_run(plan: Plan, out: Path) -> None:
+    if (out / checkpoint.FOLDER / checkpoint.PLAN).is_file():
+        raise BadSetting(f"{out} contains an interrupted training run; continue with --resume, or remove it first")
+    refuse_existing(out, "the model")
+    try:
+        with new_folder(out) as new:  # with its plan from the start, so that it can always be resumed
+            (new / checkpoint.FOLDER).mkdir()
+            write_json(new / checkpoint.FOLDER / checkpoint.PLAN, plan.to_dict())
+    except OSError as error:
+        raise BadSetting(f"{out} cannot be written ({format_os_error(error)}); choose another path") from error
+
+
 def _training_lists(corpus: Corpus) -> Lists:
+    """Return the concatenated items of the training lists, and their offsets."""
     lists = [corpus.list(i) for i in corpus.part("train")]
     return np.concatenate(lists), np.concatenate([[0], np.cumsum([len(items) for items in lists])])

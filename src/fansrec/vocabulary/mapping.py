@@ -1,4 +1,4 @@
-"""Items as the user names them, and as the models number them: translated here, at the edge, and nowhere else."""
+"""The mapping between the item ids and names of users and the item indices of models."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,20 +13,20 @@ from numpy.typing import NDArray
 
 from fansrec.errors import BadArtifact, BadInput
 from fansrec.files import parse_json, read_json
-from fansrec.vocabulary.string_table import Texts
+from fansrec.vocabulary.string_table import StringTable
 
 ITEMS_FILE = "items.jsonl"
 CATEGORIES_FILE = "categories.json"
-BYTES_AT_ONCE = 1 << 20
-LONGEST_LINE = 1 << 20  # bytes of one item
-LONGEST_TEXT = 1 << 12  # bytes of an id, a name or a group: an answer has thousands of them
-DIGITS = 18  # of ids that are integers: they fit into 64 bits
-REMEMBERED = 1 << 14  # items looked up before, found ten times as fast when they come again
+BLOCK_BYTES = 1 << 20
+MAX_LINE_BYTES = 1 << 20  # JSON of one item
+MAX_STRING_BYTES = 1 << 12  # an id, a name or a group: an answer may contain thousands of them
+MAX_DIGITS = 18  # of integer ids, so that they fit into 64 bits
+CACHED_LOOKUPS = 1 << 14  # a cached lookup is ten times as fast
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Item i has id `ids[i]`; items lie in category order, so category c is items `starts[c]` to `starts[c + 1]`."""
+    """The items of a corpus or model in category order: category c has the items `starts[c]` to `starts[c + 1]`."""
 
     ids: Sequence[str]
     starts: NDArray[np.int64]  # (N + 1,)
@@ -40,32 +40,35 @@ class Vocabulary:
 
     @cached_property
     def categories(self) -> NDArray[np.int64]:
-        """The category of every item."""
+        """The category of every item, shape (M,)."""
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
     @cached_property
-    def _findable(self) -> tuple[Texts, Texts]:
-        """Ids and names, to be looked up."""
-        ids, names = (texts if isinstance(texts, Texts) else Texts.of(texts) for texts in (self.ids, self.names or ()))
+    def _tables(self) -> tuple[StringTable, StringTable]:
+        """The ids and the names."""
+        columns = (self.ids, self.names or ())
+        ids, names = (
+            column if isinstance(column, StringTable) else StringTable.from_strings(column) for column in columns
+        )
         return ids, names
 
     @cached_property
-    def _found(self) -> Callable[[str], int | None]:
-        return lru_cache(REMEMBERED)(self._look_up)
+    def _cached_find(self) -> Callable[[str], int | None]:
+        return lru_cache(CACHED_LOOKUPS)(self._find)
 
-    def _look_up(self, text: str) -> int | None:
-        ids, names = self._findable
-        if by_id := ids.places(text):
+    def _find(self, text: str) -> int | None:
+        ids, names = self._tables
+        if by_id := ids.find(text):
             return by_id[-1]
-        by_name = names.places(text)
+        by_name = names.find(text)
         return by_name[0] if len(by_name) == 1 else None
 
     def find(self, item: object) -> int | None:
-        """The number of an item given by its id, or by a name that no other item has; None if there is no such item."""
-        return self._found(str(item))
+        """Return the index of the item with this id, or with this name if no other item has it; None if unknown."""
+        return self._cached_find(str(item))
 
-    def numbers(self, items: Iterable[object]) -> tuple[list[int], list[object]]:
-        """The numbers of the known items, in order, and the items that are unknown."""
+    def indices(self, items: Iterable[object]) -> tuple[list[int], list[object]]:
+        """Return the indices of the known items, in order, and the unknown items."""
         known: list[int] = []
         unknown: list[object] = []
         for item in items:
@@ -86,24 +89,24 @@ class Vocabulary:
         return self.groups[index] if self.groups else None
 
     def label(self, index: int) -> str:
-        """What a person wants to read: the name if there is one, else the id."""
+        """Return the name of an item for display, or its id if it has no name."""
         return self.name(index) or self.ids[index]
 
     def category(self, index: int) -> str:
         return self.category_names[int(self.categories[index])]
 
     @cached_property
-    def group_numbers(self) -> NDArray[np.int64]:
-        """Groups as numbers; an item without a group is a group of its own."""
-        numbers: dict[str, int] = {}
+    def group_indices(self) -> NDArray[np.int64]:
+        """The group of every item as an integer, shape (M,); an item without a group gets one of its own."""
+        indices: dict[str, int] = {}
         groups = self.groups or [None] * len(self)
         return np.array(
-            [numbers.setdefault(f"{i}" if g is None else f"={g}", len(numbers)) for i, g in enumerate(groups)],
+            [indices.setdefault(f"{i}" if g is None else f"={g}", len(indices)) for i, g in enumerate(groups)],
             dtype=np.int64,
         )
 
     def files(self) -> dict[str, bytes]:
-        """The two files that keep a vocabulary, by name; a corpus and an artifact both hold them."""
+        """Return the contents of the two vocabulary files of a corpus or an artifact, by file name."""
         categories = {
             "names": list(self.category_names),
             "starts": [int(start) for start in self.starts],
@@ -118,17 +121,20 @@ class Vocabulary:
         for index, id_ in enumerate(self.ids):
             row = {"id": id_, "name": self.name(index), "group": self.group(index)}
             for key, text in row.items():
-                if text and len(text.encode()) > LONGEST_TEXT:
-                    raise BadInput(f"the {key} of item {id_[:80]!r} has more than {LONGEST_TEXT:,} bytes; shorten it")
+                if text and len(text.encode()) > MAX_STRING_BYTES:
+                    raise BadInput(
+                        f"the {key} of item {id_[:80]!r} has more than {MAX_STRING_BYTES:,} bytes; shorten it"
+                    )
             yield {key: value for key, value in row.items() if value is not None}
 
 
 def read_vocabulary(folder: Path) -> Vocabulary:
+    """Return the vocabulary in a corpus or artifact folder, all of it checked."""
     try:
-        ids, names, groups = _columns(folder / ITEMS_FILE)
-        if max(column.longest() for column in (ids, names, groups)) > LONGEST_TEXT:
-            raise ValueError(f"{ITEMS_FILE} has a text of more than {LONGEST_TEXT:,} bytes")
-        categories = _checked(read_json(folder / CATEGORIES_FILE))
+        ids, names, groups = _read_columns(folder / ITEMS_FILE)
+        if max(column.longest() for column in (ids, names, groups)) > MAX_STRING_BYTES:
+            raise ValueError(f"{ITEMS_FILE} has a string of more than {MAX_STRING_BYTES:,} bytes")
+        categories = _check_categories(read_json(folder / CATEGORIES_FILE))
         vocabulary = Vocabulary(
             ids=cast(Sequence[str], ids),
             starts=np.array(categories["starts"], dtype=np.int64),
@@ -138,28 +144,29 @@ def read_vocabulary(folder: Path) -> Vocabulary:
             integer_ids=categories["integer_ids"],
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise BadArtifact(f"{folder} holds no readable vocabulary ({error}); make it anew") from error
-    _check(vocabulary, folder)
+        raise BadArtifact(f"{folder} does not hold a readable vocabulary ({error}); create the folder again") from error
+    _check_vocabulary(vocabulary, folder)
     return vocabulary
 
 
-def _columns(path: Path) -> tuple[Texts, Texts, Texts]:
-    """Ids, names and groups of all items."""
-    parts = [
-        (Texts.of(row["id"] for row in rows), *(Texts.of(row.get(key) for row in rows) for key in ("name", "group")))
-        for rows in _parsed(path)
+def _read_columns(path: Path) -> tuple[StringTable, StringTable, StringTable]:
+    """Return the ids, names and groups of all items."""
+    make = StringTable.from_strings
+    blocks = [
+        (make(row["id"] for row in rows), *(make(row.get(key) for row in rows) for key in ("name", "group")))
+        for rows in _read_rows(path)
     ]
-    ids, names, groups = (Texts.joined([part[column] for part in parts]) for column in range(3))
+    ids, names, groups = (StringTable.concatenate([block[column] for block in blocks]) for column in range(3))
     return ids, names, groups
 
 
-def _parsed(path: Path) -> Iterator[list[dict[str, Any]]]:
-    """The rows of a file, many lines at a time: reading them one by one takes thrice as long."""
+def _read_rows(path: Path) -> Iterator[list[dict[str, Any]]]:
+    """Yield the rows of a JSON lines file in blocks, which takes a third of the time of parsing line by line."""
     with path.open("rb") as file:
-        while block := file.read(BYTES_AT_ONCE):
-            end = file.readline(LONGEST_LINE)
-            if len(end) == LONGEST_LINE:
-                raise ValueError(f"{path.name} has a line of more than {LONGEST_LINE:,} bytes")
+        while block := file.read(BLOCK_BYTES):
+            end = file.readline(MAX_LINE_BYTES)
+            if len(end) == MAX_LINE_BYTES:
+                raise ValueError(f"{path.name} has a line of more than {MAX_LINE_BYTES:,} bytes")
             lines = (block + end).removesuffix(b"\n")
             rows = parse_json(b"[" + lines.replace(b"\n", b",") + b"]")
             if len(rows) != lines.count(b"\n") + 1:
@@ -167,11 +174,11 @@ def _parsed(path: Path) -> Iterator[list[dict[str, Any]]]:
             yield rows
 
 
-def _checked(categories: Any) -> dict[str, Any]:
-    """Return the content of the categories' file; raise ValueError unless every value has its type."""
+def _check_categories(categories: Any) -> dict[str, Any]:
+    """Return the content of the categories file; raise ValueError unless every value has its type."""
     names, starts = categories["names"], categories["starts"]
-    if not (isinstance(names, list) and all(isinstance(name, str) and len(name) <= LONGEST_TEXT for name in names)):
-        raise ValueError(f"the names of categories are not all texts of at most {LONGEST_TEXT:,} characters")
+    if not (isinstance(names, list) and all(isinstance(name, str) and len(name) <= MAX_STRING_BYTES for name in names)):
+        raise ValueError(f"the names of categories are not all strings of at most {MAX_STRING_BYTES:,} characters")
     if not (isinstance(starts, list) and all(type(start) is int for start in starts)):
         raise ValueError("the starts of categories are not all integers")
     if not isinstance(categories["integer_ids"], bool):
@@ -179,24 +186,24 @@ def _checked(categories: Any) -> dict[str, Any]:
     return dict(categories)
 
 
-def _check(vocabulary: Vocabulary, folder: Path) -> None:
+def _check_vocabulary(vocabulary: Vocabulary, folder: Path) -> None:
     starts = vocabulary.starts.tolist()
-    rises = all(low < high for low, high in pairwise(starts))
-    if not (len(starts) > 1 and starts[0] == 0 and starts[-1] == len(vocabulary) and rises):
-        raise BadArtifact(f"{folder / CATEGORIES_FILE} does not fit {ITEMS_FILE}; make the folder anew")
+    ascending = all(low < high for low, high in pairwise(starts))
+    if not (len(starts) > 1 and starts[0] == 0 and starts[-1] == len(vocabulary) and ascending):
+        raise BadArtifact(f"{folder / CATEGORIES_FILE} does not match {ITEMS_FILE}; copy or create the folder again")
     if len(vocabulary.category_names) != len(starts) - 1:
         raise BadArtifact(
             f"{folder / CATEGORIES_FILE} has {len(vocabulary.category_names):,} names for {len(starts) - 1:,} "
-            f"categories; copy or make the folder again"
+            f"categories; copy or create the folder again"
         )
     ids = vocabulary.ids
-    assert isinstance(ids, Texts)
+    assert isinstance(ids, StringTable)
     if not ids.all_present():
-        raise BadArtifact(f"{folder / ITEMS_FILE} has an item without an id; copy or make the folder again")
+        raise BadArtifact(f"{folder / ITEMS_FILE} has an item without an id; copy or create the folder again")
     if not ids.all_distinct():
-        raise BadArtifact(f"{folder / ITEMS_FILE} has two items of the same id; copy or make the folder again")
-    if vocabulary.integer_ids and not ids.all_integers(DIGITS):
+        raise BadArtifact(f"{folder / ITEMS_FILE} has two items with the same id; copy or create the folder again")
+    if vocabulary.integer_ids and not ids.all_integers(MAX_DIGITS):
         raise BadArtifact(
-            f"{folder / ITEMS_FILE} has ids that are not integers of at most {DIGITS} digits, although "
-            f"{CATEGORIES_FILE} says so; copy or make the folder again"
+            f"{folder / ITEMS_FILE} has ids that are not integers of at most {MAX_DIGITS} digits, although "
+            f"{CATEGORIES_FILE} says so; copy or create the folder again"
         )

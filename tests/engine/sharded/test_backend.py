@@ -22,7 +22,7 @@ from fansrec.engine.sharded.plan import deal
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadArtifact, BadSetting
 from fansrec.models.registry import build
-from fansrec.training.start import train
+from fansrec.training.run import train
 from worlds import SHORT, vocabulary_of, write_walks
 
 SIZES = [20, 1, 12, 7]  # of the categories; one has a single item

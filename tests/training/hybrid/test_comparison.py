@@ -7,24 +7,24 @@ from typing import Any
 import numpy as np
 import pytest
 
+import fansrec
 from fansrec.data.corpus import Corpus, read_corpus, write_corpus
 from fansrec.evaluation.protocol import FIGURES, protocol
 from fansrec.evaluation.rows import evaluate_run, open_run
 from fansrec.models.linear.ease import EaseConfig
-from fansrec.training import start
 from fansrec.training.hybrid import comparison
-from fansrec.training.reporting import Silence
+from fansrec.training.reporting import NullReporter
 from fansrec.training.trainer import train
 from worlds import walks
 
 QUICK = {"recipe": "best", "epochs": 1, "width": 8, "heads": 2, "feedforward": 8, "layers": 1}
 
 
-class Ear(Silence):
+class Ear(NullReporter):
     def __init__(self) -> None:
         self.heard: list[str] = []
 
-    def say(self, text: str) -> None:
+    def message(self, text: str) -> None:
         self.heard.append(text)
 
 
@@ -150,7 +150,7 @@ def test_there_is_no_table_unless_asked_for_and_none_for_the_papers_recipe(
     write_corpus(tmp_path / "corpus", walks(lists=40))
     train(tmp_path / "corpus", tmp_path / "run", "fans", values, compare=compare)
     assert "comparison" not in json.loads((tmp_path / "run" / "config.json").read_text())
-    assert "Beside" not in (tmp_path / "run" / "README.md").read_text()
+    assert "Comparison" not in (tmp_path / "run" / "README.md").read_text()
 
 
 @pytest.mark.parametrize(
@@ -162,5 +162,5 @@ def test_what_is_left_out_is_best_and_what_was_begun_goes_on_as_it_was(
 ) -> None:
     seen: list[Any] = []
     monkeypatch.setattr("fansrec.training.trainer.train", lambda *arguments: seen.append(arguments[3]))
-    start.train("corpus", "run", "fans", values, resume=resume)
+    fansrec.train("corpus", "run", "fans", values, resume=resume)
     assert seen[0].get("recipe") == recipe

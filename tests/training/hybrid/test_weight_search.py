@@ -34,7 +34,7 @@ from fansrec.training.hybrid.weight_search import (
     parts_of,
 )
 from fansrec.training.plan import Plan, make_plan
-from fansrec.training.reporting import Silence
+from fansrec.training.reporting import NullReporter
 from fansrec.training.trainer import train
 from worlds import corpus_of, vocabulary_of, walks, write_walks
 
@@ -61,7 +61,7 @@ def blended(corpus: Corpus = WALKS, start: dict[str, float] | None = None, **giv
     torch.manual_seed(0)
     network = plan.build()
     network.start(*training_lists(corpus))
-    return blend(plan, network, corpus, training_lists(corpus), Silence())
+    return blend(plan, network, corpus, training_lists(corpus), NullReporter())
 
 
 def memory_of(corpus: Corpus) -> ListMemory:
@@ -378,7 +378,7 @@ class Killed(Exception):
 
 
 @dataclass
-class KilledAt(Silence):
+class KilledAt(NullReporter):
     """Dies at ("batch", epoch, batch), ("epoch", epoch, 0), or when the lists are compared."""
 
     moment: tuple[str, int, int] | str
@@ -389,7 +389,7 @@ class KilledAt(Silence):
     def epoch(self, row: dict[str, Any]) -> None:
         self._at(("epoch", row["epoch"], 0))
 
-    def say(self, text: str) -> None:
+    def message(self, text: str) -> None:
         self._at(text.split()[0])
 
     def _at(self, moment: tuple[str, int, int] | str) -> None:

@@ -1,4 +1,4 @@
-"""Pieces read by Ray Data, each kept beside the corpus to be: lists, or rows that have yet to be brought together."""
+"""Reading the pieces with Ray Data; their lists, or rows to be grouped into lists, are kept in a work folder."""
 
 import json
 from collections.abc import Sequence
@@ -10,13 +10,13 @@ import numpy as np
 import polars as pl
 import ray.data
 
-from fansrec.cluster.preparing.pieces import Piece, fetched
+from fansrec.cluster.preparing.pieces import Piece, local_copy
 from fansrec.data.columns import Columns
-from fansrec.data.encoding import missing_value
+from fansrec.data.decompression import PlainFile
+from fansrec.data.indexing import missing_value
 from fansrec.data.lists import Lists, RawLists, offsets_of
 from fansrec.data.sources import long_rows, read_json_lists, read_table
 from fansrec.data.tables import format_of, readable, scan
-from fansrec.data.unpacking import Unpacked
 from fansrec.errors import BadInput
 from fansrec.files import write_atomically, write_json
 
@@ -24,57 +24,58 @@ NO_LISTS = RawLists(Lists(np.zeros(0, dtype=np.int32), offsets_of(np.zeros(0, dt
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What is kept of a piece: whole lists, or rows with these columns."""
+class PieceInfo:
+    """The kept content of a piece: whole lists, or rows with these columns."""
 
-    path: str  # without the endings .npz or .rows, .ids and .json
+    path: str  # without the extensions .npz or .rows, .ids and .json
     lists: int
     interactions: int
-    ids_rise: bool
+    sorted_ids: bool
     columns: tuple[str, ...] = ()  # of rows
     group_names: tuple[str | None, ...] = ()  # of whole lists
-    split_seen: bool = True  # whether a list has the key to split by, where one is asked for
+    has_split_key: bool = True  # whether a list has the key to split by, if one is given
     kept: bool = False  # from an earlier run
 
 
-def read_pieces(pieces: Sequence[Piece], work: Path, columns: Columns, split_by: str | None) -> list[Facts]:
-    """Read what is not kept from an earlier run. What can be read is read, then the first refusal is raised."""
+def read_pieces(pieces: Sequence[Piece], work: Path, columns: Columns, split_by: str | None) -> list[PieceInfo]:
+    """Read the pieces that an earlier run has not read; raise the first error after all have been read."""
 
     def read(row: dict[str, Any]) -> dict[str, str]:
         try:
-            return {"facts": json.dumps(asdict(_kept_or_read(pieces[row["piece"]], work, columns, split_by))), "no": ""}
+            info = _read_piece(pieces[row["piece"]], work, columns, split_by)
+            return {"info": json.dumps(asdict(info)), "error": ""}
         except BadInput as error:
-            return {"facts": "", "no": str(error)}
+            return {"info": "", "error": str(error)}
 
-    numbered = ray.data.from_items(
-        [{"piece": number} for number in range(len(pieces))], override_num_blocks=len(pieces)
-    )
-    rows = numbered.map(read).take_all()
-    if refused := [row["no"] for row in rows if row["no"]]:
-        more = f" (and {len(refused) - 1:,} other shards are refused)" if len(refused) > 1 else ""
-        raise BadInput(refused[0] + more)
-    return [_facts(row["facts"]) for row in rows]
+    indices = ray.data.from_items([{"piece": number} for number in range(len(pieces))], override_num_blocks=len(pieces))
+    rows = indices.map(read).take_all()
+    if errors := [row["error"] for row in rows if row["error"]]:
+        more = f" (and {len(errors) - 1:,} other shards cannot be read)" if len(errors) > 1 else ""
+        raise BadInput(errors[0] + more)
+    return [_parse_info(row["info"]) for row in rows]
 
 
-def _facts(text: str, **changed: Any) -> Facts:
-    told: dict[str, Any] = json.loads(text) | changed
-    return Facts(**told | {name: tuple(told[name]) for name in ("columns", "group_names")})
+def _parse_info(text: str, **changes: Any) -> PieceInfo:
+    values: dict[str, Any] = json.loads(text) | changes
+    return PieceInfo(**values | {name: tuple(values[name]) for name in ("columns", "group_names")})
 
 
-def _kept_or_read(piece: Piece, work: Path, columns: Columns, split_by: str | None) -> Facts:
+def _read_piece(piece: Piece, work: Path, columns: Columns, split_by: str | None) -> PieceInfo:
     path = work / f"piece-{piece.key(columns, split_by)}"
     if path.with_suffix(".json").exists():
-        return _facts(path.with_suffix(".json").read_text(), kept=True)
-    with fetched(piece) as file:
-        found, split_seen = (NO_LISTS, False) if file is None else _read(file, piece, columns, split_by)
-    facts = _keep_lists(found, path) if isinstance(found, RawLists) else _keep_rows(found, path, piece.where)
-    facts = replace(facts, split_seen=split_seen)
-    write_json(path.with_suffix(".json"), asdict(facts))  # last: what has it is whole
-    return facts
+        return _parse_info(path.with_suffix(".json").read_text(), kept=True)
+    with local_copy(piece) as file:
+        content, has_split_key = (NO_LISTS, False) if file is None else _read(file, piece, columns, split_by)
+    info = _keep_lists(content, path) if isinstance(content, RawLists) else _keep_rows(content, path, piece.where)
+    info = replace(info, has_split_key=has_split_key)
+    write_json(path.with_suffix(".json"), asdict(info))  # last: it marks the piece as complete
+    return info
 
 
-def _read(file: Unpacked, piece: Piece, columns: Columns, split_by: str | None) -> tuple[RawLists | pl.LazyFrame, bool]:
-    """Lists or rows, and whether the key to split by was seen: a table without that column is refused at once."""
+def _read(
+    file: PlainFile, piece: Piece, columns: Columns, split_by: str | None
+) -> tuple[RawLists | pl.LazyFrame, bool]:
+    """Return lists or rows, and whether the key to split by occurs: a table without that column is refused."""
     kind, where = format_of(file, piece.where), piece.where
     if kind == "jsonl":
         return read_json_lists(file.path, where, columns, split_by)
@@ -88,30 +89,32 @@ def _read(file: Unpacked, piece: Piece, columns: Columns, split_by: str | None) 
         return rows.collect(engine="streaming").lazy(), True
 
 
-def _keep_lists(raw: RawLists, path: Path) -> Facts:
+def _keep_lists(raw: RawLists, path: Path) -> PieceInfo:
     arrays = {"items": raw.lists.items, "offsets": raw.lists.offsets}
     if raw.groups is not None:
         arrays["groups"] = raw.groups
     save_arrays(path.with_suffix(".npz"), arrays)
     _save_table(path.with_suffix(".ids"), pl.DataFrame({"id": raw.ids}, schema={"id": pl.String}))
-    return Facts(str(path), len(raw.lists), len(raw.lists.items), raw.ids_rise, (), tuple(raw.group_names))
+    return PieceInfo(str(path), len(raw.lists), len(raw.lists.items), raw.sorted_ids, (), tuple(raw.group_names))
 
 
-def _keep_rows(table: pl.LazyFrame, path: Path, where: str) -> Facts:
-    """The rows, with items as numbers of the piece's own ids and everything else in the types all pieces share."""
+def _keep_rows(table: pl.LazyFrame, path: Path, where: str) -> PieceInfo:
+    """Keep the rows, with items as indices of the piece's own ids and columns of the same types in all pieces."""
     with readable(where):
         rows = table.collect()
         for column in ("item", "list", "position"):
             if column in rows.columns and rows[column].null_count():
                 raise missing_value(table, column, where)
         texts = [pl.col(name).cast(pl.String) for name in ("list", "item", "group") if name in rows.columns]
-        whole = [pl.col(name).cast(pl.Int64) for name in ("position",) if rows.schema.get(name, pl.String).is_integer()]
-        rows = rows.with_columns(*texts, *whole, pl.col("row").cast(pl.Int64))
-    ids = rows.select(pl.col("item").unique().sort()).with_row_index("number")
-    numbered = rows.join(ids, on="item", how="left", maintain_order="left").drop("item")
-    _save_table(path.with_suffix(".rows"), numbered)
+        integers = [
+            pl.col(name).cast(pl.Int64) for name in ("position",) if rows.schema.get(name, pl.String).is_integer()
+        ]
+        rows = rows.with_columns(*texts, *integers, pl.col("row").cast(pl.Int64))
+    ids = rows.select(pl.col("item").unique().sort()).with_row_index("index")
+    indexed = rows.join(ids, on="item", how="left", maintain_order="left").drop("item")
+    _save_table(path.with_suffix(".rows"), indexed)
     _save_table(path.with_suffix(".ids"), ids.select(pl.col("item").alias("id")))
-    return Facts(str(path), 0, rows.height, True, tuple(numbered.columns))
+    return PieceInfo(str(path), 0, rows.height, True, tuple(indexed.columns))
 
 
 def save_arrays(path: Path, arrays: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""From a source of shards to a corpus of shards, on a Ray cluster."""
+"""From a sharded source to a sharded corpus, on a Ray cluster."""
 
 import shutil
 from collections.abc import Sequence
@@ -6,25 +6,31 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
+import ray
+from numpy.typing import NDArray
 
 from fansrec.cluster.connection import cluster
-from fansrec.cluster.preparing.categorizing import categorize
-from fansrec.cluster.preparing.gathering import as_read, brought_together
-from fansrec.cluster.preparing.numbering import number_ids
-from fansrec.cluster.preparing.pieces import Piece, pieces_of
-from fansrec.cluster.preparing.reading import Facts, read_pieces
-from fansrec.cluster.preparing.selecting import SelectedShards, Source, select
-from fansrec.cluster.preparing.writing import write_items
-from fansrec.cluster.storage import everywhere
-from fansrec.data.assembling import Categories, item_order, ordered_vocabulary, summarize
+from fansrec.cluster.preparing.categories import categorize
+from fansrec.cluster.preparing.filtering import ShardedSelection, filter_and_split
+from fansrec.cluster.preparing.item_index import build_item_index
+from fansrec.cluster.preparing.pieces import Piece, split_source
+from fansrec.cluster.preparing.reading import PieceInfo, read_pieces
+from fansrec.cluster.preparing.shuffle import Shard, ShardedLists, shards_from_lists, shards_from_rows
+from fansrec.cluster.preparing.tasks import task
+from fansrec.cluster.storage import absolute_url
+from fansrec.data.categories import Categories, Report
 from fansrec.data.columns import Columns
 from fansrec.data.corpus import Corpus, write_all_but_items
+from fansrec.data.corpus_builder import item_order, ordered_vocabulary, summarize
 from fansrec.data.item_details import ItemDetails, read_details
 from fansrec.data.lists import offsets_of
-from fansrec.data.prepare import Say, check_before, ignore
+from fansrec.data.prepare import check_options, no_report
 from fansrec.data.settings import Preparation
-from fansrec.data.sources import no_split_key
+from fansrec.data.shards import read_items, shard_name
+from fansrec.data.sources import missing_split_key
 from fansrec.errors import BadInput, BadSetting
+from fansrec.files import write_atomically
 
 
 def prepare_on_cluster(
@@ -33,79 +39,93 @@ def prepare_on_cluster(
     preparation: Preparation = Preparation(),  # noqa: B008
     items: Any = None,
     columns: Columns = Columns(),  # noqa: B008
-    say: Say = ignore,
+    report: Report = no_report,
     address: str | None = None,
 ) -> dict[str, Any]:
-    """As `data.prepare.prepare`, with the same corpus in the end.
+    """Do the same as `data.prepare.prepare`, with the same corpus as the result.
 
-    What is read is kept in a folder beside `out`, under names that tell where it came from, until the corpus is there:
-    a rerun reads only what is missing or has changed.
+    Until the corpus is complete, the content of each piece is kept in a folder next to `out`, under a name that
+    depends on the piece: a rerun reads only pieces that are missing or have changed.
     """
-    check_before(preparation, items, out)
-    out = out.absolute()  # workers stand in other folders
+    check_options(preparation, items, out)
+    out = out.absolute()  # workers have other working directories
     work = out.parent / f".{out.name}.preparing"
     with cluster(address):
-        pieces = pieces_of(everywhere(source))
+        pieces = split_source(absolute_url(source))
         try:
             work.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise BadSetting(f"{out} cannot be written ({error.strerror}); choose another place") from error
-        read = _read(pieces, source, work, preparation, columns, say)
-        selected = select(read, preparation, say)
-        raw = read.gathered if preparation.categories_from == "all" else None
-        del read  # what nobody holds the cluster forgets
-        details = read_details(items, selected.ids) if items is not None else ItemDetails()
-        categories = categorize(raw, selected, details, preparation, say)
-        summary = _write(out, work, selected, details, categories, preparation, Path(source).name)
+            raise BadSetting(f"{out} cannot be written ({error.strerror}); choose another path") from error
+        raw, ids = _read(pieces, source, work, preparation, columns, report)
+        selection = filter_and_split(raw, ids, preparation, report)
+        learn_from = raw if preparation.categories_from == "all" else None
+        del raw, ids  # Ray frees objects without references
+        details = read_details(items, selection.ids) if items is not None else ItemDetails()
+        categories = categorize(learn_from, selection, details, preparation, report)
+        summary = _write(out, work, selection, details, categories, preparation, Path(source).name)
     shutil.rmtree(work, ignore_errors=True)
-    say(f"written: {out}")
+    report(f"written: {out}")
     return summary
 
 
 def _read(
-    pieces: Sequence[Piece], source: str, work: Path, preparation: Preparation, columns: Columns, say: Say
-) -> Source:
-    facts = read_pieces(pieces, work, columns, preparation.split_by)
-    if kept := sum(piece.kept for piece in facts):
-        say(f"kept: {kept:,} of {len(facts):,} shards were read before")
-    _refuse_unlike(facts, pieces)
-    facts = [piece for piece in facts if piece.interactions or piece.lists]
-    if not facts:
-        raise BadInput(f"{source} holds no lists; give files with lists in them")
-    if preparation.split_by is not None and not any(piece.split_seen for piece in facts):
-        raise no_split_key(source, preparation.split_by)
-    ids, tables = number_ids(facts)
-    gathered = brought_together(facts, tables, work, source) if facts[0].columns else as_read(facts, tables)
-    lists, interactions = np.sum(gathered.sizes, axis=0).tolist()
-    say(f"read: {lists:,} lists, {len(ids):,} items, {interactions:,} interactions in {len(facts):,} shards")
-    return Source(gathered, ids)
+    pieces: Sequence[Piece], source: str, work: Path, preparation: Preparation, columns: Columns, report: Report
+) -> tuple[ShardedLists, pl.Series]:
+    """Return the lists of the source, and the id of every item index."""
+    infos = read_pieces(pieces, work, columns, preparation.split_by)
+    if kept := sum(info.kept for info in infos):
+        report(f"kept: {kept:,} of {len(infos):,} shards were read before")
+    _check_same_layout(infos, pieces)
+    infos = [info for info in infos if info.interactions or info.lists]
+    if not infos:
+        raise BadInput(f"{source} contains no lists; give files that contain lists")
+    if preparation.split_by is not None and not any(info.has_split_key for info in infos):
+        raise missing_split_key(source, preparation.split_by)
+    ids, tables = build_item_index(infos)
+    raw = shards_from_rows(infos, tables, work, source) if infos[0].columns else shards_from_lists(infos, tables)
+    lists, interactions = np.sum(raw.sizes, axis=0).tolist()
+    report(f"read: {lists:,} lists, {len(ids):,} items, {interactions:,} interactions in {len(infos):,} shards")
+    return raw, ids
 
 
-def _refuse_unlike(facts: Sequence[Facts], pieces: Sequence[Piece]) -> None:
-    for other, piece in zip(facts, pieces, strict=True):
-        if (other.columns, other.ids_rise) != (facts[0].columns, facts[0].ids_rise):
-            raise BadInput(f"{pieces[0].where} and {piece.where} are laid out differently; give shards of one form")
+def _check_same_layout(infos: Sequence[PieceInfo], pieces: Sequence[Piece]) -> None:
+    for info, piece in zip(infos, pieces, strict=True):
+        if (info.columns, info.sorted_ids) != (infos[0].columns, infos[0].sorted_ids):
+            raise BadInput(f"{pieces[0].where} and {piece.where} have different layouts; give shards of one layout")
 
 
 def _write(
     out: Path,
     work: Path,
-    selected: SelectedShards,
+    selection: ShardedSelection,
     details: ItemDetails,
     categories: Categories,
     preparation: Preparation,
     name: str,
 ) -> dict[str, Any]:
-    order = item_order(selected.ids, selected.frequency, categories)
-    vocabulary = ordered_vocabulary(selected.ids, order, details, categories)
+    """Write the corpus and return its summary; each shard is written by a task."""
+    order = item_order(selection.ids, selection.frequency, categories)
+    vocabulary = ordered_vocabulary(selection.ids, order, details, categories)
     folder = work / "corpus"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    items = write_items(folder, selected.shards, np.argsort(order).astype(np.int32))
-    corpus = Corpus(items, offsets_of(selected.lengths), selected.parts, vocabulary, {})
+    indices = ray.put(np.argsort(order).astype(np.int32))
+    paths = [str(folder / shard_name(number)) for number in range(len(selection.shards))]
+    ray.get([task(_write_shard, *arguments, indices) for arguments in zip(paths, selection.shards, strict=True)])
+    corpus = Corpus(read_items(folder), offsets_of(selection.lengths), selection.parts, vocabulary, {})
     corpus.summary.update(summarize(corpus, categories, preparation, name))
     write_all_but_items(folder, corpus)
-    for unfinished in folder.glob(".*"):  # of a worker that died, and whose work another did
-        unfinished.unlink(missing_ok=True)
+    for temporary in folder.glob(".*"):  # of workers that died while writing
+        temporary.unlink(missing_ok=True)
     folder.rename(out)
     return corpus.summary
+
+
+def _write_shard(path: str, shard: Shard, indices: NDArray[np.int32]) -> None:
+    items = indices[shard.lists.items]
+
+    def write(temporary: Path) -> None:
+        with temporary.open("wb") as file:
+            np.save(file, items)
+
+    write_atomically(Path(path), write)

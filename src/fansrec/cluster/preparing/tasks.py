@@ -1,4 +1,4 @@
-"""Plain functions as tasks of Ray."""
+"""Plain functions as Ray tasks."""
 
 from collections.abc import Callable
 from functools import cache
@@ -8,16 +8,16 @@ import ray
 
 
 def task(function: Callable[..., Any], *arguments: Any) -> ray.ObjectRef:
-    """Run a function on the cluster; what it returns is an object there."""
+    """Run a function on the cluster; return a reference to its result."""
     return _remote(function).remote(*arguments)
 
 
 def task_of_parts(parts: int, function: Callable[..., tuple[Any, ...]], *arguments: Any) -> list[ray.ObjectRef]:
-    """The same for one that returns so many things, each an object of its own."""
-    if parts == 1:  # Ray would take the tuple for the one thing
+    """Run a function that returns a tuple of `parts` values; return a reference to each of them."""
+    if parts == 1:  # Ray would take the tuple for the one value
         return [_remote(_first).remote(function, *arguments)]
-    found: list[ray.ObjectRef] = _remote(function).options(num_returns=parts).remote(*arguments)
-    return found
+    references: list[ray.ObjectRef] = _remote(function).options(num_returns=parts).remote(*arguments)
+    return references
 
 
 def cores() -> int:

@@ -9,7 +9,7 @@ import torch
 from fansrec.cluster.serving.config import Places
 from fansrec.cluster.serving.holding import Holding
 from fansrec.errors import FansError
-from fansrec.files import told
+from fansrec.files import format_os_error
 from fansrec.serving.processes.answering import Job, Reply
 from fansrec.serving.processes.batches import answer_jobs
 from fansrec.serving.processes.channel import Message
@@ -37,7 +37,7 @@ class Desk:
             return {"models": self.holding.load(places)}
         except (FansError, OSError) as error:
             kind = type(error).__name__ if isinstance(error, FansError) else "BadArtifact"
-            return {"refused": kind, "detail": told(error) if isinstance(error, OSError) else str(error)}
+            return {"refused": kind, "detail": format_os_error(error) if isinstance(error, OSError) else str(error)}
 
     def answer(self, calls: list[Call]) -> list[Answered]:
         """All calls in one go; their jobs are numbered anew, since each front counts for itself."""

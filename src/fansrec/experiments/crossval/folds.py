@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fansrec.data.assembling import Selected, assemble, summarize
 from fansrec.data.corpus import Corpus, read_corpus, write_corpus
+from fansrec.data.corpus_builder import Selection, build_corpus, summarize
 from fansrec.data.item_details import ItemDetails
 from fansrec.data.lists import Lists, RawLists
-from fansrec.data.prepare import categorize, ignore
+from fansrec.data.prepare import categorize
 from fansrec.data.settings import Preparation
 from fansrec.data.splitting import TEST, TRAIN, VALID
 from fansrec.errors import BadSetting
@@ -58,10 +58,10 @@ def fold_corpus(corpus: Corpus, split: Split, number: int) -> Corpus:
     folds, seed = split.folds or 1, split.seed or 0
     lists, ids = Lists(np.asarray(corpus.items), corpus.offsets), corpus.vocabulary.ids
     parts = parts_of(deal(len(corpus), folds, seed), number, folds)
-    selected = Selected(lists, ids, np.arange(len(ids)), parts)
+    selected = Selection(lists, ids, np.arange(len(ids)), parts)
     details, preparation = _details(corpus), _preparation(corpus, seed)
-    categories = categorize(RawLists(lists, ids), selected, details, preparation, ignore)
-    fold = assemble(selected, details, categories)
+    categories = categorize(RawLists(lists, ids), selected, details, preparation)
+    fold = build_corpus(selected, details, categories)
     fold.summary.update(summarize(fold, categories, preparation, str(corpus.summary.get("source", split.corpus))))
     fold.summary["fold"] = {"number": number, "folds": folds, "seed": seed, "of": split.fingerprint}
     return fold

@@ -7,8 +7,8 @@ from typing import Any
 from fansrec.data.corpus import Corpus
 from fansrec.errors import BadSetting
 from fansrec.models.registry import entry, has_best
+from fansrec.training.grid_search import refuse_searched
 from fansrec.training.plan import make_plan
-from fansrec.training.search import refuse_searched
 from fansrec.training.settings import CHOICES
 
 OWN_OPTION = {"recipe": "write it as NAME:RECIPE", "seed": "give training seeds with --seeds"}

@@ -53,7 +53,7 @@ def _train(cell: Cell, corpus: Corpus) -> bool:
 
 def _of_today(cell: Cell, corpus: Corpus) -> bool:
     """Whether what is left of an earlier training was begun on this fold with today's defaults."""
-    plan = json.loads(json.dumps(make_plan(cell.system.model, cell.system.values(cell.seed), corpus).plain()))
+    plan = json.loads(json.dumps(make_plan(cell.system.model, cell.system.values(cell.seed), corpus).to_dict()))
     for path in (cell.run / CONFIG, cell.run / FOLDER / PLAN):
         if path.is_file():
             saved = json.loads(path.read_text(encoding="utf-8"))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fansrec.data.corpus import Corpus
-from fansrec.data.halves import target_lengths
+from fansrec.data.targets import target_lengths
 from fansrec.errors import BadSetting
 from fansrec.models.tokens import SPECIALS
 from fansrec.vocabulary import Vocabulary

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from fansrec.errors import BadInput, BadSetting
-from fansrec.files import told, write_atomically
+from fansrec.files import format_os_error, write_atomically
 
 Role = Literal["use", "admin", "metrics"]
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -107,7 +107,8 @@ def _replace(file: Path, content: bytes) -> None:
         write_atomically(file, lambda temporary: temporary.write_bytes(content), mode=0o600, same_owner=True)
     except OSError as error:
         raise BadSetting(
-            f"{file} was not changed: it cannot be written with the owner and the mode it has ({told(error)}). "
+            f"{file} was not changed: it cannot be written with the owner and the mode it has "
+            f"({format_os_error(error)}). "
             "Run the command as the file's owner or as root."
         ) from error
 
@@ -117,7 +118,7 @@ def _text(file: Path) -> str:
         with file.open("rb") as opened:
             return _bounded(opened.read(LARGEST_FILE + 1), file).decode()
     except OSError as error:
-        raise BadInput(f"the key file cannot be read ({told(error)}); `fans keys add` makes one") from error
+        raise BadInput(f"the key file cannot be read ({format_os_error(error)}); `fans keys add` makes one") from error
     except UnicodeDecodeError:
         raise BadInput(f"{file} is no text; make a key file with `fans keys add`") from None
 

@@ -34,7 +34,7 @@ def _try_out(served: Served) -> None:
     Whatever is made for the first answer is then there before users come.
     """
     try:
-        served.continuer.vocabulary.group_numbers  # noqa: B018
+        served.continuer.vocabulary.group_indices  # noqa: B018
         _format_everything(served)
     except Exception as error:
         folder = served.continuer.artifact.folder

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from fansrec.errors import FansError
-from fansrec.files import told
+from fansrec.files import format_os_error
 from fansrec.serving.http.logs import setup_logs
 from fansrec.serving.processes.answering import Job, Reply, Served
 from fansrec.serving.processes.batches import answer_jobs
@@ -85,7 +85,7 @@ def _keep(path: str, order: Message) -> None:
     try:
         models = load_models(order["models"], order["device"], order["backend"])
     except (FansError, OSError) as error:
-        front.sendall(packed({"refused": told(error) if isinstance(error, OSError) else str(error)}))
+        front.sendall(packed({"refused": format_os_error(error) if isinstance(error, OSError) else str(error)}))
         return
     front.sendall(packed({"models": [described(served) for served in models.values()]}))
     _fork_on_request(front, lambda request: _work(path, order["generation"], models))

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fansrec.errors import BadArtifact, FansError
+from fansrec.files import format_os_error, write_atomically
 from fansrec.files import sha256 as file_sum
-from fansrec.files import told, write_atomically
 from fansrec.serving.search.text import words
 from fansrec.serving.search.words import SHORTEST, packed
 from fansrec.vocabulary import CATEGORIES_FILE, ITEMS_FILE, Vocabulary, read_vocabulary
@@ -189,7 +189,7 @@ def main() -> int:
     try:
         print(build_index(run, folder))
     except (FansError, sqlite3.Error, OSError) as error:
-        print(told(error) if isinstance(error, OSError) else error, file=sys.stderr)
+        print(format_os_error(error) if isinstance(error, OSError) else error, file=sys.stderr)
         return 2
     return 0
 

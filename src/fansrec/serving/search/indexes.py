@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from fansrec.errors import BadArtifact
-from fansrec.files import told
+from fansrec.files import format_os_error
 from fansrec.serving.search.index import index_path, whole
 from fansrec.serving.search.items import ItemIndex
 
@@ -144,4 +144,4 @@ def _remove(path: Path) -> None:
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
-        log.error("a damaged search index stands in the way: %s", told(error))
+        log.error("a damaged search index stands in the way: %s", format_os_error(error))

@@ -35,7 +35,7 @@ def compare(plan: Plan, network: Any, corpus: Corpus, lists: Lists, reporter: Re
     if part is None:
         return None
     asked, items = questions(corpus, part, LISTS), len(corpus.vocabulary)
-    reporter.say("measuring it beside what needs no training to speak of")
+    reporter.message("measuring it beside what needs no training to speak of")
     rows, judged = [], []
     for model, settings in rivals(len(lists[0]), items):
         rival = build(model, {"category_starts": plan.config["category_starts"], **settings})
@@ -109,14 +109,14 @@ def verdict(found: Comparison) -> list[str]:
 
 def report(found: Comparison, corpus: Path, out: Path, reporter: Reporter) -> None:
     """On the terminal, with the command that trains the other model if that is the better one."""
-    reporter.say(headline(found))
+    reporter.message(headline(found))
     for line in _aligned(cells(found)):
-        reporter.say(line)
+        reporter.message(line)
     for line in verdict(found):
-        reporter.say(line)
+        reporter.message(line)
     other = better(found)
     if other is not None:
-        reporter.say(f"to keep and serve that one instead: {command(other, corpus, out)}")
+        reporter.message(f"to keep and serve that one instead: {command(other, corpus, out)}")
 
 
 def command(model: str, corpus: Path, out: Path) -> str:

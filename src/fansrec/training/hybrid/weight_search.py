@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fansrec.data.corpus import Corpus
-from fansrec.data.halves import target_lengths
+from fansrec.data.targets import target_lengths
 from fansrec.engine.decoding.dense import NONE
 from fansrec.evaluation.protocol import FIGURES, LONGEST, Questions, judge, protocol, questions
 from fansrec.models.hybrid.linear_part import LinearPart
@@ -67,10 +67,10 @@ def blend(plan: Plan, network: Any, corpus: Corpus, lists: Lists, reporter: Repo
     found: Values = {}
     tried: list[Values] = []
     if not _unwanted("memory_weight", plan):
-        reporter.say(f"comparing {len(memory):,} lists with each other")
+        reporter.message(f"comparing {len(memory):,} lists with each other")
         found, tried = compared(plan, memory, lists, most)
     weights, figures, more = weighed(plan, network, memory, linear, kernel_of(plan, found), corpus, most)
-    reporter.say(told(found | weights))
+    reporter.message(told(found | weights))
     return _assembled(plan, network, memory, linear, found | weights, figures, tried + more)
 
 

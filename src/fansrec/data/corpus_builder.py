@@ -1,4 +1,4 @@
-"""From lists, parts and categories to a corpus: items numbered by category, and the summary of it all."""
+"""From lists, parts and categories to a corpus: item indices in category order, the vocabulary and the summary."""
 
 import re
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fansrec import __version__
+from fansrec.data.categories import Categories
 from fansrec.data.corpus import PARTS, Corpus, fingerprint
 from fansrec.data.item_details import ItemDetails
 from fansrec.data.lists import Lists
@@ -20,37 +21,30 @@ INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
 @dataclass(frozen=True)
-class Selected:
-    """The lists that passed the filter, their items numbered anew without gaps, and their parts."""
+class Selection:
+    """The lists that passed the filter, with new item indices without gaps, and their parts."""
 
     lists: Lists
     ids: Sequence[str]
-    source_numbers: NDArray[np.int64]  # (items,): the items' numbers in the source
-    parts: NDArray[np.uint8]
+    source_indices: NDArray[np.int64]  # (items,): the indices of the items in the source
+    parts: NDArray[np.uint8]  # (lists,)
 
     @property
     def train(self) -> Lists:
         return self.lists.keep_lists(self.parts == TRAIN)
 
 
-@dataclass(frozen=True)
-class Categories:
-    labels: NDArray[np.int64]
-    names: Sequence[str]
-    learned_from: str  # train, all, or own
-    taught_by: dict[str, int] | None  # how many lists and interactions CBOW saw
-
-
-def assemble(selected: Selected, details: ItemDetails, categories: Categories) -> Corpus:
-    frequency = np.bincount(selected.train.items, minlength=len(selected.ids))
-    order = item_order(selected.ids, frequency, categories)
-    numbers = np.argsort(order).astype(np.int32)
-    vocabulary = ordered_vocabulary(selected.ids, order, details, categories)
-    return Corpus(numbers[selected.lists.items], selected.lists.offsets, selected.parts, vocabulary, {})
+def build_corpus(selection: Selection, details: ItemDetails, categories: Categories) -> Corpus:
+    """Return a corpus, its summary still empty."""
+    frequency = np.bincount(selection.train.items, minlength=len(selection.ids))
+    order = item_order(selection.ids, frequency, categories)
+    indices = np.argsort(order).astype(np.int32)
+    vocabulary = ordered_vocabulary(selection.ids, order, details, categories)
+    return Corpus(indices[selection.lists.items], selection.lists.offsets, selection.parts, vocabulary, {})
 
 
 def item_order(ids: Sequence[str], frequency: NDArray[np.int64], categories: Categories) -> NDArray[np.int64]:
-    """By category, then falling frequency in training, then id: a category is then one slice."""
+    """Sort the items by category, then descending frequency in training, then id: a category is then one slice."""
     by_id = np.argsort(np.array(sorted(range(len(ids)), key=ids.__getitem__)))
     return np.lexsort((by_id, -frequency, categories.labels))
 
@@ -71,6 +65,7 @@ def ordered_vocabulary(
 
 
 def summarize(corpus: Corpus, categories: Categories, preparation: Preparation, source: str) -> dict[str, Any]:
+    """Return the content of summary.json."""
     lists, items, interactions = len(corpus), len(corpus.vocabulary), len(corpus.items)
     return {
         "source": source,

@@ -1,8 +1,8 @@
-"""`fans` in processes that may crash: a server that has imported everything forks one for each command line.
+"""`fans` in processes that may crash: a server that has imported everything forks a process for each command line.
 
-As a program it is that server. It reads command lines from its input, a JSON list each that begins with FORK or HERE,
-and answers with one JSON object each: the exit status (negative: the signal that ended it), what was printed, and the
-errors. What it runs itself (HERE) imports what the forked processes then need not import again.
+This file is also the program of the server. It reads command lines from stdin, each a JSON list that starts with FORK
+or HERE, and answers each with a JSON object: the exit status (negative: the signal that ended it), the output and the
+errors. Commands that it runs itself (HERE) import modules that the forked processes then share.
 """
 
 import gc
@@ -18,13 +18,13 @@ from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from typing import IO, Any
 
-DEADLINE = 120  # seconds; an answer takes some hundredths
+DEADLINE = 120  # seconds; a command takes some hundredths of a second
 FORK, HERE = "fork", "here"
-MORE_MEMORY = 1 << 30  # bytes that a command may take beyond what the server has
+MORE_MEMORY = 1 << 30  # bytes that a command may use in addition to the server's
 
 
-class Asker:
-    """The server, and how it is asked."""
+class CommandServer:
+    """A client of the server, which it starts."""
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         self._process = subprocess.Popen(
@@ -36,16 +36,16 @@ class Asker:
         )
 
     def run(self, *arguments: str) -> dict[str, Any]:
-        """Return `code`, `out` and `err` of `fans ARGUMENTS`, run in a process of its own."""
-        return self._ask(FORK, *arguments)
+        """Return `code`, `out` and `err` of `fans ARGUMENTS`, run in another process."""
+        return self._send(FORK, *arguments)
 
     def warm_up(self, *arguments: str) -> None:
         """Run a command that cannot crash in the server itself."""
-        self._ask(HERE, *arguments)
+        self._send(HERE, *arguments)
 
-    def _ask(self, *words: str) -> dict[str, Any]:
+    def _send(self, *command: str) -> dict[str, Any]:
         assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(json.dumps(words) + "\n")
+        self._process.stdin.write(json.dumps(command) + "\n")
         self._process.stdin.flush()
         answer: dict[str, Any] = json.loads(self._process.stdout.readline())
         return answer
@@ -79,7 +79,7 @@ def _here(arguments: list[str]) -> dict[str, Any]:
     with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
         code = _status(arguments)
     gc.collect()
-    gc.freeze()  # pages that nobody writes to are shared with the processes forked later
+    gc.freeze()  # pages that are not written to are shared with the processes forked later
     return {"code": code, "out": out.getvalue(), "err": err.getvalue()}
 
 

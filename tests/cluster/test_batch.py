@@ -1,4 +1,4 @@
-"""Many lists on a cluster: the lines of one machine, whatever dies on the way."""
+"""Batch continuation on a cluster gives the same lines as one machine, even if workers die."""
 
 import gc
 import json
@@ -16,24 +16,24 @@ import pytest
 
 from cluster.lists import RULES, of_cluster, of_one_machine, pieces, write_shard
 from cluster.processes import workers_named
+from fansrec.cluster.batch import continue_batch, make_batch
 from fansrec.cluster.connection import cluster
-from fansrec.cluster.many import continue_many, work_of
 from fansrec.errors import BadInput, BadSetting
 
 
 def answer(run: Path, source: object, out: Path, **rules: Any) -> dict[str, Any]:
     with cluster():
-        return continue_many(work_of(run, str(out), RULES | rules, "cpu", "auto"), str(source), 2, lambda *_: None)
+        return continue_batch(make_batch(run, str(out), RULES | rules, "cpu", "auto"), str(source), 2, lambda *_: None)
 
 
 def refused(run: Path, source: object, out: Path) -> str:
-    """What is said of it; the error itself would keep Ray's workers, and so the cores, for as long as it is kept."""
+    """Return the error message; a reference to the error itself would keep Ray's workers, and so the cores, busy."""
     try:
         answer(run, source, out)
     except BadInput as error:
-        said = str(error)
+        message = str(error)
     gc.collect()
-    return said
+    return message
 
 
 def kill_a_worker_after_the_first_piece(out: Path, done: list[int]) -> None:
@@ -43,7 +43,7 @@ def kill_a_worker_after_the_first_piece(out: Path, done: list[int]) -> None:
     done.append(len(pieces(out)))
 
 
-def test_a_worker_killed_midway_costs_no_line_and_doubles_none(ray_local: None, shards: Any, tmp_path: Path) -> None:
+def test_killed_worker_loses_and_repeats_no_line(ray_local: None, shards: Any, tmp_path: Path) -> None:
     done: list[int] = []
     killer = threading.Thread(target=kill_a_worker_after_the_first_piece, args=(tmp_path / "out", done), daemon=True)
     killer.start()
@@ -57,7 +57,9 @@ def test_a_worker_killed_midway_costs_no_line_and_doubles_none(ray_local: None, 
     assert written == {path.name for path in pieces(tmp_path / "out")} | {"manifest.json", "summary.json"}
 
 
-def test_a_broken_line_is_named_and_once_mended_the_rest_is_done(ray_local: None, songs: Path, tmp_path: Path) -> None:
+def test_invalid_line_is_reported_and_the_batch_resumed_after_correction(
+    ray_local: None, songs: Path, tmp_path: Path
+) -> None:
     folder, out = tmp_path / "in", tmp_path / "out"
     folder.mkdir()
     write_shard(folder / "a.jsonl", 200, seed=3)
@@ -73,11 +75,11 @@ def test_a_broken_line_is_named_and_once_mended_the_rest_is_done(ray_local: None
     assert finished.stat().st_mtime_ns == before
     assert summary["lists"] == 7204
     assert json.loads((out / "summary.json").read_text()) == summary == answer(songs / "run", folder, out)
-    with pytest.raises(BadSetting, match="holds continuations with other k; give the same"):
+    with pytest.raises(BadSetting, match="contains continuations with other k; use the same"):
         answer(songs / "run", folder, out, k=6)
 
 
-def test_parquet_is_answered_like_lines(ray_local: None, songs: Path, tmp_path: Path) -> None:
+def test_parquet_gives_the_same_answers_as_lines(ray_local: None, songs: Path, tmp_path: Path) -> None:
     rows = {"id": ["x", "y", "z"], "items": [["i1", "i2"], [], ["nobody"]]}
     pq.write_table(pa.table(rows), tmp_path / "lists.parquet")
     with (tmp_path / "lists.jsonl").open("w") as file:

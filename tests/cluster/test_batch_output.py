@@ -1,4 +1,4 @@
-"""Whose folder it is, and what of it is finished."""
+"""The pieces and the output folder of a batch."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from fansrec.api.many_lists import BLOCK_BYTES
-from fansrec.cluster.many_folder import finish, finished, open_folder
-from fansrec.cluster.many_pieces import cut, piece_bytes
-from fansrec.cluster.storage import Stored
+from fansrec.cluster.batch_output import finish, finished_summary, open_folder
+from fansrec.cluster.batch_pieces import piece_bytes, split_files
+from fansrec.cluster.storage import StoredFile
 from fansrec.errors import BadSetting
 
 ABOUT = {"model": "abc", "k": 5}
-FILES = [Stored("file:///in/a.jsonl", 3 * BLOCK_BYTES, "1"), Stored("file:///in/b.jsonl", 10, "1")]
+FILES = [StoredFile("file:///in/a.jsonl", 3 * BLOCK_BYTES, "1"), StoredFile("file:///in/b.jsonl", 10, "1")]
 NAMES = [f"000000-a-00000{n}.jsonl" for n in range(3)] + ["000001-b-000000.jsonl"]
 
 
-def test_pieces_cover_each_byte_once_and_sort_by_their_names() -> None:
-    pieces = cut(FILES, BLOCK_BYTES)
+def test_pieces_cover_each_byte_once_and_are_sorted_by_name() -> None:
+    pieces = split_files(FILES, BLOCK_BYTES)
     assert [piece.name for piece in pieces] == NAMES == sorted(NAMES)
     assert [(piece.start, piece.end) for piece in pieces[:3]] == [
         (n * BLOCK_BYTES, (n + 1) * BLOCK_BYTES) for n in range(3)
@@ -25,25 +25,25 @@ def test_pieces_cover_each_byte_once_and_sort_by_their_names() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 10**6, 10**9, 10**12])
-def test_pieces_are_whole_blocks_and_not_too_many(size: int) -> None:
-    file = Stored("file:///in/a.jsonl", size, "1")
+def test_pieces_are_whole_blocks_and_limited_in_number(size: int) -> None:
+    file = StoredFile("file:///in/a.jsonl", size, "1")
     piece = piece_bytes([file], workers=2)
     assert piece > 0 and piece % BLOCK_BYTES == 0
-    assert 1 <= len(cut([file], piece)) <= 20_000
+    assert 1 <= len(split_files([file], piece)) <= 20_000
 
 
-def test_only_the_answers_that_are_lost_or_to_a_changed_input_are_done_again(tmp_path: Path) -> None:
+def test_only_missing_answers_and_those_to_changed_inputs_are_repeated(tmp_path: Path) -> None:
     folder = str(tmp_path / "out")
     pieces = open_folder(folder, FILES, BLOCK_BYTES, ABOUT)
     for piece in pieces:
         (tmp_path / "out" / piece.name).write_text("done")
     finish(folder, pieces, {"lists": 4})
-    assert finished(folder, FILES, ABOUT) == {"lists": 4}
+    assert finished_summary(folder, FILES, ABOUT) == {"lists": 4}
     (tmp_path / "out" / NAMES[1]).rename(tmp_path / "lost")
-    assert finished(folder, FILES, ABOUT) is None
+    assert finished_summary(folder, FILES, ABOUT) is None
     (tmp_path / "lost").rename(tmp_path / "out" / NAMES[1])
     changed = [replace(FILES[0], version="2", size=BLOCK_BYTES), FILES[1]]
-    assert finished(folder, changed, ABOUT) is None
+    assert finished_summary(folder, changed, ABOUT) is None
     again = open_folder(folder, changed, 7 * BLOCK_BYTES, ABOUT)
     assert [piece.name for piece in again] == [NAMES[0], NAMES[3]]
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"manifest.json", NAMES[3]}
@@ -58,20 +58,20 @@ def test_another_model_or_other_inputs_are_refused(tmp_path: Path) -> None:
         open_folder(folder, FILES[:1], BLOCK_BYTES, ABOUT)
 
 
-def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
+def test_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "letters.txt").write_text("dear")
-    with pytest.raises(BadSetting, match=r"holds other things \(letters.txt\)"):
+    with pytest.raises(BadSetting, match=r"contains other files \(letters.txt\)"):
         open_folder(str(tmp_path), FILES, BLOCK_BYTES, ABOUT)
     (tmp_path / "letters.txt").unlink()
     open_folder(str(tmp_path), FILES, BLOCK_BYTES, ABOUT)
     (tmp_path / "letters.txt").write_text("dear")
-    with pytest.raises(BadSetting, match=r"holds other things \(letters.txt\)"):
+    with pytest.raises(BadSetting, match=r"contains other files \(letters.txt\)"):
         open_folder(str(tmp_path), FILES, BLOCK_BYTES, ABOUT)
     with pytest.raises(BadSetting, match="is a file; give a folder"):
         open_folder(str(tmp_path / "letters.txt"), FILES, BLOCK_BYTES, ABOUT)
 
 
-def test_what_a_killed_worker_left_is_swept_up(tmp_path: Path) -> None:
+def test_temporary_files_of_killed_workers_are_removed(tmp_path: Path) -> None:
     pieces = open_folder(str(tmp_path), FILES, BLOCK_BYTES, ABOUT)
     (tmp_path / f".{NAMES[0]}.half").write_text("ha")
     finish(str(tmp_path), pieces, {})

@@ -10,8 +10,8 @@ from fansrec.artifact import read_artifact
 from fansrec.data.corpus import Corpus, write_corpus
 from fansrec.errors import BadArtifact, BadSetting, Interrupted
 from fansrec.models.linear.ease import Ease
-from fansrec.training.reporting import Silence
-from fansrec.training.search import candidates
+from fansrec.training.grid_search import candidates
+from fansrec.training.reporting import NullReporter
 from fansrec.training.trainer import train
 from worlds import corpus_of, vocabulary_of, walks
 
@@ -19,18 +19,18 @@ BEST = {"recipe": "best"}
 GRID = Ease.search["regularization"]
 
 
-class Ear(Silence):
+class RecordingReporter(NullReporter):
     def __init__(self) -> None:
-        self.heard: list[str] = []
+        self.messages: list[str] = []
 
-    def say(self, text: str) -> None:
-        self.heard.append(text)
+    def message(self, text: str) -> None:
+        self.messages.append(text)
 
 
 def hubs(valid: bool = True) -> Corpus:
-    """Every list has a pair that belongs together and, between the two, most of the five items that stand everywhere.
+    """Return lists with a pair of related items and, between the two, most of five items that occur everywhere.
 
-    Counts alone are taken in by those five; only a regression that may follow the lists closely tells the pair.
+    Counts are dominated by those five; only a regression with little regularization finds the pairs.
     """
     random = np.random.default_rng(0)
     lists = []
@@ -41,10 +41,10 @@ def hubs(valid: bool = True) -> Corpus:
     return corpus_of(lists, vocabulary_of([25]), parts)
 
 
-def searched(corpus: Corpus, folder: Path, reporter: Silence | None = None, **values: Any) -> dict[str, Any]:
-    """The config kept beside a model found by search."""
+def searched(corpus: Corpus, folder: Path, reporter: NullReporter | None = None, **values: Any) -> dict[str, Any]:
+    """Return the stored configuration of a model found by search."""
     write_corpus(folder / "corpus", corpus)
-    train(folder / "corpus", folder / "run", "ease", BEST | values, reporter or Silence())
+    train(folder / "corpus", folder / "run", "ease", BEST | values, reporter or NullReporter())
     config: dict[str, Any] = json.loads((folder / "run" / "config.json").read_text())
     return config
 
@@ -53,13 +53,13 @@ def test_little_regularization_is_chosen_where_counts_mislead(tmp_path: Path) ->
     assert searched(hubs(), tmp_path)["config"]["regularization"] == GRID[0]
 
 
-def test_much_regularization_is_chosen_where_counts_say_it_all(tmp_path: Path) -> None:
+def test_much_regularization_is_chosen_where_counts_suffice(tmp_path: Path) -> None:
     assert searched(walks(), tmp_path)["config"]["regularization"] >= 1000
 
 
-def test_the_best_candidate_is_what_is_kept_and_all_are_told(tmp_path: Path) -> None:
-    ear = Ear()
-    config = searched(hubs(), tmp_path, ear)
+def test_best_candidate_is_kept_and_all_are_reported(tmp_path: Path) -> None:
+    reporter = RecordingReporter()
+    config = searched(hubs(), tmp_path, reporter)
     tried = config["search"]
     assert [row["regularization"] for row in tried] == list(GRID)
     best = max(tried, key=lambda row: row["valid NDCG@5"])
@@ -67,8 +67,8 @@ def test_the_best_candidate_is_what_is_kept_and_all_are_told(tmp_path: Path) -> 
     assert read_artifact(tmp_path / "run").model.config.regularization == best["regularization"]
     with (tmp_path / "run" / "metrics.csv").open(newline="") as file:
         assert [float(row["valid NDCG@5"]) for row in csv.DictReader(file)] == [row["valid NDCG@5"] for row in tried]
-    assert ear.heard[0] == "fitting EASE (best) to 160 lists"
-    assert [line.split()[:2] for line in ear.heard[1:]] == [["regularization", f"{value:g}"] for value in GRID]
+    assert reporter.messages[0] == "fitting EASE (best) to 160 lists"
+    assert [line.split()[:2] for line in reporter.messages[1:]] == [["regularization", f"{value:g}"] for value in GRID]
 
 
 def test_the_kept_weights_are_those_of_the_chosen_value(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_the_kept_weights_are_those_of_the_chosen_value(tmp_path: Path) -> None:
     assert both[0] == both[1]
 
 
-def test_other_settings_hold_for_every_candidate(tmp_path: Path) -> None:
+def test_other_settings_apply_to_every_candidate(tmp_path: Path) -> None:
     searched(hubs(), tmp_path, neighbours=3)
     assert read_artifact(tmp_path / "run").model.config.neighbours == 3
 
@@ -90,18 +90,18 @@ def test_a_searched_setting_cannot_be_given_as_well(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_without_validation_lists_there_is_nothing_to_choose_by(tmp_path: Path) -> None:
+def test_search_without_validation_lists_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match="no validation lists"):
         searched(hubs(valid=False), tmp_path)
 
 
 @pytest.mark.parametrize("model", ["item-knn", "rp3beta", "slist"])
-def test_the_other_linear_models_are_searched_likewise_settings_that_are_words_too(model: str, tmp_path: Path) -> None:
-    ear = Ear()
+def test_other_linear_models_are_searched_including_text_settings(model: str, tmp_path: Path) -> None:
+    reporter = RecordingReporter()
     write_corpus(tmp_path / "corpus", hubs())
-    train(tmp_path / "corpus", tmp_path / "run", model, BEST, ear)
+    train(tmp_path / "corpus", tmp_path / "run", model, BEST, reporter)
     tried = json.loads((tmp_path / "run" / "config.json").read_text())["search"]
-    for row, values, line in zip(tried, candidates(model), ear.heard[1:], strict=True):
+    for row, values, line in zip(tried, candidates(model), reporter.messages[1:], strict=True):
         assert values.items() <= row.items()
         assert all(
             f"{name} {value if isinstance(value, str) else f'{value:g}'}" in line for name, value in values.items()
@@ -111,16 +111,14 @@ def test_the_other_linear_models_are_searched_likewise_settings_that_are_words_t
     assert all(getattr(config, name) == chosen[name] for name in next(candidates(model)))
 
 
-def test_a_fit_that_was_interrupted_leaves_no_artifact_and_can_be_resumed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupted_fit_leaves_no_artifact_and_can_be_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(self: Ease, *lists: Any) -> None:
         raise KeyboardInterrupt
 
     write_corpus(tmp_path / "corpus", hubs())
     with monkeypatch.context() as patch:
         patch.setattr(Ease, "fit", interrupted)
-        with pytest.raises(Interrupted, match="go on with the same command and --resume"):
+        with pytest.raises(Interrupted, match="continue with the same command and --resume"):
             train(tmp_path / "corpus", tmp_path / "run", "ease", BEST)
     with pytest.raises(BadArtifact, match="its training has not ended; go on with --resume"):
         read_artifact(tmp_path / "run")

@@ -1,4 +1,4 @@
-"""`--recipe best` of a model in closed form: fit every candidate, judge it on the validation lists, keep the best."""
+"""Grid search, the best recipe of models in closed form: fit every candidate, keep the best on validation lists."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -20,12 +20,12 @@ from fansrec.training.reporting import Reporter
 Lists = tuple[NDArray[np.int32], NDArray[np.int64]]
 Row = dict[str, Any]
 
-HOW = protocol("standard")  # what a user sees: ten items, none of them given before
+PROTOCOL = protocol("standard")  # what users get: ten items, none of them in the input
 
 
 @dataclass(frozen=True)
-class Found:
-    """The best candidate, and the validation figures of all."""
+class SearchResult:
+    """The best candidate, and the validation figures of all candidates."""
 
     plan: Plan
     network: Any
@@ -33,39 +33,39 @@ class Found:
     tried: list[Row]
 
 
-def search(plan: Plan, corpus: Corpus, lists: Lists, reporter: Reporter) -> Found:
-    """Among equals the first candidate wins."""
-    asked = questions(corpus, "valid", plan.training.validation_lists)
-    if not asked.inputs:
-        raise BadSetting("the corpus has no validation lists to choose by; prepare it anew, or use --recipe paper")
-    best: Found | None = None
+def search(plan: Plan, corpus: Corpus, lists: Lists, reporter: Reporter) -> SearchResult:
+    """Return the best candidate, the first one in a tie."""
+    validation = questions(corpus, "valid", plan.training.validation_lists)
+    if not validation.inputs:
+        raise BadSetting("the corpus has no validation lists to choose by; prepare it again, or use --recipe paper")
+    best: SearchResult | None = None
     tried: list[Row] = []
     for values in candidates(plan.model):
         candidate = replace(plan, config=plan.config | values)
-        began = time.perf_counter()
+        started = time.perf_counter()
         network = candidate.build()
         network.fit(*lists)
-        figures = values | _judged(network, asked, len(corpus.vocabulary))
-        tried.append(figures | {"seconds": round(time.perf_counter() - began, 3)})
-        reporter.say(_told(tried[-1]))
+        figures = values | _evaluate(network, validation, len(corpus.vocabulary))
+        tried.append(figures | {"seconds": round(time.perf_counter() - started, 3)})
+        reporter.message(_format_row(tried[-1]))
         watched = f"valid {plan.training.watch}"
         if best is None or figures[watched] > best.figures[watched]:
-            best = Found(candidate, network, figures, tried)
+            best = SearchResult(candidate, network, figures, tried)
     assert best is not None
     return best
 
 
 def candidates(model: str) -> Iterator[Row]:
-    """Every combination of the values that a model's `search` names for its settings."""
+    """Yield every combination of the values in the model's `search` grids."""
     grids = _grids(model)
     for values in product(*grids.values()):
         yield dict(zip(grids, values, strict=True))
 
 
-def refuse_searched(plan: Plan, given: Mapping[str, Any]) -> None:
-    """A setting that is searched for cannot be given as well."""
+def refuse_searched(plan: Plan, values: Mapping[str, Any]) -> None:
+    """Raise BadSetting if a value is given for a setting that the search chooses."""
     for name in _grids(plan.model) if plan.training.recipe == "best" else ():
-        if name in given:
+        if name in values:
             raise BadSetting(f"--recipe best chooses {name} itself; leave {name} out, or use --recipe paper")
 
 
@@ -73,13 +73,13 @@ def _grids(model: str) -> Mapping[str, tuple[Any, ...]]:
     return dict(getattr(entry(model, "best").model, "search", {}))
 
 
-def _judged(network: Any, asked: Questions, items: int) -> Row:
-    figures = judge(ask(TorchEngine(network, items), asked, HOW), asked, HOW)
+def _evaluate(network: Any, validation: Questions, items: int) -> Row:
+    figures = judge(ask(TorchEngine(network, items), validation, PROTOCOL), validation, PROTOCOL)
     return {f"valid {name}": mean(figures[name]) for name in ("HR@5", "NDCG@5")}
 
 
-def _told(row: Row) -> str:
-    def shown(name: str, value: Any) -> str:
+def _format_row(row: Row) -> str:
+    def format_value(name: str, value: Any) -> str:
         return str(value) if isinstance(value, str) else f"{value:.4f}" if "valid" in name else f"{value:g}"
 
-    return "  ".join(f"{name} {shown(name, value)}" for name, value in row.items())
+    return "  ".join(f"{name} {format_value(name, value)}" for name, value in row.items())

@@ -1,4 +1,4 @@
-"""Where a list is cut: the input is what stands before its target, the second half."""
+"""The split of a list into input and target."""
 
 from typing import Any
 
@@ -7,5 +7,5 @@ from numpy.typing import NDArray
 
 
 def target_lengths(lengths: NDArray[Any]) -> NDArray[np.int64]:
-    """How many items at the end of lists of these lengths are the target: max(1, round(n / 2)), half to even."""
+    """Return the number of trailing items that form the target of lists of these lengths: max(1, round(n / 2))."""
     return np.maximum(1, np.rint(np.asarray(lengths) / 2).astype(np.int64))

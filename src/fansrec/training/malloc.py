@@ -1,4 +1,4 @@
-"""Memory on a CPU: training asks for the same large blocks again and again."""
+"""Settings of the C library's allocator for training on a CPU."""
 
 import ctypes
 
@@ -8,9 +8,9 @@ M_MMAP_THRESHOLD = -3
 
 
 def keep_freed_memory() -> None:
-    """Let the C library keep large blocks it was given back, instead of asking the system for zeroed pages each time.
+    """Let glibc reuse large freed blocks instead of requesting zeroed pages from the system each time.
 
-    Saves a seventh of an epoch of FANS_TSC on AotM. Where the C library is another one, nothing happens.
+    This saves a seventh of the time of an epoch of FANS_TSC on AotM. With another C library nothing happens.
     """
     try:
         libc = ctypes.CDLL("libc.so.6")

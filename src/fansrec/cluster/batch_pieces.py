@@ -1,4 +1,4 @@
-"""Shards of lists cut into pieces: ranges of bytes whose lines are found by whoever reads them."""
+"""Input files split into pieces: byte ranges of lines, or whole Parquet files."""
 
 import json
 import math
@@ -11,19 +11,19 @@ from pathlib import PurePosixPath
 from typing import IO, Any
 
 from fansrec.api.many_lists import BLOCK_BYTES, LISTS_AT_ONCE, Row, read_batches
-from fansrec.cluster.storage import Stored, opened, plain
+from fansrec.cluster.storage import StoredFile, display_path, open_file
 from fansrec.errors import BadInput
 
-MOST_BYTES = 2**23  # of a piece: some seconds of work, so that little is lost with a worker
-PIECES_A_WORKER = 8  # so that no worker is left with a long one at the end
-MOST_PIECES = 20_000  # what the driver keeps an eye on; pieces of a larger input are larger
+MAX_PIECE_BYTES = 2**23  # some seconds of work, so that little is lost with a worker
+PIECES_PER_WORKER = 8  # so that no worker has much left to do when the others are done
+MAX_PIECES = 20_000  # that the driver tracks; pieces of a larger input are larger
 PARQUET = ".parquet"
-ENDINGS = (".jsonl", PARQUET)
+SUFFIXES = (".jsonl", PARQUET)
 
 
 @dataclass(frozen=True)
 class Piece:
-    """The lines of `url` that begin at the bytes from `start` up to `end`; their answers go to the file `name`."""
+    """The lines of `url` that start in the bytes `start` to `end`; their answers are written to the file `name`."""
 
     url: str
     start: int
@@ -31,18 +31,19 @@ class Piece:
     name: str
 
 
-def piece_bytes(files: Sequence[Stored], workers: int) -> int:
+def piece_bytes(files: Sequence[StoredFile], workers: int) -> int:
+    """Return the size of a piece, a multiple of BLOCK_BYTES."""
     total = sum(file.size for file in files)
-    wanted = max(min(MOST_BYTES, total / (workers * PIECES_A_WORKER)), total / MOST_PIECES)
-    return max(1, math.ceil(wanted / BLOCK_BYTES)) * BLOCK_BYTES
+    size = max(min(MAX_PIECE_BYTES, total / (workers * PIECES_PER_WORKER)), total / MAX_PIECES)
+    return max(1, math.ceil(size / BLOCK_BYTES)) * BLOCK_BYTES
 
 
-def cut(files: Sequence[Stored], size: int) -> list[Piece]:
-    """All pieces, in order; the names of their answers sort the same way."""
-    return [piece for number, file in enumerate(files) for piece in _cut(file, number, size)]
+def split_files(files: Sequence[StoredFile], size: int) -> list[Piece]:
+    """Return all pieces in order, which is also the order of the names of their answers."""
+    return [piece for number, file in enumerate(files) for piece in _split_file(file, number, size)]
 
 
-def _cut(file: Stored, number: int, size: int) -> Iterator[Piece]:
+def _split_file(file: StoredFile, number: int, size: int) -> Iterator[Piece]:
     stem = re.sub(r"[^\w.-]", "_", PurePosixPath(file.name).stem)
     names = (f"{number:06}-{stem}-{part:06}.jsonl" for part in count())
     if not file.cut or file.url.endswith(PARQUET):
@@ -53,22 +54,22 @@ def _cut(file: Stored, number: int, size: int) -> Iterator[Piece]:
 
 
 @contextmanager
-def batches_of(piece: Piece) -> Iterator[Iterator[list[Row]]]:
-    """The lists of a piece, batch after batch."""
-    with opened(piece.url, max(0, piece.start - 1)) as file:
+def open_batches(piece: Piece) -> Iterator[Iterator[list[Row]]]:
+    """Open a piece and yield an iterator over its lists in batches."""
+    with open_file(piece.url, max(0, piece.start - 1)) as file:
         if piece.url.endswith(PARQUET):
             yield _parquet_batches(file, piece)
             return
-        if piece.start:  # the line that began before is the piece before's
+        if piece.start:  # a line that starts earlier belongs to the previous piece
             file.readline()
-        yield read_batches(file, plain(piece.url), piece.end, lambda: _lines_before(piece))
+        yield read_batches(file, display_path(piece.url), piece.end, lambda: _lines_before(piece))
 
 
 def _lines_before(piece: Piece) -> int:
-    """Counted only when a line must be named."""
+    """Return the number of lines before the piece, for line numbers in messages."""
     if not piece.start:
         return 0
-    with opened(piece.url) as file:
+    with open_file(piece.url) as file:
         lines = 0
         while file.tell() < piece.start and file.readline():
             lines += 1
@@ -78,24 +79,24 @@ def _lines_before(piece: Piece) -> int:
 def _parquet_batches(file: IO[bytes], piece: Piece) -> Iterator[list[Row]]:
     import pyarrow.parquet as pq
 
-    source = plain(piece.url)
+    source = display_path(piece.url)
     try:
         table = pq.ParquetFile(file)
         columns = [name for name in ("id", "items") if name in table.schema_arrow.names]
         if "items" not in columns:
-            raise BadInput(f"{source} has no column items (it has {', '.join(table.schema_arrow.names)})")
+            raise BadInput(f"{source} has no column items (columns: {', '.join(table.schema_arrow.names)}); rename one")
         numbers = count(1)
         for batch in table.iter_batches(LISTS_AT_ONCE, columns=columns):
             yield [_parquet_row(row, f"{source}, row {next(numbers)}") for row in batch.to_pylist()]
-    except (ValueError, OSError) as error:  # pyarrow's own errors are among them
+    except (ValueError, OSError) as error:  # including those of pyarrow
         raise BadInput(f"{source} cannot be read as Parquet ({error})") from error
 
 
 def _parquet_row(row: dict[str, Any], where: str) -> Row:
     if not isinstance(row["items"], list):
-        raise BadInput(f"{where}: items is no array")
+        raise BadInput(f"{where}: items is not an array; write the items as an array")
     try:
         json.dumps(row.get("id"))
-    except TypeError:  # a date, say
+    except TypeError:  # for example a date
         row["id"] = str(row["id"])
     return row

@@ -1,0 +1,41 @@
+"""The figures on the validation lists, which the processes of a training run share."""
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+from numpy.typing import NDArray
+
+from fansrec.data.corpus import Corpus
+from fansrec.engine.torch.backend import TorchEngine
+from fansrec.evaluation.protocol import ask, judge, mean, protocol, questions
+from fansrec.training.settings import TrainSettings
+
+
+class Validation:
+    """The validation lists of a process, and the protocol that they are evaluated with."""
+
+    def __init__(self, network: Any, corpus: Corpus, settings: TrainSettings, accelerator: Accelerator) -> None:
+        self.network, self.accelerator = network, accelerator
+        self.engine = TorchEngine(network, network.config.alphabet.items, accelerator.device)
+        lists = questions(corpus, "valid", settings.validation_lists)
+        # The paper ignores lists with fewer than 5 targets in figures at 5; if there are no others, all count.
+        as_paper = settings.recipe == "paper" and any(len(target) >= 5 for target in lists.targets)
+        self.protocol = protocol("paper" if as_paper else "standard")
+        self.lists = lists.every(accelerator.num_processes, accelerator.process_index)
+
+    def figures(self) -> dict[str, float]:
+        """Return the figures over all processes, with the whole target masked in every curriculum step."""
+        self.network.eval()
+        figures = judge(ask(self.engine, self.lists, self.protocol), self.lists, self.protocol)
+        return {f"valid {name}": self._mean(figures[name]) for name in ("HR@5", "NDCG@5")}
+
+    def _mean(self, values: NDArray[np.float64]) -> float:
+        """Return the mean over the lists of all processes."""
+        if self.accelerator.num_processes == 1:
+            return mean(values)
+        own = torch.tensor([values.sum(), len(values)], dtype=torch.float64, device=self.accelerator.device)
+        total, count = self.accelerator.reduce(own, "sum").tolist()
+        return total / count if count else math.nan
