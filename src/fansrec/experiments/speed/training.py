@@ -1,4 +1,4 @@
-"""How long an epoch of training takes, and how much memory: each measured in a process of its own."""
+"""Time and peak memory of training, each measured in a process of its own."""
 
 import multiprocessing
 import resource
@@ -20,7 +20,7 @@ WARM_UP = 3  # batches
 
 
 def measure(workload: str, classifier: str, categories: int, batch_size: int, batches: int) -> dict[str, Any]:
-    """A row, measured in a fresh process so that its peak memory is its own."""
+    """Return a row, measured in a fresh process so that the peak memory is its own."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(_measure, (workload, classifier, categories, batch_size, batches))
 
@@ -40,11 +40,11 @@ def _measure(name: str, classifier: str, categories: int, batch_size: int, batch
     plan = epoch_plan(corpus.part("train"), batch_size, [0])
     seconds = []
     for number, lists in enumerate(plan[: WARM_UP + batches]):
-        began = time.perf_counter()
+        started = time.perf_counter()
         model(builder.build(lists, 1.0, [0, number])).total.backward()
         optimizer.step()
         optimizer.zero_grad()
-        seconds.append(time.perf_counter() - began)
+        seconds.append(time.perf_counter() - started)
     step = float(np.mean(seconds[WARM_UP:] or seconds))
     return {
         "arm": "ours",
