@@ -13,9 +13,6 @@ from fansrec.cli.terminal import Terminal
 from fansrec.experiments.speed import defaults
 from fansrec.files import write_json
 
-EPOCH_BATCHES = {"aotm": 41}  # an epoch of these workloads is short enough to be measured completely
-FEW_BATCHES = 4
-
 Workload = Annotated[
     str, typer.Option(help="Workloads, comma-separated: spotify, long, small, aotm, zhihu, goodreads, industry")
 ]
@@ -64,17 +61,12 @@ def training(
     `aotm` has 10,352 training lists of 10 to 59 items and 6,264 items; a whole epoch is measured. `spotify` has lists
     of 20 to 300 items and 104,695 items; a few batches are measured.
     """
-    from fansrec.experiments.speed.training import measure
+    from fansrec.experiments.speed.training import training as run
 
     check_writable(json)
     names = _workloads(workload)
-    rows = []
     with Terminal(stderr=True).status("measuring …") as status:
-        for name in names:
-            for classifier in ("vanilla", "two-stage"):
-                status.update(f"measuring {name}, {classifier} …")
-                count = batches or EPOCH_BATCHES.get(name, FEW_BATCHES)
-                rows.append(measure(name, classifier, categories, batch, count))
+        rows = run(names, categories, batch, batches, status.update)
     print_rows(rows, TRAINING)
     if json is not None:
         write_json(json, rows)

@@ -94,7 +94,7 @@ def crossval(
     `--only report`.
     """
     from fansrec.experiments.crossval.report import markdown
-    from fansrec.experiments.crossval.run import Options, make_folds, report, start
+    from fansrec.experiments.crossval.run import Options, report, run_steps, start
     from fansrec.experiments.crossval.systems import parse_systems
     from fansrec.experiments.options import parse_integers
     from fansrec.experiments.pool import hide_gpu
@@ -107,16 +107,11 @@ def crossval(
     path = json or options.folder / f"{part}.json"
     if path.suffix in (".md", ".png"):
         raise BadSetting(f"--json {path}: the report and the plot are written under that name; end it in .json")
-    parallel, unfinished = workers or os.cpu_count() or 1, []
     with JobBar(Terminal(stderr=True)) as bar:
         validation = start(options, bar)
         check_writable(path)
-        if only != "report":
-            make_folds(corpus, validation, bar, parallel)
-        if only in (None, "cells"):
-            unfinished = validation.run_cells(bar, parallel, keep_weights, time_limit)
-        for job in unfinished:
-            bar.say(f"not finished: {job.title}")
+        parallel = workers or os.cpu_count() or 1
+        unfinished = run_steps(validation, corpus, bar, parallel, only, keep_weights, time_limit)
     if only in (None, "report"):
         echo(*markdown(report(validation, path)).split("\n"))
         echo(*(f"written: {path.with_suffix(suffix)}" for suffix in (path.suffix, ".md", ".png")))

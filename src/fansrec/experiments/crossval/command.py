@@ -30,19 +30,12 @@ def run(options: argparse.Namespace) -> int:
     from fansrec.data.corpus import read_corpus
     from fansrec.experiments.crossval.cross_validation import CrossValidation
     from fansrec.experiments.crossval.report import write_result
-    from fansrec.experiments.crossval.split import fold_folder, has_fold, read_split
+    from fansrec.experiments.crossval.split import fold_folder, read_split
     from fansrec.experiments.crossval.systems import check_systems, parse_systems
 
     folder, split, log = options.folder, read_split(options.folder), Log()
     numbers = parse_integers("--fold-numbers", options.fold_numbers) if options.fold_numbers is not None else []
-    folds = []
-    for fold in split.select(numbers):
-        if has_fold(folder, fold):
-            folds.append(fold)
-        else:
-            log.say(f"skipped: {fold_folder(folder, fold)} does not exist")
-    if not folds:
-        raise BadSetting(f"{folder} has none of the folds; make them with `fans crossval --only folds`")
+    folds = _existing_folds(folder, split.select(numbers), log)
     systems = parse_systems(options.models)
     check_systems(systems, read_corpus(fold_folder(folder, folds[0])))
     seeds = parse_integers("--seeds", options.seeds)
@@ -53,3 +46,14 @@ def run(options: argparse.Namespace) -> int:
     if options.json is not None:
         write_result(validation, options.json)
     return len(unfinished)
+
+
+def _existing_folds(folder: Path, numbers: list[int], log: Log) -> list[int]:
+    from fansrec.experiments.crossval.split import fold_folder, has_fold
+
+    existing = [number for number in numbers if has_fold(folder, number)]
+    for number in sorted(set(numbers) - set(existing)):
+        log.say(f"skipped: {fold_folder(folder, number)} does not exist")
+    if not existing:
+        raise BadSetting(f"{folder} has none of the folds; make them with `fans crossval --only folds`")
+    return existing

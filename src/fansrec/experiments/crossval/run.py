@@ -12,7 +12,7 @@ from fansrec.experiments.crossval.folds import assign_folds, fold_jobs
 from fansrec.experiments.crossval.report import write_result
 from fansrec.experiments.crossval.split import Split, has_fold, start_split
 from fansrec.experiments.crossval.systems import System, check_systems
-from fansrec.experiments.pool import Progress, run_jobs
+from fansrec.experiments.pool import Job, Progress, run_jobs
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,27 @@ def start(options: Options, progress: Progress) -> CrossValidation:
     return CrossValidation(options.folder, split, folds, options.systems, options.seeds, options.part)
 
 
-def make_folds(corpus: Path, validation: CrossValidation, progress: Progress, workers: int) -> None:
+def run_steps(
+    validation: CrossValidation,
+    corpus: Path,
+    progress: Progress,
+    workers: int,
+    only: str | None = None,
+    keep_weights: bool = False,
+    time_limit: float | None = None,
+) -> list[Job]:
+    """Make the folds and run the cells, or `only` one of the two; return the cells that failed or were stopped."""
+    if only != "report":
+        _make_folds(validation, corpus, progress, workers)
+    unfinished = []
+    if only in (None, "cells"):
+        unfinished = validation.run_cells(progress, workers, keep_weights, time_limit)
+    for job in unfinished:
+        progress.say(f"not finished: {job.title}")
+    return unfinished
+
+
+def _make_folds(validation: CrossValidation, corpus: Path, progress: Progress, workers: int) -> None:
     jobs = fold_jobs(corpus, validation.folder, validation.split, validation.folds)
     if run_jobs("folds", jobs, workers, progress):
         raise Unfinished("some folds could not be made; fix the errors above and run the same command again")

@@ -33,7 +33,6 @@ class Figure:
 
     mean: float
     deviation: float | None  # standard deviation over seeds; None with one seed
-    seeds: int
     lists: int
 
 
@@ -114,7 +113,7 @@ class Results:
             return None
         deviation = float(np.std(means, ddof=1)) if len(means) > 1 else None
         lists = rows[0][f"lists@{metric.partition('@')[2]}"]
-        return Figure(float(np.mean(means)), deviation, len(means), lists)
+        return Figure(float(np.mean(means)), deviation, lists)
 
     def values(self, subject: Subject, metric: str, protocol: str = PAPER) -> Floats | None:
         """Return the value of each list averaged over seeds, shape (lists,); NaN where a list does not count."""

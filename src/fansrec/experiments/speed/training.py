@@ -3,6 +3,7 @@
 import multiprocessing
 import resource
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,12 +18,22 @@ from fansrec.training.masking import MaskingRates
 from fansrec.training.memory import keep_freed_memory
 
 WARM_UP = 3  # batches
+EPOCH_BATCHES = {"aotm": 41}  # an epoch of these workloads is short enough to be measured completely
+FEW_BATCHES = 4
 
 
-def measure(workload: str, classifier: str, categories: int, batch_size: int, batches: int) -> dict[str, Any]:
-    """Return a row, measured in a fresh process so that the peak memory is its own."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(_measure, (workload, classifier, categories, batch_size, batches))
+def training(
+    workloads: Sequence[str], categories: int, batch_size: int, batches: int | None, progress: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """Return a row per workload and classifier, each measured in a fresh process with its own peak memory."""
+    rows = []
+    for name in workloads:
+        for classifier in ("vanilla", "two-stage"):
+            progress(f"measuring {name}, {classifier} …")
+            count = batches or EPOCH_BATCHES.get(name, FEW_BATCHES)
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                rows.append(pool.apply(_measure, (name, classifier, categories, batch_size, count)))
+    return rows
 
 
 def _measure(name: str, classifier: str, categories: int, batch_size: int, batches: int) -> dict[str, Any]:
