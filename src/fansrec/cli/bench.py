@@ -35,12 +35,11 @@ Row = dict[str, Any]
 Say = Callable[[str], None]
 Progress = Callable[[int, int], None]
 
-app = typer.Typer(help="Measure speed and memory on generated data in real sizes.", no_args_is_help=True)
-
-
-@app.callback()
-def bench() -> None:
-    """Measure speed and memory on generated data in real sizes."""
+app = typer.Typer(
+    help="Measure speed and memory on generated data in real sizes.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
 
 
 @app.command()

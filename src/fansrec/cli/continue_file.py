@@ -7,7 +7,7 @@ from rich.progress import TextColumn, TimeRemainingColumn
 
 from fansrec.api.continuer import Continuer
 from fansrec.api.many_lists import ODD_TEXT, answered, read_batches
-from fansrec.cli.progress import progress_bar
+from fansrec.cli.progress_bars import progress_bar
 from fansrec.cli.terminal import Terminal
 from fansrec.errors import BadInput
 from fansrec.files import refuse_existing, write_atomically

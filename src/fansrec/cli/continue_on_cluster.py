@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.progress import MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
-from fansrec.cli.progress import progress_bar
+from fansrec.cli.progress_bars import progress_bar
 from fansrec.cli.terminal import Terminal
 
 

@@ -9,7 +9,7 @@ import typer
 from fansrec.cli.device_options import usable_device
 from fansrec.cli.experiment_options import EXECUTION, Device, Workers
 from fansrec.cli.output_files import check_writable
-from fansrec.cli.progress import JobBar
+from fansrec.cli.progress_bars import JobBar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.errors import BadSetting, Unfinished
 

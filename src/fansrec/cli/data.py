@@ -9,7 +9,7 @@ from rich.progress import DownloadColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from fansrec.cli.progress import progress_bar
+from fansrec.cli.progress_bars import progress_bar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.data.fetching import Fetched, fetch
 from fansrec.data.public import PUBLIC, PublicSet, Statistics, data_folders, find

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from fansrec.cli.progress import TrainingBar
+from fansrec.cli.progress_bars import TrainingBar
 from fansrec.cli.serve import serve as serve_models
 from fansrec.cli.terminal import Terminal
 from fansrec.files import refuse_existing

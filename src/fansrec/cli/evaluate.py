@@ -8,7 +8,7 @@ from rich.progress import Progress, TaskID, TimeRemainingColumn
 
 from fansrec.cli.device_options import Backend, Device, usable_device
 from fansrec.cli.output_files import check_writable
-from fansrec.cli.progress import progress_bar
+from fansrec.cli.progress_bars import progress_bar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.files import write_json
 from fansrec.printable import printable

@@ -7,7 +7,7 @@ import typer
 
 from fansrec.cli.device_options import usable_device
 from fansrec.cli.experiment_options import Device, Workers
-from fansrec.cli.progress import JobBar
+from fansrec.cli.progress_bars import JobBar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.errors import Unfinished
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from fansrec.cli.cluster_options import Address, Engine, Workers, refuse_without_ray
-from fansrec.cli.progress import TrainingBar
+from fansrec.cli.progress_bars import TrainingBar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.errors import BadSetting
 

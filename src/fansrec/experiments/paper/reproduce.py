@@ -8,7 +8,7 @@ from fansrec.experiments.paper.catalogue import Selection
 from fansrec.experiments.paper.cells import Corpora
 from fansrec.experiments.paper.corpora import available, prepare_corpora
 from fansrec.experiments.paper.jobs import run_all
-from fansrec.experiments.paper.report.report import write_reports
+from fansrec.experiments.paper.report.document import write_reports
 from fansrec.experiments.paper.results import Results
 from fansrec.experiments.pool import Progress
 
