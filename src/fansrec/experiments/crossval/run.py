@@ -62,7 +62,7 @@ def run_steps(
     """Make the folds and run the cells, or `only` one of the two; return the cells that failed or were stopped."""
     if only != "report":
         _make_folds(validation, corpus, progress, workers)
-    unfinished = []
+    unfinished: list[Job] = []
     if only in (None, "cells"):
         unfinished = validation.run_cells(progress, workers, keep_weights, time_limit)
     for job in unfinished:

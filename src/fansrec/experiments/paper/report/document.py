@@ -1,7 +1,7 @@
 """The report: every selected table and figure, the claims, and how it was made."""
 
 import platform
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +131,7 @@ def _how_it_was_made(results: Results) -> Iterator[Block]:
     contents = [content for content in found if content is not None]
     seconds = sum(value or 0 for content in contents for value in content["seconds"].values())
     timed = [made for timing, _ in required_timings(selection, corpora) for made in read_timings(timing)]
-    rows = {
+    rows: dict[str, Iterable[str]] = {
         "experiments": [", ".join(experiment.name for experiment in selection.experiments)],
         "data sets": [", ".join(datasets()[one.name].title for one in selection.datasets)],
         "seeds": [", ".join(map(str, selection.seeds))],
