@@ -32,7 +32,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def run(options: argparse.Namespace) -> int:
     """Return the number of jobs that failed or were stopped."""
     hide_gpu(options.device)
-    return COMMANDS[options.command].run(options)
+    unfinished: int = COMMANDS[options.command].run(options)
+    return unfinished
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
