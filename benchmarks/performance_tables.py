@@ -20,10 +20,10 @@ Row = dict[str, Any]
 MACHINES = {"cpu": "2 CPU cores", "h200": "one H200"}
 DEVICES = {"cpu": "cpu", "h200": "cuda"}
 COMMANDS = {
-    "latency": "python -m fansrec.experiments.speed.latency --categories 1 10 100 316 --device {device}",
-    "throughput": "python -m fansrec.experiments.speed.throughput --categories 1 10 100 --device {device}",
-    "sweep": "python -m fansrec.experiments.speed.sweep --device {device}",
-    "stages": "python -m fansrec.experiments.speed.stages --categories 1 10 100 316 --device {device}",
+    "latency": "python -m fansrec.experiments speed latency --categories 1 10 100 316 --device {device}",
+    "throughput": "python -m fansrec.experiments speed throughput --categories 1 10 100 --device {device}",
+    "sweep": "python -m fansrec.experiments speed sweep --device {device}",
+    "stages": "python -m fansrec.experiments speed stages --categories 1 10 100 316 --device {device}",
 }
 
 

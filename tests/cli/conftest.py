@@ -1,4 +1,4 @@
-"""The command line as a user meets it."""
+"""The command line, called as a user does."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ Fans = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def fans(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Fans:
-    """Runs `fans …`: exit code, output, errors."""
+    """Runs `fans …` and returns exit code, output and errors."""
 
     def run(*arguments: object) -> tuple[int, str, str]:
         monkeypatch.setattr("sys.argv", ["fans", *map(str, arguments)])

@@ -11,7 +11,7 @@ def ids(out: str) -> list[str]:
     return [line.split("\t")[0] for line in out.splitlines()]
 
 
-def test_k_distinct_items_one_a_line_with_their_names(fans: Fans, songs: Path) -> None:
+def test_items_are_distinct_and_printed_one_per_line_with_names(fans: Fans, songs: Path) -> None:
     code, out, err = fans("continue", songs / "run", "i1", "i2", "-k", 7)
     assert (code, err) == (0, "")
     assert len(set(ids(out))) == 7
@@ -19,7 +19,7 @@ def test_k_distinct_items_one_a_line_with_their_names(fans: Fans, songs: Path) -
     assert all(line.split("\t") == [i, f"Song {i[1:]}"] for line, i in zip(out.splitlines(), ids(out), strict=True))
 
 
-def test_names_do_as_well_as_ids(fans: Fans, songs: Path) -> None:
+def test_names_can_be_given_instead_of_ids(fans: Fans, songs: Path) -> None:
     assert fans("continue", songs / "run", "Song 1", "Song 2") == fans("continue", songs / "run", "i1", "i2")
 
 
@@ -41,15 +41,15 @@ def test_only_unknown_items_are_refused(fans: Fans, songs: Path) -> None:
     assert "nobody, nothing" in err
 
 
-def test_an_empty_list_is_continued_from_nothing(fans: Fans, songs: Path) -> None:
+def test_empty_list_is_continued(fans: Fans, songs: Path) -> None:
     code, out, _ = fans("continue", songs / "run", "-k", 4)
     assert code == 0 and len(ids(out)) == 4
 
 
-def test_rules_hold_together(fans: Fans, songs: Path, tmp_path: Path) -> None:
+def test_rules_can_be_combined(fans: Fans, songs: Path, tmp_path: Path) -> None:
     (tmp_path / "allowed").write_text("\n".join(f"i{n}" for n in range(20)))
-    words = ["--allow", f"@{tmp_path / 'allowed'}", "--exclude", "i5", "--max-per-group", 2, "-k", 12]
-    code, out, err = fans("continue", songs / "run", "i1", *words)
+    arguments = ["--allow", f"@{tmp_path / 'allowed'}", "--exclude", "i5", "--max-per-group", 2, "-k", 12]
+    code, out, err = fans("continue", songs / "run", "i1", *arguments)
     given = [int(i[1:]) for i in ids(out)]
     assert code == 0
     assert set(given) <= set(range(20)) - {1, 5}
@@ -57,16 +57,18 @@ def test_rules_hold_together(fans: Fans, songs: Path, tmp_path: Path) -> None:
     assert len(given) == 12 or "left under the rules" in err
 
 
-def test_fewer_items_come_with_the_reason(fans: Fans, songs: Path) -> None:
+def test_short_answer_is_explained(fans: Fans, songs: Path) -> None:
     code, out, err = fans("continue", songs / "run", "i1", "--allow", "i2", "--allow", "i3", "-k", 5)
     assert code == 0 and set(ids(out)) == {"i2", "i3"}
     assert "only 2 of 5" in err and "allow" in err
 
 
-def test_an_arranged_answer_has_the_same_items_in_another_order(fans: Fans, best: Path, tmp_path: Path) -> None:
+def test_arranged_answer_has_the_same_items_in_another_order(fans: Fans, best: Path, tmp_path: Path) -> None:
     starts, moved = ([], ["i1"], ["i20", "i21"], ["i50", "i3", "i33"]), 0
     for start in starts:
-        plain, other = (fans("continue", best, *start, "-k", 8, *words) for words in ([], ["--fill", "arranged"]))
+        plain, other = (
+            fans("continue", best, *start, "-k", 8, *arguments) for arguments in ([], ["--fill", "arranged"])
+        )
         assert (plain[0], plain[2]) == (other[0], other[2]) == (0, "")
         assert sorted(ids(other[1])) == sorted(ids(plain[1])) and len(ids(plain[1])) == 8
         moved += other != plain
@@ -79,26 +81,26 @@ def test_an_arranged_answer_has_the_same_items_in_another_order(fans: Fans, best
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "message"),
     [
         (["-k", "0"], "at least one"),
         (["-k", "5000"], "limit of"),
         (["--max-per-group", "0"], "at least 1"),
         (["--allow", "nobody"], "allow names no item"),
-        (["--input", "x.jsonl"], "go together"),
+        (["--input", "x.jsonl"], "need each other"),
         (["--exclude", "@nowhere"], "cannot be read"),
-        (["--engine", "ray"], "--engine ray goes with --input and --output"),
-        (["--workers", "2"], "--workers goes with --engine ray"),
+        (["--engine", "ray"], "--engine ray needs --input and --output"),
+        (["--workers", "2"], "--workers needs --engine ray"),
         (["--fill", "arranged"], "fans cannot arrange an answer; only fans of --recipe best can, use by-position"),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_one_line(fans: Fans, songs: Path, words: list[str], told: str) -> None:
-    code, _, err = fans("continue", songs / "run", "i1", *words)
+def test_invalid_options_are_refused_in_one_line(fans: Fans, songs: Path, arguments: list[str], message: str) -> None:
+    code, _, err = fans("continue", songs / "run", "i1", *arguments)
     assert code == 2
-    assert told in err and err.count("\n") == 1
+    assert message in err and err.count("\n") == 1
 
 
-def test_a_file_of_lists_gives_a_line_a_list_in_order(fans: Fans, songs: Path, tmp_path: Path) -> None:
+def test_file_of_lists_gives_one_line_per_list_in_order(fans: Fans, songs: Path, tmp_path: Path) -> None:
     source, target = tmp_path / "lists.jsonl", tmp_path / "out.jsonl"
     source.write_text('{"id": "a", "items": ["i1", "i2"]}\n["i3"]\n\n{"id": 3, "items": ["nobody"]}\n[]\n')
     with source.open("a") as file:
@@ -112,7 +114,7 @@ def test_a_file_of_lists_gives_a_line_a_list_in_order(fans: Fans, songs: Path, t
     assert rows[0]["items"] == ids(fans("continue", songs / "run", "i1", "i2", "-k", 3)[1])
 
 
-def test_a_broken_line_is_named_and_nothing_is_written(fans: Fans, songs: Path, tmp_path: Path) -> None:
+def test_invalid_line_is_reported_and_nothing_is_written(fans: Fans, songs: Path, tmp_path: Path) -> None:
     source = tmp_path / "lists.jsonl"
     source.write_text('["i1"]\n{"items": "i2"}\n')
     code, _, err = fans("continue", songs / "run", "--input", source, "--output", tmp_path / "out.jsonl")
@@ -120,7 +122,7 @@ def test_a_broken_line_is_named_and_nothing_is_written(fans: Fans, songs: Path, 
     assert [path.name for path in tmp_path.iterdir()] == ["lists.jsonl"]
 
 
-def test_an_id_that_is_no_text_comes_back_as_it_was(fans: Fans, songs: Path, tmp_path: Path) -> None:
+def test_id_that_is_not_valid_text_is_returned_unchanged(fans: Fans, songs: Path, tmp_path: Path) -> None:
     (tmp_path / "lists.jsonl").write_text('{"id": "\\ud800 ä", "items": ["i1"]}\n')
     files = ["--input", tmp_path / "lists.jsonl", "--output", tmp_path / "out.jsonl"]
     assert fans("continue", songs / "run", *files)[0] == 0

@@ -25,7 +25,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def evaluate(world: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Evaluate:
-    """Runs `fans evaluate` as a user does, in the folder of the world: exit code, output, errors."""
+    """Runs `fans evaluate` in the folder of the world and returns exit code, output and errors."""
     monkeypatch.chdir(world)
 
     def run(*arguments: object) -> tuple[int, str, str]:
@@ -39,16 +39,16 @@ def evaluate(world: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 
 def strict_json(path: Path) -> list[dict[str, Any]]:
-    """Reads JSON as the standard has it: NaN and Infinity are refused."""
+    """Reads standard JSON, which has no NaN or Infinity."""
 
-    def refuse(word: str) -> None:
-        raise ValueError(f"{word} is no JSON")
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is not JSON")
 
     rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
     return rows
 
 
-def test_several_runs_under_both_protocols_make_one_table_and_one_json(evaluate: Evaluate, tmp_path: Path) -> None:
+def test_several_runs_and_protocols_give_one_table_and_one_json(evaluate: Evaluate, tmp_path: Path) -> None:
     file = tmp_path / "new" / "rows.json"
     code, out, err = evaluate("popularity", "again", "--corpus", "corpus", "--json", file)
     assert (code, err) == (0, "")
@@ -59,12 +59,12 @@ def test_several_runs_under_both_protocols_make_one_table_and_one_json(evaluate:
     assert f"{rows[1]['NDCG@5']:.4f} [{rows[1]['NDCG@5_ci'][0]:.4f}, {rows[1]['NDCG@5_ci'][1]:.4f}]" in out
 
 
-def test_a_row_has_every_field_scripts_rely_on(evaluate: Evaluate, tmp_path: Path) -> None:
+def test_row_has_every_documented_field(evaluate: Evaluate, tmp_path: Path) -> None:
     assert evaluate("popularity", "--corpus", "corpus", "--json", tmp_path / "rows.json")[0] == 0
     paper, standard = strict_json(tmp_path / "rows.json")
-    promised = "model variant generation protocol input masks NDCG@5 HR@5 NDCG@10 HR@10 lists@5 lists@10 latency_ms"
+    documented = "model variant generation protocol input masks NDCG@5 HR@5 NDCG@10 HR@10 lists@5 lists@10 latency_ms"
     more = "NDCG@5_ci HR@5_ci NDCG@10_ci HR@10_ci latency_lists order order_pairs exact coverage@10 categories@10"
-    assert {*promised.split(), *more.split(), "run", "seconds"} <= paper.keys() == standard.keys()
+    assert {*documented.split(), *more.split(), "run", "seconds"} <= paper.keys() == standard.keys()
     assert (paper["model"], paper["variant"], paper["generation"]) == ("popularity", "popularity", "recall")
     assert (paper["input"], paper["masks"]) == ("kept", "target")
     assert (standard["input"], standard["masks"]) == ("excluded", "10")
@@ -72,7 +72,7 @@ def test_a_row_has_every_field_scripts_rely_on(evaluate: Evaluate, tmp_path: Pat
     assert standard["lists@10"] == 12
 
 
-def test_options_override_the_protocols_defaults(evaluate: Evaluate, tmp_path: Path) -> None:
+def test_options_override_the_protocol_defaults(evaluate: Evaluate, tmp_path: Path) -> None:
     options = ("--protocol", "paper", "--input", "excluded", "--masks", 10, "--part", "train", "--fill", "depth-first")
     code, out, _ = evaluate("popularity", "--corpus", "corpus", "--json", tmp_path / "rows.json", *options)
     assert code == 0
@@ -82,9 +82,7 @@ def test_options_override_the_protocols_defaults(evaluate: Evaluate, tmp_path: P
     assert "paper, input excluded, masks 10" in out
 
 
-def test_an_arranged_answer_hits_as_much_as_the_one_with_the_best_first(
-    evaluate: Evaluate, songs: Path, best: Path, tmp_path: Path
-) -> None:
+def test_arranged_answers_have_the_same_hits(evaluate: Evaluate, songs: Path, best: Path, tmp_path: Path) -> None:
     rows = {}
     for fill in ("by-position", "arranged"):
         options = ("--protocol", "standard", "--part", "train", "--fill", fill, "--json", tmp_path / f"{fill}.json")
@@ -93,38 +91,38 @@ def test_an_arranged_answer_hits_as_much_as_the_one_with_the_best_first(
         (rows[fill],) = strict_json(tmp_path / f"{fill}.json")
         assert rows[fill]["fill"] == fill
     plain, other = rows["by-position"], rows["arranged"]
-    for name in ("HR@10", "coverage@10", "categories@10", "lists@10"):  # of ten items, whatever their order
+    for name in ("HR@10", "coverage@10", "categories@10", "lists@10"):  # do not depend on the order of the ten items
         assert other[name] == plain[name], name
     assert other["NDCG@10"] != plain["NDCG@10"] or other["order"] != plain["order"]
 
 
-def test_the_report_is_written_beside_the_json(evaluate: Evaluate, tmp_path: Path) -> None:
+def test_html_report_is_written(evaluate: Evaluate, tmp_path: Path) -> None:
     code, out, _ = evaluate("popularity", "--corpus", "corpus", "--html", tmp_path / "report.html")
     assert code == 0
     assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert "written:" in out
 
 
-def refused(result: tuple[int, str, str], word: str) -> None:
+def assert_refused(result: tuple[int, str, str], message: str) -> None:
     code, out, err = result
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 1 and err.startswith("fans: ")
-    assert word in err
+    assert message in err
 
 
-def test_a_corpus_the_model_was_not_trained_on_is_refused_in_one_line(evaluate: Evaluate, tmp_path: Path) -> None:
+def test_corpus_the_model_was_not_trained_on_is_refused(evaluate: Evaluate, tmp_path: Path) -> None:
     write_corpus(tmp_path / "other", corpus_of([[0, 1, 2, 3]] * 3, vocabulary_of([4]), [0, 1, 2]))
     result = evaluate("popularity", "--corpus", tmp_path / "other", "--json", tmp_path / "rows.json")
-    refused(result, "trained on another corpus")
+    assert_refused(result, "trained on another corpus")
     assert not (tmp_path / "rows.json").exists()
 
 
-def test_a_run_that_is_none_is_refused_before_the_others_are_asked(evaluate: Evaluate, tmp_path: Path) -> None:
-    refused(evaluate("popularity", "nowhere", "--corpus", "corpus"), "nowhere is no trained model")
+def test_folder_without_a_model_is_refused_before_any_evaluation(evaluate: Evaluate, tmp_path: Path) -> None:
+    assert_refused(evaluate("popularity", "nowhere", "--corpus", "corpus"), "nowhere is no trained model")
 
 
 @pytest.mark.parametrize(
-    ("options", "word"),
+    ("options", "message"),
     [
         (("--generation", "one-pass"), "popularity cannot be run one-pass; it can be run autoregressive or recall"),
         (("--device", "abacus"), "no device abacus"),
@@ -133,5 +131,5 @@ def test_a_run_that_is_none_is_refused_before_the_others_are_asked(evaluate: Eva
         (("--html", "corpus/summary.json/report.html"), "cannot write"),
     ],
 )
-def test_what_cannot_be_done_is_refused_in_one_line(evaluate: Evaluate, options: tuple[str, str], word: str) -> None:
-    refused(evaluate("popularity", "--corpus", "corpus", *options), word)
+def test_invalid_options_are_refused_in_one_line(evaluate: Evaluate, options: tuple[str, str], message: str) -> None:
+    assert_refused(evaluate("popularity", "--corpus", "corpus", *options), message)

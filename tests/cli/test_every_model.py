@@ -1,4 +1,4 @@
-"""Every model goes the whole way on the command line: trained, measured, asked."""
+"""Every model can be trained, evaluated and used on the command line."""
 
 import json
 from pathlib import Path
@@ -17,12 +17,12 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_it_trains_is_measured_and_continues_lists(fans: Fans, corpus: Path, model: str, tmp_path: Path) -> None:
+def test_model_can_be_trained_evaluated_and_used(fans: Fans, corpus: Path, model: str, tmp_path: Path) -> None:
     run = str(tmp_path / "run")
     tiny = [f"{name}={value}" for name, value in MINUTE.items() if name in known_names(model)]
     code, out, err = fans("train", str(corpus), "--out", run, "--model", model, *(["--set", *tiny] if tiny else []))
     assert (code, err) == (0, "")
-    assert ("masked" in out) == (model in ("fans", "bert4rec-nar"))  # only they have a target to mask
+    assert ("masked" in out) == (model in ("fans", "bert4rec-nar"))  # only these mask a target
     code, _, err = fans("evaluate", run, "--corpus", str(corpus), "--json", str(tmp_path / "rows.json"))
     assert code == 0, err
     rows = json.loads((tmp_path / "rows.json").read_text())

@@ -18,33 +18,33 @@ Fans = Callable[..., tuple[int, str, str]]
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def test_an_exported_model_answers_as_fans_continue(fans: Fans, songs: Path, tmp_path: Path) -> None:
-    place = tmp_path / "new" / "model.onnx"
-    code, out, _ = fans("export", songs / "run", "--format", "onnx", "--out", place)
-    assert code == 0 and str(place) in out
+def test_exported_model_gives_the_answers_of_fans_continue(fans: Fans, songs: Path, tmp_path: Path) -> None:
+    path = tmp_path / "new" / "model.onnx"
+    code, out, _ = fans("export", songs / "run", "--format", "onnx", "--out", path)
+    assert code == 0 and str(path) in out
     model = load(songs / "run")
     given = model.vocabulary.ids[3:9]
     numbers = np.array([model.vocabulary.indices(given)[0]])
     feed = {"lists": numbers, "k": np.array(7), "keep_seen": np.array(False), "exclude": np.zeros(0, dtype=np.int64)}
-    items, scores = onnxruntime.InferenceSession(place).run(None, feed)
+    items, scores = onnxruntime.InferenceSession(path).run(None, feed)
     (answer,) = model.continue_lists([given], k=7)
     assert [model.vocabulary.id(item) for item in items[0]] == answer.items
     assert scores[0] == pytest.approx([position.score for position in answer.positions], abs=1e-5)
 
 
-def test_what_cannot_be_exported_is_refused_in_one_line(fans: Fans, songs: Path, tmp_path: Path) -> None:
+def test_unsupported_model_is_refused_in_one_line(fans: Fans, songs: Path, tmp_path: Path) -> None:
     train(songs / "corpus", tmp_path / "run", "popularity", {}, NullReporter())
     code, _, err = fans("export", tmp_path / "run", "--out", tmp_path / "model.onnx")
     assert code == 2 and err == "fans: popularity cannot be exported; fans, bert4rec and bert4rec-nar can\n"
     assert not (tmp_path / "model.onnx").exists()
 
 
-def test_a_folder_that_is_no_model_is_refused(fans: Fans, tmp_path: Path) -> None:
+def test_folder_without_a_model_is_refused(fans: Fans, tmp_path: Path) -> None:
     code, _, err = fans("export", tmp_path, "--format", "onnx", "--out", tmp_path / "model.onnx")
     assert code == 2 and "is no trained model" in err and err.count("\n") == 1
 
 
-def test_without_onnx_it_says_what_to_install(
+def test_missing_onnx_is_reported_with_what_to_install(
     fans: Fans, songs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in [name for name in sys.modules if name.startswith("fansrec.export")]:
@@ -54,7 +54,7 @@ def test_without_onnx_it_says_what_to_install(
     assert code == 2 and "pip install 'fansrec[export]'" in err
 
 
-def test_the_example_of_the_docs_runs(fans: Fans, songs: Path, tmp_path: Path) -> None:
+def test_example_of_the_docs_runs(fans: Fans, songs: Path, tmp_path: Path) -> None:
     assert fans("export", songs / "run", "--out", tmp_path / "mine.onnx")[0] == 0
     shutil.copytree(songs / "run", tmp_path / "runs" / "mine")
     (example,) = re.findall(r"```python\n(.*?)```", (DOCS / "how-to" / "export.md").read_text(), re.DOTALL)

@@ -1,4 +1,4 @@
-"""What a user sees of a hostile folder: one line and exit code 2, from every command that reads one."""
+"""A hostile model folder gives one line and exit code 2, in every command that reads one."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +11,7 @@ from artifacts import change_settings, change_weights, write_kind
 Fans = Callable[..., tuple[int, str, str]]
 
 
-def change(folder: Path, what: str) -> None:
+def corrupt(folder: Path, what: str) -> None:
     if what == "index":
         change_weights(folder, lambda weights: weights["memory.items"].fill_(2**30))
     elif what == "number":
@@ -24,7 +24,7 @@ def change(folder: Path, what: str) -> None:
 @pytest.mark.parametrize("command", ["continue", "export"])
 def test_hostile_folder_ends_a_command_with_exit_code_2(fans: Fans, tmp_path: Path, command: str, what: str) -> None:
     folder = write_kind(tmp_path / "run", "best")
-    change(folder, what)
+    corrupt(folder, what)
     more = ["i1", "-k", "3"] if command == "continue" else ["--format", "onnx", "--out", tmp_path / "model.onnx"]
     code, out, err = fans(command, folder, *more)
     assert (code, out) == (2, "")

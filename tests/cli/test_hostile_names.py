@@ -1,4 +1,4 @@
-"""Names that somebody made to drive a terminal or to forge lines, through every verb that prints them."""
+"""Names with terminal escapes and line breaks, in every command that prints them."""
 
 import ast
 import json
@@ -21,7 +21,7 @@ HOSTILE = "\x1b]0;x\x07\x1b[2Ja\nforged\tline\r\x9b31m\x7f\u202eb\u2028\u2069[re
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a corpus whose ids, names, groups and categories are hostile, and a model of it."""
+    """A corpus with hostile ids, names, groups and categories, and a model trained on it."""
     folder = tmp_path_factory.mktemp("hostile")
     made = walks()
     ids = [f"{id}{HOSTILE}" for id in made.vocabulary.ids]
@@ -34,7 +34,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def safe(text: str) -> bool:
-    """Whether `text` has no control characters but the line breaks and tabs between columns."""
+    """Return whether `text` has no control characters except line breaks and tabs."""
     plain = text.replace("\n", "").replace("\t", "")
     return plain == printable(plain)
 
@@ -46,13 +46,13 @@ def test_continue_prints_one_safe_line_for_each_item(fans: Fans, hostile: Path) 
     assert all(line.split("\t")[0].endswith(printable(HOSTILE)) for line in out.splitlines())
 
 
-def test_json_gives_the_names_as_they_are_without_printing_them(fans: Fans, hostile: Path) -> None:
+def test_json_has_the_original_names_escaped(fans: Fans, hostile: Path) -> None:
     code, out, _ = fans("continue", hostile / "run", "-k", 5, "--json")
     assert code == 0 and safe(out) and out.count("\n") == 1
     assert all(item.endswith(HOSTILE) for item in json.loads(out)["items"])
 
 
-def test_refusals_are_one_safe_line(fans: Fans, hostile: Path) -> None:
+def test_error_messages_are_one_safe_line(fans: Fans, hostile: Path) -> None:
     for arguments in (["continue", hostile / "run", HOSTILE], ["continue", f"/{HOSTILE}"], ["train", HOSTILE]):
         code, out, err = fans(*arguments)
         assert (code, out) == (2, "") and safe(err) and err.count("\n") == 1
@@ -78,10 +78,10 @@ def test_evaluate_and_describe_print_hostile_folder_names_safely(fans: Fans, hos
 
 
 def test_only_the_terminal_module_prints() -> None:
-    """A new verb cannot forget to escape what it prints."""
-    place = Path(terminal.__file__)
-    for file in sorted(place.parent.glob("*.py")):
-        if file == place:
+    """A new command cannot forget to escape what it prints."""
+    module = Path(terminal.__file__)
+    for file in sorted(module.parent.glob("*.py")):
+        if file == module:
             continue
         calls = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Call)]
         names = {ast.unparse(call.func) for call in calls}

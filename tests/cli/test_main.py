@@ -6,7 +6,7 @@ from fansrec import __version__
 from fansrec.cli import main
 
 Fans = Callable[..., tuple[int, str, str]]
-VERBS = [
+COMMANDS = [
     "demo",
     "prepare",
     "train",
@@ -18,38 +18,43 @@ VERBS = [
     "data fetch",
     "data describe",
     "bench training",
+    "bench latency",
+    "bench throughput",
+    "bench sweep",
+    "reproduce",
 ]
 
 
-def test_the_version_is_printed(fans: Fans) -> None:
+def test_version_is_printed(fans: Fans) -> None:
     assert fans("--version")[:2] == (0, __version__ + "\n")
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_explains_itself(fans: Fans, verb: str) -> None:
-    code, out, _ = fans(*verb.split(), "--help")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_an_example(fans: Fans, command: str) -> None:
+    code, out, _ = fans(*command.split(), "--help")
     assert code == 0
-    assert "Usage: fans " + verb in out
+    assert "Usage: fans " + command in out
+    assert f"Example: fans {command}" in out
 
 
-@pytest.mark.parametrize("words", ["bogus", "train --splot", "train", "prepare x.csv --out y --split sideways"])
-def test_a_wrong_word_is_refused_in_one_line(fans: Fans, words: str) -> None:
-    code, _, err = fans(*words.split())
+@pytest.mark.parametrize("arguments", ["bogus", "train --splot", "train", "prepare x.csv --out y --split sideways"])
+def test_unknown_arguments_are_refused_in_one_line(fans: Fans, arguments: str) -> None:
+    code, _, err = fans(*arguments.split())
     assert code == 2
     assert err.startswith("fans: ") and err.count("\n") == 1
 
 
-def test_a_missing_extra_is_named_with_what_to_install(fans: Fans, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lacks(*_: object, **__: object) -> None:
+def test_missing_extra_is_reported_with_what_to_install(fans: Fans, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object, **__: object) -> None:
         raise ModuleNotFoundError("No module named 'polars'", name="polars")
 
-    monkeypatch.setattr(main, "app", lacks)
+    monkeypatch.setattr(main, "app", missing)
     code, _, err = fans("prepare")
     assert code == 2
     assert "pip install 'fansrec[train]'" in err
 
 
-def test_any_other_missing_module_is_a_bug_and_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_missing_modules_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise ModuleNotFoundError("No module named 'fansrec.nowhere'", name="fansrec.nowhere")
 

@@ -18,7 +18,7 @@ def lists(tmp_path: Path) -> Path:
 SMALL = ("--min-item-count", 2, "--min-length", 3, "--max-length", 7)
 
 
-def test_a_file_becomes_a_corpus_and_its_counts_are_printed(fans: Fans, lists: Path, tmp_path: Path) -> None:
+def test_file_is_prepared_and_its_counts_are_printed(fans: Fans, lists: Path, tmp_path: Path) -> None:
     code, out, err = fans(
         "prepare", lists, "--out", tmp_path / "corpus", *SMALL, "--categories", 3, "--split-by", "city"
     )
@@ -30,7 +30,7 @@ def test_a_file_becomes_a_corpus_and_its_counts_are_printed(fans: Fans, lists: P
     assert summary["preparation"]["max_length"] == 7
 
 
-def test_columns_may_be_named(fans: Fans, tmp_path: Path) -> None:
+def test_columns_can_be_named(fans: Fans, tmp_path: Path) -> None:
     source = tmp_path / "a.csv"
     rows = [f"{i},{(i + j) % 9},{9 - j}\n" for i in range(60) for j in range(5)]
     source.write_text("who,what,when\n" + "".join(rows))
@@ -38,7 +38,7 @@ def test_columns_may_be_named(fans: Fans, tmp_path: Path) -> None:
     assert fans("prepare", source, "--out", tmp_path / "corpus", *SMALL, *columns)[0] == 0
 
 
-def test_a_public_set_brings_its_lengths_and_its_items(
+def test_public_data_set_has_its_own_lengths_and_items(
     fans: Fans, tmp_path: Path, real_data: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = real_data("grateful-dead/lists.tsv.gz").parents[1]
@@ -50,7 +50,7 @@ def test_a_public_set_brings_its_lengths_and_its_items(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "word"),
+    ("arguments", "message"),
     [
         (("--categories", "many"), "--categories many is neither a number nor own"),
         (("--categories", 13), "--categories 13 is more than the 12 items left"),
@@ -60,22 +60,22 @@ def test_a_public_set_brings_its_lengths_and_its_items(
         (("--seed", -1), "--seed"),
     ],
 )
-def test_a_refusal_is_one_line_and_writes_nothing(
-    fans: Fans, lists: Path, tmp_path: Path, arguments: tuple[object, ...], word: str
+def test_error_is_one_line_and_nothing_is_written(
+    fans: Fans, lists: Path, tmp_path: Path, arguments: tuple[object, ...], message: str
 ) -> None:
     code, _, err = fans("prepare", lists, "--out", tmp_path / "corpus", *SMALL, *arguments)
     assert code == 2
-    refusals = [line for line in err.splitlines() if line.startswith("fans: ")]
-    assert len(refusals) == 1 and word in refusals[0]
+    errors = [line for line in err.splitlines() if line.startswith("fans: ")]
+    assert len(errors) == 1 and message in errors[0]
     assert list(tmp_path.iterdir()) == [lists]
 
 
-def test_an_unknown_source_is_refused_with_a_way_to_see_the_known_ones(fans: Fans, tmp_path: Path) -> None:
+def test_unknown_source_is_refused_with_how_to_list_the_known_ones(fans: Fans, tmp_path: Path) -> None:
     code, _, err = fans("prepare", "no-such-set", "--out", tmp_path / "corpus")
     assert code == 2 and "fans data list" in err
     assert fans("prepare", tmp_path, "--out", tmp_path / "corpus")[0] == 2
 
 
-def test_a_corpus_is_never_overwritten(fans: Fans, lists: Path, tmp_path: Path) -> None:
+def test_corpus_is_not_overwritten(fans: Fans, lists: Path, tmp_path: Path) -> None:
     code, _, err = fans("prepare", lists, "--out", tmp_path, *SMALL)
     assert code == 2 and "already exists" in err

@@ -6,8 +6,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from fansrec.cli.train import MODELS as TOLD
-from fansrec.cli.train import train as verb
+from fansrec.cli.train import MODELS as HELP_MODELS
+from fansrec.cli.train import train as train_command
 from fansrec.models.registry import MODELS
 from fansrec.training.settings import known_names
 from worlds import MINUTE, write_walks
@@ -30,7 +30,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("--classifier two-stage", "FANS_TSC-STEP"),
     ],
 )
-def test_the_four_variants_of_the_paper_by_flags_alone(
+def test_options_select_the_four_variants_of_the_paper(
     fans: Fans, corpus: Path, tmp_path: Path, flags: str, variant: str
 ) -> None:
     code, out, _ = fans("train", corpus, "--out", tmp_path / "run", *flags.split(), *SETTINGS)
@@ -49,7 +49,7 @@ def kept(run: Path) -> dict[str, Any]:
     return dict(json.loads((run / "config.json").read_text()))
 
 
-def test_without_flags_it_is_the_best_recipe_with_a_table_at_the_end(
+def test_default_is_the_best_recipe_with_a_comparison_at_the_end(
     fans: Fans, corpus: Path, tmp_path: Path, quick: list[object]
 ) -> None:
     code, out, err = fans("train", corpus, "--out", tmp_path / "run", *quick)
@@ -62,7 +62,7 @@ def test_without_flags_it_is_the_best_recipe_with_a_table_at_the_end(
     ]
 
 
-def test_the_table_can_be_left_out(fans: Fans, corpus: Path, tmp_path: Path, quick: list[object]) -> None:
+def test_comparison_can_be_left_out(fans: Fans, corpus: Path, tmp_path: Path, quick: list[object]) -> None:
     code, out, _ = fans("train", corpus, "--out", tmp_path / "run", *quick, "sharpness=3", "--no-compare")
     assert code == 0
     made = kept(tmp_path / "run")
@@ -71,7 +71,7 @@ def test_the_table_can_be_left_out(fans: Fans, corpus: Path, tmp_path: Path, qui
 
 
 @pytest.mark.parametrize(("flags", "recipe"), [("", "best"), ("--set regularization=3", "paper")])
-def test_a_setting_that_best_would_choose_itself_means_the_other_recipe(
+def test_setting_that_best_searches_selects_the_paper_recipe(
     fans: Fans, corpus: Path, tmp_path: Path, flags: str, recipe: str
 ) -> None:
     code, _, _ = fans("train", corpus, "--model", "ease", "--out", tmp_path / "run", *flags.split())
@@ -79,7 +79,7 @@ def test_a_setting_that_best_would_choose_itself_means_the_other_recipe(
     assert kept(tmp_path / "run")["training"]["recipe"] == recipe
 
 
-def test_a_resumed_training_keeps_the_recipe_it_was_begun_with(
+def test_resumed_training_keeps_its_recipe(
     fans: Fans, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as broken:
@@ -91,7 +91,7 @@ def test_a_resumed_training_keeps_the_recipe_it_was_begun_with(
     assert kept(tmp_path / "run")["variant"] == "FANS_TSC-STEP"
 
 
-def test_flags_go_before_the_file_and_all_is_kept_in_the_artifact(fans: Fans, corpus: Path, tmp_path: Path) -> None:
+def test_options_override_the_file_and_are_kept_in_the_artifact(fans: Fans, corpus: Path, tmp_path: Path) -> None:
     lines = [f"{name} = {json.dumps(value)}" for name, value in MINUTE.items()] + ["seed = 3", "learning_rate = 0.02"]
     (tmp_path / "settings.toml").write_text("\n".join(lines))
     code, _, _ = fans("train", corpus, "--out", tmp_path / "run", "--config", tmp_path / "settings.toml", "--seed", 4)
@@ -103,7 +103,7 @@ def test_flags_go_before_the_file_and_all_is_kept_in_the_artifact(fans: Fans, co
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "message"),
     [
         ("--set widht=8", "did you mean width?"),
         ("--set width=wide", "must be of type int"),
@@ -122,16 +122,16 @@ def test_flags_go_before_the_file_and_all_is_kept_in_the_artifact(fans: Fans, co
         ("--resume", "does not contain an interrupted training run"),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_one_line(
-    fans: Fans, corpus: Path, tmp_path: Path, words: str, told: str, monkeypatch: pytest.MonkeyPatch
+def test_invalid_options_are_refused_in_one_line(
+    fans: Fans, corpus: Path, tmp_path: Path, arguments: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    code, _, err = fans("train", corpus, "--out", tmp_path / "run", *words.split())
+    code, _, err = fans("train", corpus, "--out", tmp_path / "run", *arguments.split())
     assert code == 2
-    assert told in err and err.count("\n") == 1
+    assert message in err and err.count("\n") == 1
 
 
-def test_a_file_of_settings_with_sections_is_refused(fans: Fans, corpus: Path, tmp_path: Path) -> None:
+def test_config_file_with_sections_is_refused(fans: Fans, corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "settings.toml").write_text("[training]\nseed = 1\n")
     code, _, err = fans("train", corpus, "--out", tmp_path / "run", "--config", tmp_path / "settings.toml")
     assert code == 2
@@ -139,13 +139,13 @@ def test_a_file_of_settings_with_sections_is_refused(fans: Fans, corpus: Path, t
     assert not (tmp_path / "run").exists()
 
 
-def test_a_folder_that_is_no_corpus_is_refused(fans: Fans, tmp_path: Path) -> None:
+def test_folder_without_a_corpus_is_refused(fans: Fans, tmp_path: Path) -> None:
     code, _, err = fans("train", tmp_path, "--out", tmp_path / "run")
     assert code == 2
     assert "fans prepare" in err
 
 
-def test_lists_too_short_for_the_papers_protocol_can_be_trained_on(fans: Fans, tmp_path: Path) -> None:
+def test_lists_too_short_for_the_paper_protocol_can_be_trained_on(fans: Fans, tmp_path: Path) -> None:
     write_walks(tmp_path / "corpus", shortest=4, longest=8)  # no target has 5 items
     code, _, _ = fans("train", tmp_path / "corpus", "--out", tmp_path / "run", *SETTINGS)
     assert code == 0
@@ -153,12 +153,12 @@ def test_lists_too_short_for_the_papers_protocol_can_be_trained_on(fans: Fans, t
     assert 0 <= kept["validation"]["valid NDCG@5"] <= 1
 
 
-def test_the_help_names_every_model() -> None:
-    """Written out there, since asking the registry would import torch for a help text."""
-    assert {*TOLD.split(", ")} >= {*MODELS}
+def test_help_names_every_model() -> None:
+    """The help text does not use the registry, which would import torch."""
+    assert {*HELP_MODELS.split(", ")} >= {*MODELS}
 
 
 @pytest.mark.parametrize("recipe", ["best", "paper"])
-def test_the_help_names_every_setting_of_fans(recipe: str) -> None:
-    told = {word.strip("`.,;=") for word in str(verb.__doc__).split()} | {"recipe"}
-    assert told >= {*known_names("fans", recipe)}
+def test_help_names_every_setting_of_fans(recipe: str) -> None:
+    named = {word.strip("`.,;:=") for word in str(train_command.__doc__).split()} | {"recipe"}
+    assert named >= {*known_names("fans", recipe)}

@@ -11,9 +11,7 @@ from fansrec.experiments import demo
 from fansrec.training.reporting import NullReporter
 
 
-def test_the_demo_goes_the_whole_way_and_the_best_recipe_is_ahead_of_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_demo_runs_and_the_best_recipe_beats_the_baselines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "FANS", demo.FANS | {"epochs": 1, "warmup": 20})
     monkeypatch.setattr("fansrec.training.hybrid.weight_search.LISTS", 200)
     out = io.StringIO()
@@ -23,13 +21,13 @@ def test_the_demo_goes_the_whole_way_and_the_best_recipe_is_ahead_of_the_others(
         assert better["NDCG@5"] > rows[0]["NDCG@5"] and better["HR@5"] > rows[0]["HR@5"]
     assert rows[-1]["variant"] == "FANS (best)"
     assert all(rows[-1][metric] > 1.05 * row[metric] for row in rows[:-1] for metric in ("NDCG@5", "HR@5", "NDCG@10"))
-    told = out.getvalue()
-    assert all(f"{number}. " in told for number in range(1, 6))
-    assert told.count("  … ") == demo.EXAMPLES
+    printed = out.getvalue()
+    assert all(f"{number}. " in printed for number in range(1, 6))
+    assert printed.count("  … ") == demo.EXAMPLES
 
 
 @pytest.mark.long
-def test_the_demo_as_a_user_runs_it() -> None:
+def test_demo_command() -> None:
     command = [str(Path(sys.executable).with_name("fans")), "demo"]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"COLUMNS": "200"}, check=True)
     runs = ("popularity", "item-knn", "ease", "fans")

@@ -1,4 +1,4 @@
-"""`fans bench`: measured, never claimed."""
+"""`fans bench`: speed and memory, measured on this machine."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,66 +7,65 @@ from typing import Annotated, Any
 import typer
 
 from fansrec.cli.bench_tables import LATENCY, SWEEP, THROUGHPUT, TRAINING, Columns, print_rows
-from fansrec.cli.devices import usable_device
-from fansrec.cli.places import make_room
+from fansrec.cli.device_options import Device, usable_device
+from fansrec.cli.output_files import check_writable
 from fansrec.cli.terminal import Terminal
-from fansrec.errors import BadSetting
 from fansrec.experiments.speed import defaults
 from fansrec.files import write_json
 
-MEASURED = {"aotm": 41}  # batches
-FEW = 4  # batches of sets whose epoch takes minutes
-
 Workload = Annotated[
-    str, typer.Option(help="spotify, long, small, aotm, zhihu, goodreads, industry; several with commas")
+    str, typer.Option(help="Workloads, comma-separated: spotify, long, small, aotm, zhihu, goodreads, industry")
 ]
 Categories = Annotated[
-    str, typer.Option(help="Of the two-stage classifier, 1 for the vanilla one; several with commas")
+    str, typer.Option(help="Numbers of categories, comma-separated; 1 is the vanilla classifier, others are two-stage")
 ]
-Items = Annotated[int | None, typer.Option(min=1, help="How many there are", show_default="as many as the real set")]
-Seconds = Annotated[float, typer.Option(min=0, help="About so long for all workloads together")]
-Repeats = Annotated[int, typer.Option(min=1, help="How often all is measured; the spread is shown")]
-Device = Annotated[str | None, typer.Option(help="cpu, cuda, …", show_default="a GPU if there is one, else cpu")]
-Json = Annotated[Path | None, typer.Option(help="Write the rows there")]
+Arms = Annotated[str, typer.Option(help="Systems to measure, comma-separated")]
+Items = Annotated[int | None, typer.Option(min=1, help="Number of items", show_default="that of the real data set")]
+Lists = Annotated[int, typer.Option(min=1, help="Maximum number of lists")]
+Seconds = Annotated[float, typer.Option(min=0, help="Approximate time for all workloads together, in seconds")]
+Repeats = Annotated[int, typer.Option(min=1, help="Number of repeated measurements; their spread is printed")]
+Json = Annotated[Path | None, typer.Option(help="Write the rows to this JSON file")]
+
 ALL_ARMS, FAST_ARMS = ",".join(defaults.ARMS), ",".join(defaults.THROUGHPUT_ARMS)
-CATEGORIES, FAST_CATEGORIES = (
-    ",".join(map(str, counts)) for counts in (defaults.CATEGORIES, defaults.THROUGHPUT_CATEGORIES)
+CATEGORIES, FEW_CATEGORIES, BATCHES = (
+    ",".join(map(str, counts)) for counts in (defaults.CATEGORIES, defaults.THROUGHPUT_CATEGORIES, defaults.BATCHES)
 )
-BATCHES = ",".join(map(str, defaults.BATCHES))
 
-app = typer.Typer(help="Measure speed and memory on generated data of real sizes.", no_args_is_help=True)
+Row = dict[str, Any]
+Say = Callable[[str], None]
+Progress = Callable[[int, int], None]
 
-
-@app.callback()
-def bench() -> None:
-    """Measure speed and memory on generated data of real sizes."""
+app = typer.Typer(
+    help="Measure speed and memory on generated data in real sizes.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
 
 
 @app.command()
 def training(
-    workload: Annotated[str, typer.Option(help="aotm, spotify, …; several with commas")] = "aotm,spotify",
-    categories: Annotated[int, typer.Option(min=1, help="Of the two-stage classifier")] = 10,
-    batch: Annotated[int, typer.Option(min=1, help="Lists a batch")] = 256,
+    workload: Workload = "aotm,spotify",
+    categories: Annotated[int, typer.Option(min=1, help="Number of categories of the two-stage classifier")] = 10,
+    batch: Annotated[int, typer.Option(min=1, help="Lists per batch")] = 256,
     batches: Annotated[
-        int | None, typer.Option(min=1, help="Measure so many", show_default="an epoch of aotm, 4 of others")
+        int | None,
+        typer.Option(min=1, help="Number of batches to measure", show_default="an epoch of aotm, 4 of others"),
     ] = None,
-    json: Annotated[Path | None, typer.Option(help="Write the rows there")] = None,
+    json: Json = None,
 ) -> None:
-    """Seconds an epoch and peak memory of training, both classifiers, on this machine's CPU.
+    """Measure seconds per epoch and peak memory of training on the CPU, with both classifiers.
 
-    `aotm` has 10,352 training lists of 10 to 59 items and 6,264 items, all batches measured; `spotify` has lists of 20
-    to 300 items and 104,695 items, a few batches measured.
+    Example: `fans bench training --workload aotm --json rows.json`
+
+    `aotm` has 10,352 training lists of 10 to 59 items and 6,264 items; a whole epoch is measured. `spotify` has lists
+    of 20 to 300 items and 104,695 items; a few batches are measured.
     """
-    from fansrec.experiments.speed.training import measure
+    from fansrec.experiments.speed.training import training as run
 
-    make_room(json)
+    check_writable(json)
     names = _workloads(workload)
-    rows = []
     with Terminal(stderr=True).status("measuring …") as status:
-        for name in names:
-            for classifier in ("vanilla", "two-stage"):
-                status.update(f"measuring {name}, {classifier} …")
-                rows.append(measure(name, classifier, categories, batch, batches or MEASURED.get(name, FEW)))
+        rows = run(names, categories, batch, batches, status.update)
     print_rows(rows, TRAINING)
     if json is not None:
         write_json(json, rows)
@@ -76,122 +75,92 @@ def training(
 def latency(
     workload: Workload = "spotify",
     categories: Categories = CATEGORIES,
-    batch: Annotated[int, typer.Option(min=1, help="Lists a call")] = 1,
+    batch: Annotated[int, typer.Option(min=1, help="Lists per call")] = 1,
     items: Items = None,
-    arms: Annotated[str, typer.Option(help="Which systems; several with commas")] = ALL_ARMS,
-    lists: Annotated[int, typer.Option(min=1, help="At most so many")] = defaults.LISTS,
+    arms: Arms = ALL_ARMS,
+    lists: Lists = defaults.LISTS,
     seconds: Seconds = defaults.SECONDS,
     repeats: Repeats = defaults.REPEATS,
     device: Device = None,
     json: Json = None,
 ) -> None:
-    """Milliseconds an answer, all systems in turns on the same lists.
-
-    authors: what the published code does, for FANS and BERT4Rec. eager: plain torch. autoregressive: BERT4Rec and
-    SASRec on the fastest backend here. linear: EASE, item-kNN. ours: FANS on the fastest backend here, --recipe paper
-    and best.
-
-    Lists and weights are generated, in the sizes of real sets; the second half of each list is asked for, and items of
-    the input may come again. Slow systems are given fewer of the same lists; ratios are over the lists that both were
-    given.
+    """Measure milliseconds per answer of several systems that take turns on the same lists.
 
     Example: `fans bench latency --workload spotify,small --categories 10,100 --json rows.json`
-    """
-    from fansrec.experiments.speed.latency import Asked, latency
 
-    make_room(json)
-    names, place = _workloads(workload), usable_device(device)
-    asked = [
-        Asked(
-            workload=name,
-            items=items,
-            categories=_counts("--categories", categories),
-            arms=arms.split(","),
-            batch=batch,
-            lists=lists,
-            seconds=seconds / len(names),
-            repeats=repeats,
-            device=place,
-        )
-        for name in names
-    ]
-    _report(lambda tell, progress: [row for one in asked for row in latency(one, tell, progress)], LATENCY, json)
+    The systems are: authors (the published code, for FANS and BERT4Rec), eager (plain torch), autoregressive (BERT4Rec
+    and SASRec on the fastest backend), linear (EASE, item-kNN), ours (FANS on the fastest backend, with --recipe paper
+    and best).
+
+    Lists and weights are generated in the sizes of real data sets. The second half of each list is requested, and input
+    items may be repeated. Slow systems answer fewer of the same lists; ratios are over the lists that both answered.
+    """
+    from fansrec.experiments.speed.latency import latency as run
+    from fansrec.experiments.speed.options import LatencyOptions
+
+    check_writable(json)
+    sizes = {"batch": batch, "items": items, "lists": lists, "repeats": repeats}
+    options = _options(LatencyOptions, workload, categories, arms, seconds, device, **sizes)
+    _report(lambda say, progress: [row for one in options for row in run(one, say, progress)], LATENCY, json)
 
 
 @app.command()
 def throughput(
     workload: Workload = "spotify",
-    categories: Categories = FAST_CATEGORIES,
-    batch: Annotated[str, typer.Option(help="Lists a call; several with commas")] = BATCHES,
+    categories: Categories = FEW_CATEGORIES,
+    batch: Annotated[str, typer.Option(help="Lists per call, comma-separated")] = BATCHES,
     items: Items = None,
-    arms: Annotated[str, typer.Option(help="Which systems; several with commas")] = FAST_ARMS,
-    lists: Annotated[int, typer.Option(min=1, help="At most so many")] = defaults.THROUGHPUT_LISTS,
+    arms: Arms = FAST_ARMS,
+    lists: Lists = defaults.THROUGHPUT_LISTS,
     seconds: Seconds = defaults.SECONDS,
     repeats: Repeats = defaults.REPEATS,
     device: Device = None,
     json: Json = None,
 ) -> None:
-    """Lists a second by lists a call, with the lengths of real lists and padded to the longest.
+    """Measure lists per second by lists per call, with real list lengths and padded to the longest.
 
     Example: `fans bench throughput --categories 100 --batch 64,1024 --json rows.json`
     """
-    from fansrec.experiments.speed.throughput import AskedOften, throughput
+    from fansrec.experiments.options import parse_integers
+    from fansrec.experiments.speed.options import ThroughputOptions
+    from fansrec.experiments.speed.throughput import throughput as run
 
-    make_room(json)
-    names, place = _workloads(workload), usable_device(device)
-    asked = [
-        AskedOften(
-            workload=name,
-            items=items,
-            categories=_counts("--categories", categories),
-            arms=arms.split(","),
-            batches=_counts("--batch", batch),
-            lists=lists,
-            seconds=seconds / len(names),
-            repeats=repeats,
-            device=place,
-        )
-        for name in names
-    ]
-    _report(lambda tell, progress: [row for one in asked for row in throughput(one, tell, progress)], THROUGHPUT, json)
+    check_writable(json)
+    sizes = {"batches": parse_integers("--batch", batch, 1), "items": items, "lists": lists, "repeats": repeats}
+    options = _options(ThroughputOptions, workload, categories, arms, seconds, device, **sizes)
+    _report(lambda say, progress: [row for one in options for row in run(one, say, progress)], THROUGHPUT, json)
 
 
 @app.command()
 def sweep(
-    json: Annotated[Path, typer.Option(help="Write the rows there")],
-    plot: Annotated[Path | None, typer.Option(help="Draw them there, as PNG")] = None,
-    lists: Annotated[int, typer.Option(min=1, help="At most so many")] = defaults.SWEEP_LISTS,
+    json: Annotated[Path, typer.Option(help="Write the rows to this JSON file")],
+    plot: Annotated[Path | None, typer.Option(help="Plot the rows to this PNG file")] = None,
+    lists: Lists = defaults.SWEEP_LISTS,
     seconds: Seconds = defaults.SECONDS,
     device: Device = None,
 ) -> None:
-    """Latency against the number of items, of categories, of items generated and of lists a call.
+    """Measure latency by number of items, of categories, of generated items and of lists per call.
 
     Example: `fans bench sweep --json sweep.json --plot sweep.png`
     """
-    from fansrec.experiments.speed.sweep import Sweep
+    from fansrec.experiments.speed.options import SweepOptions
     from fansrec.experiments.speed.sweep import sweep as run
 
-    make_room(json)
-    make_room(plot)
-    asked = Sweep(device=usable_device(device), lists=lists, seconds=seconds)
-    rows = _report(lambda tell, progress: run(asked, tell), SWEEP, json)
+    check_writable(json)
+    check_writable(plot)
+    options = SweepOptions(device=usable_device(device), lists=lists, seconds=seconds)
+    rows = _report(lambda say, progress: run(options, say), SWEEP, json)
     if plot is not None:
         from fansrec.experiments.speed.drawing import draw_sweep
 
         draw_sweep(rows, plot)
 
 
-Work = Callable[[Callable[[str], None], Callable[[int, int], None]], list[dict[str, Any]]]
-
-
-def _report(work: Work, columns: Columns, json: Path | None) -> list[dict[str, Any]]:
-    """Measure, saying what cannot be run and how far it is; then print and write the rows."""
+def _report(run: Callable[[Say, Progress], list[Row]], columns: Columns, json: Path | None) -> list[Row]:
+    """Run a benchmark with a progress line, then print its rows by workload and write them to `json`."""
     console = Terminal(stderr=True)
-    with console.status("making models …") as status:
-        rows = work(
-            console.say,
-            lambda done, of: status.update(f"{done} of {of} calls …"),
-        )
+    with console.status("building models …") as status:
+        rows = run(console.say, lambda done, total: status.update(f"{done} of {total} calls …"))
     for name in dict.fromkeys(row["workload"] for row in rows):
         print_rows([row for row in rows if row["workload"] == name], columns, title=name)
     if json is not None:
@@ -199,19 +168,27 @@ def _report(work: Work, columns: Columns, json: Path | None) -> list[dict[str, A
     return rows
 
 
+def _options(
+    kind: Callable[..., Any],
+    workload: str,
+    categories: str,
+    arms: str,
+    seconds: float,
+    device: str | None,
+    **sizes: Any,
+) -> list[Any]:
+    """Return the options of each workload, which share the time."""
+    from fansrec.experiments.options import parse_integers
+
+    names, where = _workloads(workload), usable_device(device)
+    counts = parse_integers("--categories", categories, 1)
+    shared = {"categories": counts, "arms": arms.split(","), "device": where, **sizes}
+    return [kind(workload=name, seconds=seconds / len(names), **shared) for name in names]
+
+
 def _workloads(names: str) -> list[str]:
     from fansrec.experiments.speed.workloads import workload
 
     for name in names.split(","):
-        workload(name)  # refuses what is not there
+        workload(name)  # refuses an unknown one
     return names.split(",")
-
-
-def _counts(option: str, text: str) -> list[int]:
-    try:
-        counts = list(dict.fromkeys(int(count) for count in text.split(",")))
-    except ValueError:
-        counts = [0]
-    if min(counts) < 1:
-        raise BadSetting(f"{option} is {text!r}; give numbers of at least 1, with commas, as in 10,100")
-    return counts

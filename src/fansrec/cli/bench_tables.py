@@ -1,4 +1,4 @@
-"""Measured rows as tables."""
+"""Measured rows as tables on the terminal."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,12 +12,12 @@ Row = dict[str, Any]
 Columns = dict[str, Callable[[Row], str]]
 
 
-def number(name: str, form: str) -> Callable[[Row], str]:
-    return lambda row: "" if row[name] is None else format(row[name], form)
+def _format(name: str, spec: str = "") -> Callable[[Row], str]:
+    return lambda row: "" if row[name] is None else format(row[name], spec)
 
 
 def _system(row: Row) -> str:
-    """The arm and the model, and the recipe where it is not the paper's."""
+    """Return the arm and the model, and the recipe if it is not the paper's."""
     return f"{row['arm']} {row['model']}" + (" best" if row["variant"] == "best" else "")
 
 
@@ -33,46 +33,46 @@ def _short(value: float) -> str:
     return f"{value:.{0 if value >= 10 else 1 if value >= 3 else 2 if value >= 0.3 else 3}f}"
 
 
-SYSTEM: Columns = {"system": _system, "backend": number("backend", ""), "N": number("categories", "")}
+SYSTEM: Columns = {"system": _system, "backend": _format("backend"), "N": _format("categories")}
 LATENCY: Columns = {
     **SYSTEM,
     "p50 ms (repeats)": _p50,
     "p99": _p99,
-    "lists": number("lists", ""),
-    "x authors": number("times_authors", ".1f"),
-    "x bert4rec": number("times_bert4rec", ".1f"),
+    "lists": _format("lists"),
+    "x authors": _format("times_authors", ".1f"),
+    "x bert4rec": _format("times_bert4rec", ".1f"),
 }
 THROUGHPUT: Columns = {
-    "batch": number("batch", ""),
+    "batch": _format("batch"),
     **SYSTEM,
-    "lists a second": number("lists_per_s", ",.0f"),
-    "x padded": number("times_padded", ".2f"),
-    "lists": number("lists", ""),
+    "lists/s": _format("lists_per_s", ",.0f"),
+    "x padded": _format("times_padded", ".2f"),
+    "lists": _format("lists"),
 }
 SWEEP: Columns = {
-    "varies": number("varies", ""),
-    "items": number("items", ","),
-    "k": number("k", ".0f"),
-    "batch": number("batch", ""),
+    "varies": _format("varies"),
+    "items": _format("items", ","),
+    "k": _format("k", ".0f"),
+    "batch": _format("batch"),
     **SYSTEM,
     "p50 ms (repeats)": _p50,
 }
 TRAINING: Columns = {
-    "workload": number("workload", ""),
-    "classifier": number("classifier", ""),
-    "items": number("items", ","),
-    "batch": number("batch", ""),
-    "step s": number("step_s", ".3f"),
-    "epoch s": number("epoch_s", ".2f"),
-    "lists per s": number("lists_per_s", ",.0f"),
-    "peak gb": number("peak_gb", ".2f"),
+    "workload": _format("workload"),
+    "classifier": _format("classifier"),
+    "items": _format("items", ","),
+    "batch": _format("batch"),
+    "step s": _format("step_s", ".3f"),
+    "epoch s": _format("epoch_s", ".2f"),
+    "lists/s": _format("lists_per_s", ",.0f"),
+    "peak GB": _format("peak_gb", ".2f"),
 }
-WIDTH = 100  # columns of a terminal that a table needs
-WORDS = ("system", "backend", "workload", "classifier", "varies")
+MIN_WIDTH = 100
+LEFT_ALIGNED = ("system", "backend", "workload", "classifier", "varies")
 
 
-def said_of(rows: Sequence[Row]) -> str:
-    """How many of the items that can be compared are the same as those of the reference with the same weights."""
+def format_agreement(rows: Sequence[Row]) -> str:
+    """Return the smallest share of items that equal those of the reference with the same weights."""
     compared = [row for row in rows if row["same_items"] is not None]
     if not compared:
         return "No two systems with the same weights were measured."
@@ -86,10 +86,10 @@ def said_of(rows: Sequence[Row]) -> str:
 def print_rows(rows: Sequence[Row], columns: Columns, title: str | None = None) -> None:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), title=title, title_justify="left")
     for name in columns:
-        table.add_column(name, justify="left" if name in WORDS else "right", no_wrap=True)
+        table.add_column(name, justify="left" if name in LEFT_ALIGNED else "right", no_wrap=True)
     for row in rows:
         table.add_row(*[text(row) for text in columns.values()])
-    console = Terminal(width=max(WIDTH, Terminal().width))
+    console = Terminal(width=max(MIN_WIDTH, Terminal().width))
     console.print(table)
     if rows and "same_items" in rows[0]:
-        console.print(said_of(rows))
+        console.print(format_agreement(rows))

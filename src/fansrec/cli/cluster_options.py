@@ -1,4 +1,4 @@
-"""The options of every verb that can run on a cluster."""
+"""The options of every command that can run on a Ray cluster."""
 
 from typing import Annotated, Literal
 
@@ -6,18 +6,18 @@ import typer
 
 from fansrec.errors import BadSetting
 
-CLUSTER = "Beyond one machine"
+CLUSTER = "Cluster"
 
 Engine = Annotated[
     Literal["local", "ray"],
-    typer.Option(help="Work in this process, or on a Ray cluster (extra [ray])", rich_help_panel=CLUSTER),
+    typer.Option(help="Run in this process, or on a Ray cluster (extra [ray])", rich_help_panel=CLUSTER),
 ]
 Address = Annotated[
     str | None,
     typer.Option(
         envvar="RAY_ADDRESS",
-        help="The cluster: HOST:PORT, or auto on one of its machines",
-        show_default="a local one, for as long as the command runs",
+        help="Address of the cluster: HOST:PORT, or auto on one of its machines",
+        show_default="a local cluster for the duration of the command",
         rich_help_panel=CLUSTER,
     ),
 ]
@@ -25,15 +25,15 @@ Workers = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Processes that share the work",
-        show_default="one for each core, or GPU where GPUs are used",
+        help="Number of worker processes",
+        show_default="one per core, or per GPU where GPUs are used",
         rich_help_panel=CLUSTER,
     ),
 ]
 
 
-def refuse_without_ray(engine: str, **given: object) -> None:
-    """Options that mean something on a cluster alone must not be passed over in silence."""
-    for name, value in given.items():
+def refuse_without_ray(engine: str, **options: object) -> None:
+    """Refuse options that only have an effect with `--engine ray`."""
+    for name, value in options.items():
         if engine != "ray" and value is not None:
-            raise BadSetting(f"--{name.replace('_', '-')} goes with --engine ray")
+            raise BadSetting(f"--{name.replace('_', '-')} needs --engine ray; add it, or leave out the option")

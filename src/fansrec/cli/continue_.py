@@ -1,4 +1,4 @@
-"""`fans continue`: the first part of a list in, the rest out."""
+"""`fans continue`: the continuation of a list, or of a file of lists."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from fansrec.cli.cluster_options import CLUSTER, Address, Engine, Workers, refuse_without_ray
-from fansrec.cli.devices import Backend, usable_device
+from fansrec.cli.device_options import Backend, usable_device
 from fansrec.cli.terminal import Terminal, echo_json, echo_row
 from fansrec.errors import BadInput, BadSetting
 
@@ -17,51 +17,58 @@ RULES, FILES = "Rules", "Many lists"
 
 
 def continue_lists(
-    run: Annotated[Path, typer.Argument(help="A trained model")],
-    items: Annotated[list[str] | None, typer.Argument(help="Item ids or names; none: from nothing")] = None,
-    k: Annotated[int, typer.Option("-k", help="How many items to give")] = 10,
-    as_json: Annotated[bool, typer.Option("--json", help="With names, categories and scores, as JSON")] = False,
+    run: Annotated[Path, typer.Argument(help="Folder of a trained model")],
+    items: Annotated[
+        list[str] | None, typer.Argument(help="Item ids or names; without any, a new list is generated")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", help="Number of items")] = 10,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON with names, categories and scores")] = False,
     exclude: Annotated[
         list[str] | None,
-        typer.Option(help="Never give this item; repeat it, or @FILE with one a line", rich_help_panel=RULES),
+        typer.Option(
+            help="Exclude this item; repeat the option, or give @FILE with one item per line", rich_help_panel=RULES
+        ),
     ] = None,
     allow: Annotated[
         list[str] | None,
-        typer.Option(help="Give only these; repeat it, or @FILE with one a line", rich_help_panel=RULES),
+        typer.Option(
+            help="Allow only these items; repeat the option, or give @FILE with one item per line",
+            rich_help_panel=RULES,
+        ),
     ] = None,
     max_per_group: Annotated[
-        int | None, typer.Option(help="At most so many of one group (artist, author)", rich_help_panel=RULES)
+        int | None, typer.Option(help="Maximum number of items of one group (artist, author)", rich_help_panel=RULES)
     ] = None,
     min_score: Annotated[
         float | None,
         typer.Option(
-            help="Leave out items below this score: of FANS 0 or more by `--recipe best`, a log-probability by paper",
+            help="Minimum score; FANS has scores >= 0 with `--recipe best`, log-probabilities with `--recipe paper`",
             rich_help_panel=RULES,
         ),
     ] = None,
     keep_seen: Annotated[
-        bool, typer.Option("--keep-seen", help="Items of the input may come again", rich_help_panel=RULES)
+        bool, typer.Option("--keep-seen", help="Allow input items in the answer", rich_help_panel=RULES)
     ] = False,
     fill: Annotated[
         Literal["by-position", "depth-first", "arranged"],
         typer.Option(
-            help="How positions share the items; arranged: best items in their likely order, not best first",
+            help="How items are assigned to positions; arranged: the best items in their most likely order",
             rich_help_panel=RULES,
         ),
     ] = "by-position",
     input: Annotated[
         str | None,
         typer.Option(
-            help='JSON lines: {"id": 1, "items": ["a"]} or ["a"]; with Ray also a folder, a pattern or a URL of them',
+            help='JSON lines {"id": 1, "items": ["a"]} or ["a"]; with Ray also a folder, pattern or URL',
             rich_help_panel=FILES,
         ),
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option(help="Where their continuations go: a file; with Ray a folder or a URL", rich_help_panel=FILES),
+        typer.Option(help="File for the continuations; with Ray a folder or a URL", rich_help_panel=FILES),
     ] = None,
-    device: Annotated[str, typer.Option(help="cpu or cuda")] = "cpu",
-    backend: Annotated[Backend, typer.Option(help="What runs the model; auto: the fastest there is")] = "auto",
+    device: Annotated[str, typer.Option(help="Device to run on: cpu or cuda")] = "cpu",
+    backend: Annotated[Backend, typer.Option(help="Backend to run on; auto: the fastest available")] = "auto",
     engine: Engine = "local",
     address: Address = None,
     workers: Workers = None,
@@ -69,32 +76,32 @@ def continue_lists(
         int | None,
         typer.Option(
             min=1,
-            help="Lay the items of a model on so many workers, where one cannot hold them",
+            help="Distribute the items of a model over this many workers, if one cannot hold them",
             rich_help_panel=CLUSTER,
         ),
     ] = None,
 ) -> None:
     """Continue a list, or a file of lists.
 
-    One item a line: its id and, where it has one, its name.
-
     Example: `fans continue runs/mine s0001 s0007 -k 5 --max-per-group 2`
 
-    Many: `fans continue runs/mine --input lists.jsonl --output continued.jsonl`
+    Prints one item per line: its id and, if it has one, its name.
 
-    Very many: `fans continue runs/mine --input s3://lists/ --output s3://continued/ --engine ray --address HOST:6379`
+    A file of lists: `fans continue runs/mine --input lists.jsonl --output continued.jsonl`
+
+    On Ray: `fans continue runs/mine --input s3://lists/ --output s3://continued/ --engine ray --address HOST:6379`
 
     A model too large for one machine: `fans continue runs/mine s0001 --engine ray --address HOST:6379 --shards 4`
     """
     refuse_without_ray(engine, workers=workers, shards=shards)
     if (input is None) != (output is None):
-        raise BadSetting("--input and --output go together")
+        raise BadSetting("--input and --output need each other; give both or none")
     if input is not None and items:
-        raise BadSetting("give items or --input, not both")
+        raise BadSetting("items and --input cannot be combined; give one of them")
     rules: dict[str, Any] = {
         "k": k,
-        "exclude": _named(exclude) or (),
-        "allow": _named(allow),
+        "exclude": _read_items(exclude) or (),
+        "allow": _read_items(allow),
         "max_per_group": max_per_group,
         "min_score": min_score,
         "keep_seen": keep_seen,
@@ -102,14 +109,14 @@ def continue_lists(
     }
     if engine == "ray" and shards is None:
         if input is None or output is None:
-            raise BadSetting("--engine ray goes with --input and --output, or with --shards")
-        from fansrec.cli.many_on_cluster import continue_on_cluster
+            raise BadSetting("--engine ray needs --input and --output, or --shards")
+        from fansrec.cli.continue_on_cluster import continue_on_cluster
 
         continue_on_cluster(run, input, output, rules, device, backend, address, workers)
         return
-    with _opened(run, device, backend, address, workers, shards) as continuer:
+    with _open(run, device, backend, address, workers, shards) as continuer:
         if input is not None and output is not None:
-            from fansrec.cli.many import continue_file
+            from fansrec.cli.continue_file import continue_file
 
             continue_file(continuer, Path(input), Path(output), rules)
             return
@@ -118,17 +125,19 @@ def continue_lists(
 
 
 @contextmanager
-def _opened(
+def _open(
     run: Path, device: str, backend: Backend, address: str | None, workers: int | None, shards: int | None
 ) -> Iterator[Any]:
-    """The model in this process, or its items laid on the workers of a cluster."""
+    """Yield the model in this process, or with its items distributed over the workers of a cluster."""
     if shards is None:
         from fansrec.api.continuer import load
 
         yield load(run, usable_device(device), backend)
         return
     if workers is not None or backend != "auto":
-        raise BadSetting("--shards goes without --workers and --backend: every shard is a worker, and runs on torch")
+        raise BadSetting(
+            "--shards cannot be combined with --workers or --backend: every shard is a worker and runs on torch"
+        )
     from fansrec.cluster.connection import cluster
     from fansrec.cluster.sharded import load as load_sharded
 
@@ -136,20 +145,20 @@ def _opened(
         yield load_sharded(run, shards, device)
 
 
-def _named(items: list[str] | None) -> list[str] | None:
-    """Items given one by one, or as @FILE with one a line."""
+def _read_items(items: list[str] | None) -> list[str] | None:
+    """Return the items, with those of @FILE arguments read from the file."""
     if items is None:
         return None
-    named: list[str] = []
+    found: list[str] = []
     for item in items:
         if not item.startswith("@"):
-            named.append(item)
+            found.append(item)
             continue
         try:
-            named += Path(item[1:]).read_text(encoding="utf-8").splitlines()
+            found += Path(item[1:]).read_text(encoding="utf-8").splitlines()
         except (OSError, ValueError) as error:
-            raise BadInput(f"{item[1:]} cannot be read ({error})") from error
-    return named
+            raise BadInput(f"{item[1:]} cannot be read ({error}); give @FILE with one item per line") from error
+    return found
 
 
 def _print(answer: Any, as_json: bool) -> None:

@@ -1,14 +1,15 @@
-"""`fans data`: the public sets, and a look at any set."""
+"""`fans data`: list and download public data sets, and describe any data set."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich import box
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import DownloadColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
+from fansrec.cli.progress_bars import progress_bar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.data.fetching import Fetched, fetch
 from fansrec.data.public import PUBLIC, PublicSet, Statistics, data_folders, find
@@ -17,7 +18,7 @@ from fansrec.files import sha256
 from fansrec.printable import printable
 
 app = typer.Typer(
-    help="See which public sets there are, get them, and look at the shape of any set.",
+    help="List and download public data sets, and describe any data set.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -25,80 +26,81 @@ app = typer.Typer(
 
 @app.command("list")
 def list_sets() -> None:
-    """Show the public sets with their published statistics.
+    """List the public data sets with their published statistics.
 
-    The figures are those after the paper's preparation: items that occur at least 10 times, lists cut to the longest
-    length and no shorter than the shortest.
+    Example: `fans data list`
+
+    The statistics are those after the paper's preparation: items that occur at least 10 times, lists cut to the maximum
+    length and no shorter than the minimum length.
     """
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("set", no_wrap=True)
-    for column in ("lists", "items", "interactions", "average", "length", "density", "here"):
+    table.add_column("data set", no_wrap=True)
+    for column in ("lists", "items", "interactions", "average", "length", "density", "available"):
         table.add_column(column, justify="right", no_wrap=True)
     for set_ in PUBLIC.values():
         table.add_row(*_figures(set_))
     Terminal().print(table)
     echo()
     for set_ in PUBLIC.values():
-        echo(f"{set_.name}: {set_.where}; {_trust(set_)}; figures counted by {set_.counted_by}")
-    echo("", "Get one with `fans data fetch NAME`, then use its name as the source: `fans prepare NAME --out CORPUS`.")
+        echo(f"{set_.name}: {set_.where}; {_checksum(set_)}; statistics from {set_.counted_by}")
+    echo("", "Download one with `fans data fetch NAME`, then prepare it by name: `fans prepare NAME --out CORPUS`.")
 
 
 def _figures(set_: PublicSet) -> list[str]:
-    numbers = set_.statistics
+    statistics = set_.statistics
     return [
         set_.name,
-        *(f"{number:,}" for number in (numbers.lists, numbers.items, numbers.interactions)),
-        f"{numbers.average:.2f}",
-        f"{numbers.shortest}-{numbers.longest}",
-        f"{numbers.density:.3f}%",
-        _here(set_),
+        *(f"{number:,}" for number in (statistics.lists, statistics.items, statistics.interactions)),
+        f"{statistics.average:.2f}",
+        f"{statistics.shortest}-{statistics.longest}",
+        f"{statistics.density:.3f}%",
+        _available(set_),
     ]
 
 
-def _here(set_: PublicSet) -> str:
+def _available(set_: PublicSet) -> str:
     try:
         return "yes" if find(set_.name, set_.lists, data_folders()) else "no"
     except BadInput:
         return "damaged"
 
 
-def _trust(set_: PublicSet) -> str:
+def _checksum(set_: PublicSet) -> str:
     if set_.download is None:
-        return f"not to be fetched as one file, used from $FANS_DATA/{set_.name}/ (checksum known)"
-    return "checksum known" if set_.download.sha256 else "no checksum known for the file that is fetched"
+        return f"cannot be downloaded as one file; used from $FANS_DATA/{set_.name}/ (checksum known)"
+    return "checksum known" if set_.download.sha256 else "no checksum known for the download"
 
 
 @app.command("fetch")
 def fetch_sets(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Public sets, as `fans data list` names them.")],
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME...", help="Names of public data sets, see `fans data list`")
+    ],
     to: Annotated[
         Path | None,
-        typer.Option(help="Folder for the files, NAME/FILE in it. Default: $FANS_DATA, or else ~/.cache/fansrec."),
+        typer.Option(help="Folder for the files NAME/FILE", show_default="$FANS_DATA, else ~/.cache/fansrec"),
     ] = None,
 ) -> None:
-    """Get public sets: found if they are here already, downloaded if not.
+    """Download public data sets, unless they are already available.
 
-    Where a checksum is known, a file that differs is refused. A download that breaks off goes on where it stopped
-    when you run the same command again.
+    Example: `fans data fetch aotm`
+
+    A file whose checksum is known and differs is refused. The same command resumes an interrupted download.
     """
     for name in names:
         for file in _fetch_with_bar(name, to):
-            echo(f"{name}: {_told(file)}")
+            echo(f"{name}: {_describe(file)}")
     if to is not None and to.resolve() not in [folder.resolve() for folder in data_folders()]:
-        echo(f"To use the sets by name from there: export FANS_DATA={to}")
+        echo(f"To use these data sets by name: export FANS_DATA={to}")
 
 
 def _fetch_with_bar(name: str, to: Path | None) -> list[Fetched]:
-    console = Terminal(stderr=True)
-    if not console.is_terminal:  # a log wants no bar, and a refusal is to be the only line
-        return fetch(name, to)
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
+    with progress_bar(Terminal(stderr=True), DownloadColumn(), TimeRemainingColumn()) as bar:
         task = bar.add_task(name, total=None, visible=False)
         return fetch(name, to, lambda done, total: bar.update(task, completed=done, total=total, visible=True))
 
 
-def _told(file: Fetched) -> str:
+def _describe(file: Fetched) -> str:
     if file.verified:
         return f"{file.how}, checksum verified: {file.path}"
     return f"{file.how}, no checksum is known for this file (its sha256 is {sha256(file.path)}): {file.path}"
@@ -106,14 +108,16 @@ def _told(file: Fetched) -> str:
 
 @app.command("describe")
 def describe_set(
-    source: Annotated[str, typer.Argument(help="A prepared corpus folder, a file of lists, or a public set's name.")],
-    out: Annotated[Path | None, typer.Option(help="Draw the plots into this .png, .svg or .pdf file.")] = None,
+    source: Annotated[str, typer.Argument(help="Corpus folder, file of lists, or name of a public data set")],
+    out: Annotated[Path | None, typer.Option(help="Write plots to this .png, .svg or .pdf file")] = None,
 ) -> None:
-    """Show the statistics of a set; with --out, plot how long its lists are and how often its items occur.
+    """Print the statistics of a data set; with --out, plot its list lengths and item frequencies.
 
-    A corpus folder is shown as prepared; a file or a public set as it is before any filter.
+    Example: `fans data describe corpora/mine --out mine.png`
+
+    A corpus folder is described as prepared, a file or a public data set as it is before filtering.
     """
-    from fansrec.data.describe import describe_source, save_plot  # brings matplotlib, which the other verbs do without
+    from fansrec.data.describe import describe_source, save_plot  # imports matplotlib, which other commands do not need
 
     description = describe_source(source)
     if out is not None:
@@ -121,20 +125,20 @@ def describe_set(
     table = Table(
         title=Text(printable(description.title)), box=box.SIMPLE_HEAD, show_header=False, title_justify="left"
     )
-    for what, number in _rows(description.statistics):
-        table.add_row(what, number)
+    for name, value in _rows(description.statistics):
+        table.add_row(name, value)
     table.add_row("share of the top 1% of items", f"{description.top_share:.1f}% of all interactions")
     Terminal().print(table)
     if out is not None:
         echo(f"plots: {out}")
 
 
-def _rows(numbers: Statistics) -> list[tuple[str, str]]:
+def _rows(statistics: Statistics) -> list[tuple[str, str]]:
     return [
-        ("lists", f"{numbers.lists:,}"),
-        ("items", f"{numbers.items:,}"),
-        ("interactions", f"{numbers.interactions:,}"),
-        ("items per list, average", f"{numbers.average:.2f}"),
-        ("items per list, range", f"{numbers.shortest} to {numbers.longest}"),
-        ("density", f"{numbers.density:.3f}%"),
+        ("lists", f"{statistics.lists:,}"),
+        ("items", f"{statistics.items:,}"),
+        ("interactions", f"{statistics.interactions:,}"),
+        ("items per list, average", f"{statistics.average:.2f}"),
+        ("items per list, range", f"{statistics.shortest} to {statistics.longest}"),
+        ("density", f"{statistics.density:.3f}%"),
     ]

@@ -1,4 +1,4 @@
-"""`fans demo`: the whole way on the sample world, offline."""
+"""`fans demo`: the whole workflow on the sample world, offline."""
 
 import os
 import shutil
@@ -9,40 +9,42 @@ from typing import Annotated
 
 import typer
 
-from fansrec.cli.progress import BarReporter
+from fansrec.cli.progress_bars import TrainingBar
 from fansrec.cli.serve import serve as serve_models
 from fansrec.cli.terminal import Terminal
 from fansrec.files import refuse_existing
 
 
 def demo(
-    out: Annotated[Path | None, typer.Option(help="Keep corpus and models in this folder")] = None,
-    seed: Annotated[int, typer.Option(help="Another seed makes another world")] = 0,
-    serve: Annotated[bool, typer.Option("--serve", help="Then serve FANS and EASE, with the page to try them")] = False,
-    port: Annotated[int, typer.Option(help="Where --serve listens; 0: any free port")] = 8080,
+    out: Annotated[Path | None, typer.Option(help="Keep the corpus and the models in this folder")] = None,
+    seed: Annotated[int, typer.Option(help="Random seed of the sample world")] = 0,
+    serve: Annotated[bool, typer.Option("--serve", help="Serve FANS and EASE at the end, with a web page")] = False,
+    port: Annotated[int, typer.Option(help="Port of --serve; 0 for any free port")] = 8080,
 ) -> None:
-    """Make a small world of songs, prepare it, train FANS, measure it beside simpler models, continue a few lists.
+    """Generate a sample world, train FANS and three baselines on it, evaluate them and continue a few lists.
 
-    Needs no data. Takes about two minutes on two cores.
+    Example: `fans demo --out demo`
+
+    Needs no data or network. Takes about two minutes on two cores.
     """
     from fansrec.experiments.demo import run_demo
 
     console = Terminal()
     if out is not None:
         refuse_existing(out, "the demo")
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / "demo" if out is None else out
-        with BarReporter(console) as reporter:
-            run_demo(place, seed, console, reporter)
-        models = [f"fans={place / 'fans'}", f"ease={place / 'ease'}"]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "demo" if out is None else out
+        with TrainingBar(console) as reporter:
+            run_demo(folder, seed, console, reporter)
+        models = [f"fans={folder / 'fans'}", f"ease={folder / 'ease'}"]
         if serve:
             serve_models(models, port=port, log_level="warning")
         elif out is not None:
             console.print()
-            console.say(f"next: {command()} serve {' '.join(models)}")
-            console.print("opens a page at http://127.0.0.1:8080/ where a list continues as you build it")
+            console.say(f"Next: {_command()} serve {' '.join(models)}")
+            console.print("serves a page at http://127.0.0.1:8080/ where you build a list and see it continued")
 
 
-def command() -> str:
-    """This very command, as it can be typed again: `fans` if it is on the path."""
+def _command() -> str:
+    """Return how to call this command: `fans` if it is on the path."""
     return "fans" if shutil.which("fans") else os.path.relpath(sys.argv[0])

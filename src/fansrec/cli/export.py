@@ -5,25 +5,26 @@ from typing import Annotated, Literal
 
 import typer
 
-from fansrec.cli.places import make_room
+from fansrec.cli.output_files import check_writable
 from fansrec.cli.terminal import echo
 
 
 def export(
-    run: Annotated[Path, typer.Argument(help="A trained model")],
-    out: Annotated[Path, typer.Option(help="Where the file goes")],
-    format: Annotated[Literal["onnx"], typer.Option(help="The kind of file")] = "onnx",
+    run: Annotated[Path, typer.Argument(help="Folder of a trained model")],
+    out: Annotated[Path, typer.Option(help="File to write")],
+    format: Annotated[Literal["onnx"], typer.Option(help="Format of the file")] = "onnx",
 ) -> None:
-    """Write a model that ONNX Runtime runs without this package, the choice of distinct items included.
-
-    fans of both recipes, bert4rec and bert4rec-nar. docs/how-to/export.md shows how to ask it.
+    """Export a trained model to ONNX, including the selection of distinct items.
 
     Example: `fans export runs/mine --format onnx --out mine.onnx`
+
+    ONNX Runtime runs the file without this package; docs/how-to/export.md shows how. Exported are fans with both recipes,
+    bert4rec and bert4rec-nar.
     """
-    make_room(out)
+    check_writable(out)
     from fansrec.artifact import read_artifact
     from fansrec.export.onnx_file import export_onnx
 
     for path in export_onnx(read_artifact(run), out):
         echo(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
-    echo(f"item n of the answers is line n + 1 of {run / 'items.jsonl'}")
+    echo(f"Item index n of an answer is line n + 1 of {run / 'items.jsonl'}")

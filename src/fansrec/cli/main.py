@@ -1,4 +1,4 @@
-"""The command `fans`: one file a verb, each registered here."""
+"""The command `fans`: every subcommand has its own file and is registered here."""
 
 import os
 import sys
@@ -23,7 +23,7 @@ from fansrec.files import format_os_error
 
 app = typer.Typer(
     name="fans",
-    help="Continue lists in one pass: prepare a corpus, train a model, measure it, use it.",
+    help="Continue lists of items: prepare a corpus, train a model, evaluate it, use it.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
@@ -32,7 +32,7 @@ app = typer.Typer(
 app.command()(demo)
 app.add_typer(data.app, name="data")
 app.command()(prepare)
-app.command(context_settings={"allow_extra_args": True})(train)  # --set takes several pairs
+app.command(context_settings={"allow_extra_args": True})(train)  # --set takes several values
 app.command()(evaluate)
 app.command()(crossval)
 app.command("continue")(continue_lists)
@@ -42,41 +42,41 @@ app.command()(export)
 app.add_typer(bench.app, name="bench")
 app.command()(reproduce)
 
-# Which extra an optional dependency belongs to, for a word on what to install.
+# The extra of each optional dependency, for the message that says what to install.
 EXTRAS = dict.fromkeys(("polars", "pyarrow", "gensim", "sklearn", "accelerate", "matplotlib"), "train")
 EXTRAS["onnx"] = "export"
 EXTRAS["ray"] = "ray"
 SERVING = ("fastapi", "starlette", "uvicorn", "uvloop", "httptools", "prometheus_client", "pydantic", "pydantic_core")
 EXTRAS |= dict.fromkeys(SERVING, "serve")
-# Typer carries its own copy of click's errors, which it does not name.
+# Typer has its own copy of click's errors, which it does not export.
 UsageError: Any = typer.BadParameter.__mro__[1]
 
 
 @app.callback(invoke_without_command=True)
-def version(version: bool = typer.Option(False, "--version", help="Print the version and leave")) -> None:
+def version(version: bool = typer.Option(False, "--version", help="Print the version and exit")) -> None:
     if version:
         echo(__version__)
         raise typer.Exit
 
 
-STOPPED = 130  # the exit code of what was told to stop
+STOPPED = 130  # exit code after an interrupt
 
 
 def refuse(message: str, code: int = 2) -> NoReturn:
-    """One clear line on stderr and exit code 2, the way every refusal of `fans` looks."""
+    """Print `message` as one line on stderr and exit with `code`."""
     Terminal(stderr=True).say("fans: " + " ".join(message.split()))
     sys.exit(code)
 
 
 def run() -> None:
-    """The entry point: runs a verb and turns every refusal into one line."""
+    """Run the command line and turn every error of the user into one line (the entry point)."""
     try:
         code = app(standalone_mode=False) or 0
-        if code == STOPPED:  # typer catches Ctrl-C itself, and says nothing
+        if code == STOPPED:  # typer catches Ctrl-C itself and prints nothing
             refuse("stopped", STOPPED)
         sys.exit(code)
     except UsageError as error:
-        if not error.format_message():  # no words at all: the help has been printed
+        if not error.format_message():  # empty: the help has been printed
             sys.exit(2)
         refuse(f"{error.format_message()} (try --help)")
     except (KeyboardInterrupt, typer.Abort):
@@ -91,5 +91,5 @@ def run() -> None:
     except BrokenPipeError:  # `fans … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-    except OSError as error:  # a disk that is full, a place that cannot be read or written
+    except OSError as error:  # a full disk, a path that cannot be read or written
         refuse(format_os_error(error))

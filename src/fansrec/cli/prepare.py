@@ -1,4 +1,4 @@
-"""`fans prepare`: lists in, corpus out."""
+"""`fans prepare`: a corpus from a file of lists."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,28 +12,28 @@ from fansrec.data.settings import Preparation
 from fansrec.errors import BadInput, BadSetting
 
 DEFAULT = Preparation()
-# What goes on once a stage has said its line.
-AFTER = {"read": "filtering …", "split": "learning the categories …", "categorized": "writing …"}
-FILTER, CATEGORIES, SPLIT, COLUMNS = "Filter", "Categories", "Split", "Columns (found by their names if not given)"
+# The stage that follows each line of progress.
+NEXT_STAGE = {"read": "filtering …", "split": "learning the categories …", "categorized": "writing …"}
+FILTER, CATEGORIES, SPLIT, COLUMNS = "Filter", "Categories", "Split", "Columns (default: recognized by their names)"
 
 
 def prepare(
     source: Annotated[
         str,
         typer.Argument(
-            help="A file (csv, tsv, parquet, jsonl, txt; also .gz, .zip) or a public set; "
-            "with --engine ray also a folder, a pattern or a URL of Parquet or JSONL shards"
+            help="File of lists (csv, tsv, parquet, jsonl, txt; also .gz, .zip) or name of a public data set; "
+            "with --engine ray also a folder, pattern or URL of Parquet or JSONL shards"
         ),
     ],
-    out: Annotated[Path, typer.Option(help="The folder to write the corpus to; it must not exist yet")],
-    items: Annotated[Path | None, typer.Option(help="A file with item, name, group and category of the items")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the corpus; it must not exist")],
+    items: Annotated[Path | None, typer.Option(help="File with the columns item, name, group and category")] = None,
     min_item_count: Annotated[
-        int, typer.Option(help="Drop items seen fewer times than this", rich_help_panel=FILTER)
+        int, typer.Option(help="Drop items that occur fewer times", rich_help_panel=FILTER)
     ] = DEFAULT.min_item_count,
     min_length: Annotated[
         int | None,
         typer.Option(
-            help="Drop shorter lists; a public set brings its own",
+            help="Drop shorter lists; public data sets have their own default",
             show_default=str(DEFAULT.min_length),
             rich_help_panel=FILTER,
         ),
@@ -41,7 +41,7 @@ def prepare(
     max_length: Annotated[
         int | None,
         typer.Option(
-            help="Cut longer lists to their first items; a public set brings its own",
+            help="Cut longer lists to their first items; public data sets have their own default",
             show_default=str(DEFAULT.max_length),
             rich_help_panel=FILTER,
         ),
@@ -50,49 +50,50 @@ def prepare(
         str | None,
         typer.Option(
             metavar="N|own",
-            help="How many, or own for those of the items file",
-            show_default="own if the items file has some, else from the number of items",
+            help="Number of categories, or own for those of the items file",
+            show_default="own if the items file has categories, else by the number of items",
             rich_help_panel=CATEGORIES,
         ),
     ] = None,
     categories_from: Annotated[
         Literal["train", "all"],
         typer.Option(
-            help="Learn them from the training lists, or as in the paper from all", rich_help_panel=CATEGORIES
+            help="Learn them from the training lists, or from all lists as in the paper", rich_help_panel=CATEGORIES
         ),
     ] = DEFAULT.categories_from,
     split: Annotated[
         Literal["random", "file-order"],
-        typer.Option(help="How 8:1:1 is drawn; file-order is the split of the paper", rich_help_panel=SPLIT),
+        typer.Option(help="How lists are split 8:1:1; file-order is the split of the paper", rich_help_panel=SPLIT),
     ] = DEFAULT.split,
     split_by: Annotated[
         str | None,
-        typer.Option(help="Keep lists with one value in this column in one part", rich_help_panel=SPLIT),
+        typer.Option(help="Keep lists with the same value in this column in the same part", rich_help_panel=SPLIT),
     ] = None,
-    seed: Annotated[int, typer.Option(help="One seed gives one corpus, byte for byte")] = DEFAULT.seed,
-    list_column: Annotated[str | None, typer.Option(help="The list ids", rich_help_panel=COLUMNS)] = None,
-    item_column: Annotated[str | None, typer.Option(help="The item ids", rich_help_panel=COLUMNS)] = None,
+    seed: Annotated[int, typer.Option(help="Random seed; the same seed gives a byte-identical corpus")] = DEFAULT.seed,
+    list_column: Annotated[str | None, typer.Option(help="Column of list ids", rich_help_panel=COLUMNS)] = None,
+    item_column: Annotated[str | None, typer.Option(help="Column of item ids", rich_help_panel=COLUMNS)] = None,
     position_column: Annotated[
-        str | None, typer.Option(help="The order in a list; else that of the rows", rich_help_panel=COLUMNS)
+        str | None, typer.Option(help="Column of positions; without it, the order of rows", rich_help_panel=COLUMNS)
     ] = None,
     items_column: Annotated[
-        str | None, typer.Option(help="Whole lists, where a row is a list", rich_help_panel=COLUMNS)
+        str | None, typer.Option(help="Column of whole lists, if each row is a list", rich_help_panel=COLUMNS)
     ] = None,
     engine: Engine = "local",
     address: Address = None,
 ) -> None:
-    """Make a corpus from lists: filter them, split them, give every item a category.
-
-    A file has one row an item (`list_id, item_id`, perhaps `position`), or one row a list (`items`: an array, a JSON
-    array or ids with spaces), or JSON lines `{"id": 1, "items": ["a", "b"]}`, or plain `list item` pairs in a .txt.
+    """Prepare a corpus from lists: filter them, split them, and assign a category to every item.
 
     Example: `fans prepare playlists.csv --items songs.csv --out corpora/mine`
 
-    As the paper: `fans prepare aotm --split file-order --categories 10 --categories-from all --out corpora/aotm`
+    A file has one row per item (`list_id, item_id`, optionally `position`), or one row per list (`items`: an array, a
+    JSON array or ids separated by spaces), or JSON lines `{"id": 1, "items": ["a", "b"]}`, or `list item` pairs in a
+    .txt file.
+
+    As in the paper: `fans prepare aotm --split file-order --categories 10 --categories-from all --out corpora/aotm`
 
     On a cluster: `fans prepare s3://bucket/lists/ --engine ray --address head:6379 --out /shared/corpus`
     """
-    path, items, shortest, longest = _located(source, items, engine)
+    path, items, shortest, longest = _locate(source, items, engine)
     preparation = Preparation(
         min_item_count=min_item_count,
         min_length=shortest if min_length is None else min_length,
@@ -109,7 +110,7 @@ def prepare(
 
         def say(line: str) -> None:
             console.say(line)
-            status.update(AFTER.get(line.split(":")[0], "preparing …"))
+            status.update(NEXT_STAGE.get(line.split(":")[0], "preparing …"))
 
         if engine == "ray":
             from fansrec.cluster.preparing.run import prepare_on_cluster
@@ -122,8 +123,8 @@ def prepare(
     _print(summary, out)
 
 
-def _located(source: str, items: Path | None, engine: str) -> tuple[str, Path | None, int, int]:
-    """The files behind SOURCE, and the lengths it is filtered by unless the user says otherwise."""
+def _locate(source: str, items: Path | None, engine: str) -> tuple[str, Path | None, int, int]:
+    """Return the files of SOURCE, and its default minimum and maximum list length."""
     from fansrec.data.public import PUBLIC, items_file, locate
 
     if Path(source).is_file():
@@ -134,8 +135,10 @@ def _located(source: str, items: Path | None, engine: str) -> tuple[str, Path | 
     if engine == "ray":
         return source, items, DEFAULT.min_length, DEFAULT.max_length
     if Path(source).is_dir():
-        raise BadInput(f"{source} is a folder; give one of its files, or --engine ray, which takes folders of shards")
-    raise BadInput(f"there is no file {source} and no public set of that name; `fans data list` shows the sets")
+        raise BadInput(
+            f"{source} is a folder; give one of its files, or use --engine ray, which accepts folders of shards"
+        )
+    raise BadInput(f"{source} is neither a file nor the name of a public data set; `fans data list` shows the names")
 
 
 def _categories(text: str | None) -> int | Literal["own"] | None:
@@ -144,7 +147,7 @@ def _categories(text: str | None) -> int | Literal["own"] | None:
     try:
         return int(text)
     except ValueError:
-        raise BadSetting(f"--categories {text} is neither a number nor own") from None
+        raise BadSetting(f"--categories {text} is neither a number nor own; give one of them") from None
 
 
 def _print(summary: dict[str, Any], out: Path) -> None:

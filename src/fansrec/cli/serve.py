@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from fansrec.cli.cluster_options import CLUSTER, Address, Engine, refuse_without_ray
-from fansrec.cli.devices import Backend
+from fansrec.cli.device_options import Backend
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.errors import BadSetting
 

@@ -1,4 +1,4 @@
-"""The one way the command line prints: whatever comes from data or models is escaped (`fansrec.printable`)."""
+"""All printing of the command line: text from data or models is escaped (`fansrec.printable`)."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -26,20 +26,20 @@ def echo_json(value: Any) -> None:
 
 
 class Terminal(Console):
-    """A rich console that escapes the text it renders and takes no markup or emoji codes from it."""
+    """A rich console that escapes the text it renders and interprets no markup or emoji codes in it."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **options)
 
     def say(self, text: object) -> None:
-        """Print `text` as exactly one line, which a narrow terminal does not break."""
+        """Print `text` as exactly one line, also on a narrow terminal."""
         self.print(printable(text), soft_wrap=True)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Escape what a table, a progress bar or a message would print; line breaks are those of the layout."""
+        """Escape the text of a table, a progress bar or a message; line breaks belong to the layout."""
         for segment in super().render(renderable, options):
-            yield segment if segment.control else Segment(_escaped(segment.text), segment.style)
+            yield segment if segment.control else Segment(_escape(segment.text), segment.style)
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))

@@ -1,4 +1,4 @@
-"""`fans train`: a corpus in, a model out."""
+"""`fans train`: a model from a corpus."""
 
 import tomllib
 from pathlib import Path
@@ -7,47 +7,56 @@ from typing import Annotated, Any, Literal
 import typer
 
 from fansrec.cli.cluster_options import Address, Engine, Workers, refuse_without_ray
-from fansrec.cli.progress import BarReporter
+from fansrec.cli.progress_bars import TrainingBar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.errors import BadSetting
 
-PAPER = "Only in the paper's recipe"
+PAPER = "Only with --recipe paper"
 MODELS = (
     "fans, bert4rec, bert4rec-nar, sasrec, gru4rec, caser, car, item-knn, ease, rp3beta, slist, markov, "
-    "popularity, or one of another package"
+    "popularity, or a model of another package"
 )
 
 
 def train(
     context: typer.Context,
-    corpus: Annotated[Path, typer.Argument(help="A folder made by `fans prepare`")],
-    out: Annotated[Path, typer.Option(help="The folder to write the model to")],
-    model: Annotated[str | None, typer.Option(help=MODELS, show_default="fans")] = None,
+    corpus: Annotated[Path, typer.Argument(help="Corpus folder, made by `fans prepare`")],
+    out: Annotated[Path, typer.Option(help="Folder for the trained model")],
+    model: Annotated[str | None, typer.Option(help=f"Model: {MODELS}", show_default="fans")] = None,
     recipe: Annotated[
         Literal["best", "paper"] | None,
         typer.Option(
-            help="To get good answers, or what the paper describes",
-            show_default="best where there is one and it has all given settings, else paper",
+            help="Best quality, or exactly as in the paper",
+            show_default="best if the model has it with all given settings, else paper",
         ),
     ] = None,
     classifier: Annotated[
         Literal["two-stage", "vanilla"] | None,
-        typer.Option(help="How items are chosen: by category first, or among all", show_default="two-stage"),
+        typer.Option(help="Classifier: category first and then item, or all items at once", show_default="two-stage"),
     ] = None,
     scheduler: Annotated[
         Literal["step", "naive"] | None,
-        typer.Option(help="From easy to hard, or hard at once", show_default="step", rich_help_panel=PAPER),
+        typer.Option(
+            help="Curriculum: from easy to hard in steps, or without steps", show_default="step", rich_help_panel=PAPER
+        ),
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="Curriculum steps", show_default="5", rich_help_panel=PAPER)] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Number of curriculum steps", show_default="5", rich_help_panel=PAPER)
+    ] = None,
     epochs: Annotated[
-        int | None, typer.Option(help="At most so many", show_default="best: by the corpus; paper: 200")
+        int | None, typer.Option(help="Maximum number of epochs", show_default="best: by the corpus; paper: 200")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="One seed, one model, byte for byte", show_default="0")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted training in --out")] = False,
-    set_: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE…", help="Any other settings")] = None,
-    config: Annotated[Path | None, typer.Option(help="A TOML file of settings; flags go before it")] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Random seed; the same seed gives byte-identical results on CPU", show_default="0"),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted training run in --out")] = False,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE…", help="Other settings, listed above")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="TOML file with settings; options take precedence")] = None,
     no_compare: Annotated[
-        bool, typer.Option("--no-compare", help="No table beside popularity, item-kNN and EASE at the end")
+        bool, typer.Option("--no-compare", help="Skip the comparison with popularity, item-kNN and EASE at the end")
     ] = False,
     engine: Engine = "local",
     address: Address = None,
@@ -55,30 +64,30 @@ def train(
 ) -> None:
     """Train a model on a prepared corpus.
 
-    `--recipe best` takes sizes and epochs from the corpus. FANS gets a repaired classifier and a memory of the training
-    lists; how much the network, the memory and a linear model count is found on the validation lists. At the end its
-    figures on the test lists stand beside those of popularity, item-kNN and EASE, and if one of these is better, it
-    says so and how to keep that one. Models of item-item weights try a few settings and keep what is best on the
-    validation lists.
+    Example: `fans train corpora/mine --out runs/mine`, and the same with `--resume` after an interruption.
 
-    `--recipe paper` trains as the paper describes. Its four variants of FANS are `--classifier two-stage|vanilla`
-    with `--scheduler step|naive`, which only this recipe has; the starred ones leave categories out:
+    `--recipe best` chooses sizes and epochs by the corpus. FANS gets a modified classifier, a list memory of the
+    training lists and a linear model; their mixture weights are found on the validation lists. At the end, its metrics
+    on the test lists are compared with those of popularity, item-kNN and EASE; if one of these is better, the command
+    says so and how to train it. Linear models try a few settings and keep the best one on the validation lists.
+
+    `--recipe paper` trains as described in the paper. Its four variants of FANS are `--classifier two-stage|vanilla`
+    with `--scheduler step|naive`, which only this recipe has; the variants with a star leave out categories:
     `--set use_categories=false`.
 
-    Example: `fans train corpora/mine --out runs/mine`, and if it was stopped, the same with `--resume`.
-
-    On a Ray cluster: the same with `--engine ray`, and CORPUS and --out on storage that all machines see. A worker that
-    dies is replaced and all go on from the last saved state. Dropout aside, the losses are those of one process.
+    On a Ray cluster: the same with `--engine ray`, and with CORPUS and --out on storage that all machines share. A
+    worker that dies is replaced, and all resume from the last saved state. Except for dropout, the losses equal those
+    of one process.
 
     Settings for `--set a=1 b=2` and `--config`: epochs, patience, watch, batch_size, learning_rate, warmup,
     weight_decay, average, precision, checkpoint_seconds, validation_lists, seed; width, layers, heads, feedforward,
-    dropout, classifier, use_categories; and each model's own. FANS by `--recipe best` has asked_categories,
-    linear_decay and, held at what you give and found otherwise, sharpness, recency, before, near, neighbours, aligned,
-    network_weight, memory_weight and linear_weight; by `--recipe paper`, scheduler and steps. A wrong name is answered
-    with the right ones.
+    dropout, classifier, use_categories; and each model's own. FANS with `--recipe best` also has asked_categories and
+    linear_decay, and settings that are searched unless given: sharpness, recency, before, near, neighbours, aligned,
+    network_weight, memory_weight and linear_weight. With `--recipe paper` it also has scheduler and steps. An unknown
+    name is refused with a list of the known ones.
     """
     refuse_without_ray(engine, workers=workers)
-    flags = {
+    options = {
         "model": model,
         "recipe": recipe,
         "classifier": classifier,
@@ -87,49 +96,49 @@ def train(
         "epochs": epochs,
         "seed": seed,
     }
-    given = {name: value for name, value in flags.items() if value is not None}
-    values = _from_file(config) | given | _pairs([*(set_ or []), *context.args])
+    given = {name: value for name, value in options.items() if value is not None}
+    values = _read_config(config) | given | _parse_pairs([*(set_ or []), *context.args])
     name = values.pop("model", None)
     console = Terminal()
-    with BarReporter(console) as reporter:
-        asked = {"model": name, "values": values, "reporter": reporter, "resume": resume, "compare": not no_compare}
-        plan = _train(corpus, out, **asked) if engine == "local" else _on_ray(corpus, out, address, workers, **asked)
+    with TrainingBar(console) as reporter:
+        job = {"model": name, "values": values, "reporter": reporter, "resume": resume, "compare": not no_compare}
+        plan = _train(corpus, out, **job) if engine == "local" else _on_ray(corpus, out, address, workers, **job)
     echo(f"{out}: {plan.variant}")
-    console.say(f"next: fans evaluate {out} --corpus {corpus}")
+    console.say(f"Next: fans evaluate {out} --corpus {corpus}")
 
 
-def _train(corpus: Path, out: Path, **asked: Any) -> Any:
+def _train(corpus: Path, out: Path, **job: Any) -> Any:
     from fansrec.evaluation.report import draw_history
     from fansrec.training import run
 
-    return run.train(corpus, out, draw=draw_history, **asked)
+    return run.train(corpus, out, draw=draw_history, **job)
 
 
-def _on_ray(corpus: Path, out: Path, address: str | None, workers: int | None, **asked: Any) -> Any:
+def _on_ray(corpus: Path, out: Path, address: str | None, workers: int | None, **job: Any) -> Any:
     from fansrec.cluster.connection import cluster
     from fansrec.cluster.training import train_on_cluster
     from fansrec.evaluation.report import draw_history
 
     with cluster(address, workers):
-        return train_on_cluster(corpus, out, draw=draw_history, workers=workers, **asked)
+        return train_on_cluster(corpus, out, draw=draw_history, workers=workers, **job)
 
 
-def _pairs(pairs: list[str]) -> dict[str, Any]:
-    """--set a=1 b=2, or --set a=1 --set b=2."""
+def _parse_pairs(pairs: list[str]) -> dict[str, Any]:
+    """Return the settings of `--set a=1 b=2` or `--set a=1 --set b=2`."""
     for pair in pairs:
         if "=" not in pair:
-            raise BadSetting(f"--set {pair} is not of the form NAME=VALUE")
+            raise BadSetting(f"--set {pair} is not of the form NAME=VALUE; write it as in --set width=64")
     return dict(pair.split("=", 1) for pair in pairs)
 
 
-def _from_file(path: Path | None) -> dict[str, Any]:
+def _read_config(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise BadSetting(f"{path} cannot be read as TOML ({error})") from error
+        raise BadSetting(f"{path} cannot be read as TOML ({error}); correct the file, or leave out --config") from error
     for name, value in values.items():
         if isinstance(value, dict | list):
-            raise BadSetting(f"{path}: {name} is a table or a list; settings are single values, without sections")
+            raise BadSetting(f"{path}: {name} is a table or a list; write settings as single values, without sections")
     return values

@@ -28,6 +28,11 @@ def tidy(axes: Axes, theme: Theme) -> None:
     axes.set_axisbelow(True)
 
 
+def new_figure(width: float, height: float, theme: Theme = LIGHT, dpi: int = 120) -> Figure:
+    """Return an empty figure of `width` x `height` inches on the theme's background."""
+    return Figure(figsize=(width, height), dpi=dpi, layout="constrained", facecolor=theme.background)
+
+
 def png(picture: Figure) -> bytes:
     content = io.BytesIO()
     picture.savefig(content, format="png", facecolor=picture.get_facecolor(), metadata={"Software": None})

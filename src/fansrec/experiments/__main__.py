@@ -1,21 +1,21 @@
-"""`python -m fansrec.experiments paper|crossval …`: run the jobs of experiments on a bare accelerator machine.
+"""`python -m fansrec.experiments paper|crossval|speed …`: run experiments on a bare accelerator machine.
 
 It needs torch, numpy and safetensors alone. Data is prepared and results are reported elsewhere, with `fans reproduce`
-and `fans crossval`. The same command resumes what is unfinished.
+and `fans crossval`; the same command resumes their unfinished jobs. `speed` runs the benchmarks of `fans bench`.
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 
-from fansrec.errors import BadSetting, FansError, Interrupted
+from fansrec.errors import FansError, Interrupted
 from fansrec.experiments.crossval import command as crossval
 from fansrec.experiments.paper import command as paper
 from fansrec.experiments.pool import hide_gpu
+from fansrec.experiments.speed import command as speed
 from fansrec.printable import printable
 
-COMMANDS = {"paper": paper, "crossval": crossval}
+COMMANDS = {"paper": paper, "crossval": crossval, "speed": speed}
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -26,18 +26,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
             name, description=command.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
         )
         command.add_options(own)
-        own.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="parallel jobs, one thread each")
-        own.add_argument("--device", choices=["cpu", "cuda"], help="default: a GPU if there is one")
-        own.add_argument("--time-limit", type=float, help="stop after this many seconds; resume with the same command")
     return parser.parse_args(arguments)
 
 
 def run(options: argparse.Namespace) -> int:
     """Return the number of jobs that failed or were stopped."""
-    if options.workers < 1:
-        raise BadSetting(f"--workers {options.workers}: at least 1 is needed")
     hide_gpu(options.device)
-    return COMMANDS[options.command].run(options)
+    unfinished: int = COMMANDS[options.command].run(options)
+    return unfinished
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""The whole way in two minutes: a made-up world, a corpus, four models, their figures, a few lists continued."""
+"""`fans demo`: generate a sample world, prepare it, train four models, evaluate them, continue a few lists."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,49 +20,48 @@ from fansrec.printable import printable
 from fansrec.training.reporting import Reporter
 from fansrec.training.trainer import train
 
-# A third of the epochs that the recipe would take: two minutes on two cores, and nearly as good.
+# A third of the recipe's epochs: two minutes on two cores, and nearly as good.
 FANS: Mapping[str, Any] = {"recipe": "best", "epochs": 10}
-# Beside it, what one would use otherwise; they are fitted in a moment.
-RIVALS = ("popularity", "item-knn", "ease")
+BASELINES = ("popularity", "item-knn", "ease")  # trained within seconds
 EXAMPLES = 3
 
 
 def run_demo(folder: Path, seed: int, console: Console, reporter: Reporter) -> list[dict[str, Any]]:
-    """Everything into `folder`; gives the rows of the table it prints."""
-    _step(console, "1. A world of songs", ", made up from a seed")
+    """Write everything to `folder` and return the rows of the printed table."""
+    _heading(console, "1. Generate a world of songs", " from a random seed")
     lists, items = write_sample(folder / "world", seed)
-    _step(console, "\n2. A corpus", ": filtered, split, categories taken from the items file")
+    _heading(console, "\n2. Prepare a corpus", ": filter, split, take the categories from the items file")
     prepare(lists, folder / "corpus", Preparation(max_length=40, seed=seed), items, report=reporter.message)
     corpus = read_corpus(folder / "corpus")
-    _step(console, "\n3. Four models")
-    console.print("   popularity is the same for everyone;")
-    console.print("   item-kNN gives what stands in the same lists;")
-    console.print("   EASE is a regression of every item on all others;")
-    console.print("   FANS writes the continuation in one pass, and remembers lists like it")
-    for model in RIVALS:
+    _heading(console, "\n3. Train four models")
+    console.print("   popularity recommends the same items to everyone;")
+    console.print("   item-kNN recommends items that occur in the same lists;")
+    console.print("   EASE is a linear regression of every item on all others;")
+    console.print("   FANS generates the continuation in one pass and adds a memory of similar lists")
+    for model in BASELINES:
         train(folder / "corpus", folder / model, model, {}, reporter)
     train(folder / "corpus", folder / "fans", "fans", {**FANS, "seed": seed}, reporter)
-    _step(console, "\n4. How good they are", " on lists nobody trained on")
-    rows = [evaluate_run(open_run(folder / run, corpus), corpus, protocol("standard")) for run in (*RIVALS, "fans")]
+    _heading(console, "\n4. Evaluate them", " on lists that no model was trained on")
+    runs = (*BASELINES, "fans")
+    rows = [evaluate_run(open_run(folder / run, corpus), corpus, protocol("standard")) for run in runs]
     print_tables(rows, console)
-    _step(console, "5. Lists continued", "; songs that really follow are marked with *")
+    _heading(console, "5. Continue lists", "; songs of the real continuation are marked with *")
     continuer = load(folder / "fans")
     for index in corpus.part("test")[:EXAMPLES]:
-        _show(continuer, corpus, int(index), console)
+        _print_example(continuer, corpus, int(index), console)
     return rows
 
 
-def _step(console: Console, title: str, rest: str = "") -> None:
+def _heading(console: Console, title: str, rest: str = "") -> None:
     console.print(Text.assemble((title, "bold"), rest))
 
 
-def _show(continuer: Continuer, corpus: Corpus, index: int, console: Console) -> None:
-    numbers = corpus.list(index).tolist()
-    cut = len(numbers) - int(target_lengths(corpus.lengths[[index]])[0])
-    vocabulary = corpus.vocabulary
-    really = {vocabulary.id(i) for i in numbers[cut:]}
-    (answer,) = continuer.continue_lists([[vocabulary.id(i) for i in numbers[:cut]]], k=5)
-    console.print(f"\n  … {', '.join(printable(vocabulary.label(i)) for i in numbers[cut - 3 : cut])}", markup=False)
+def _print_example(continuer: Continuer, corpus: Corpus, index: int, console: Console) -> None:
+    items, vocabulary = corpus.list(index).tolist(), corpus.vocabulary
+    cut = len(items) - int(target_lengths(corpus.lengths[[index]])[0])
+    target = {vocabulary.id(i) for i in items[cut:]}
+    (answer,) = continuer.continue_lists([[vocabulary.id(i) for i in items[:cut]]], k=5)
+    console.print(f"\n  … {', '.join(printable(vocabulary.label(i)) for i in items[cut - 3 : cut])}", markup=False)
     for position in answer.positions:
-        mark = "*" if position.item in really else " "
+        mark = "*" if position.item in target else " "
         console.print(printable(f"   {mark} {position.name} ({position.category})"), markup=False)

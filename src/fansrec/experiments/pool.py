@@ -1,4 +1,4 @@
-"""Jobs in parallel processes of one thread each: a failed one costs no other, and all can be stopped softly."""
+"""A pool of single-threaded worker processes: a failed job does not affect others, and all can be stopped cleanly."""
 
 import multiprocessing
 import os
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import Any, Protocol
 
 from fansrec.errors import FansError, Interrupted, Unfinished
 from fansrec.files import format_os_error
@@ -16,127 +16,144 @@ from fansrec.training.interrupts import stop_signals
 
 SPAWN = multiprocessing.get_context("spawn")
 POLL_SECONDS = 0.5
-GRACE_SECONDS = 60  # for a training to save itself
+GRACE_SECONDS = 60  # for a training run to save its state
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 DONE, FAILED, STOPPED = "done", "failed", "stopped"
 
 
 @dataclass(frozen=True)
 class Job:
-    """A function of some module, called in a worker; it leaves its result in a file and may say a word of it."""
+    """A module-level function to call in a worker; it writes its result to a file and may return a short summary."""
 
     title: str
     function: Callable[..., str | None]
     arguments: tuple[Any, ...]
-    cost: float = 1.0  # the longest go first
+    cost: float = 1.0  # the most expensive jobs start first
 
 
 @dataclass(frozen=True)
 class Outcome:
+    """How a job ended."""
+
     job: Job
     state: str  # done, failed or stopped
-    word: str  # what came of it, or what went wrong
+    message: str  # the job's summary, or what went wrong
     seconds: float
 
 
-Tell = Callable[[Outcome], None]
+class Progress(Protocol):
+    """Receives the events of `run_jobs`."""
+
+    def begin(self, title: str, jobs: int) -> None:
+        """Start a group of `jobs` jobs."""
+
+    def ended(self, outcome: Outcome) -> None:
+        """Report one finished, failed or stopped job of the group."""
+
+    def say(self, text: str) -> None:
+        """Print `text` on a line of its own."""
 
 
 def hide_gpu(device: str | None) -> None:
-    """A training takes a GPU that it sees; the workers inherit what is set here."""
+    """Hide all GPUs from this process and its workers if `device` is cpu; training uses any GPU that it sees."""
     if device == "cpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
-class Worker:
-    """A process that does one job after another."""
+def run_jobs(
+    title: str, jobs: Sequence[Job], workers: int, progress: Progress, time_limit: float | None = None
+) -> list[Job]:
+    """Run `jobs`, the most expensive first, and return those that did not finish.
 
-    def __init__(self) -> None:
-        self.pipe, other = SPAWN.Pipe()
-        self.process = SPAWN.Process(target=_work, args=(other,), daemon=True)
-        with _environment(ONE_THREAD):
-            self.process.start()
-        other.close()
-        self.job: Job | None = None
-        self.began = 0.0
-
-    def give(self, job: Job) -> None:
-        self.job, self.began = job, time.monotonic()
-        self.pipe.send(job)
-
-    def outcome(self, asked_to_stop: bool) -> Outcome:
-        """What became of the job; a worker that died took it along."""
-        assert self.job is not None
-        try:
-            state, word = self.pipe.recv()
-        except (EOFError, OSError):
-            self.process.join()
-            state, word = (STOPPED, "") if asked_to_stop else (FAILED, f"its process died ({self.process.exitcode})")
-        if state == FAILED:  # it ends itself, as it may be in no state to go on
-            self.process.join()
-        job, self.job = self.job, None
-        return Outcome(job, state, word, time.monotonic() - self.began)
-
-    def stop(self) -> None:
-        if self.process.is_alive():
-            self.process.terminate()
+    After `time_limit` seconds, or on a stop signal, running jobs are stopped and no job starts.
+    """
+    progress.begin(title, len(jobs))
+    finished = set()
+    for outcome in outcomes(jobs, workers, time_limit):
+        progress.ended(outcome)
+        if outcome.state == DONE:
+            finished.add(outcome.job.title)
+    return [job for job in jobs if job.title not in finished]
 
 
-def run_jobs(jobs: Sequence[Job], workers: int, tell: Tell, time_limit: float | None = None) -> list[Outcome]:
-    """All of them, the costliest first; after `time_limit` seconds, or when asked to, those running are stopped."""
-    waiting = sorted(jobs, key=lambda job: -job.cost)
-    outcomes: list[Outcome] = []
+def outcomes(jobs: Sequence[Job], workers: int, time_limit: float | None = None) -> Iterator[Outcome]:
+    """Yield the outcome of each job as it ends; raise Interrupted after a stop signal."""
     if not jobs or (time_limit is not None and time_limit <= 0):
-        return outcomes
+        return
+    waiting = sorted(jobs, key=lambda job: -job.cost)
     end = time.monotonic() + (time_limit if time_limit is not None else float("inf"))
     pool = [Worker() for _ in range(min(workers, len(jobs)))]
     try:
-        with stop_signals() as asked:
-            while (not asked() and time.monotonic() < end) and (waiting or any(worker.job for worker in pool)):
-                _hand_out(pool, waiting)
-                for outcome in _arrived(pool, asked_to_stop=False):
-                    outcomes.append(outcome)
-                    tell(outcome)
-            for outcome in _stopped(pool):
-                outcomes.append(outcome)
-                tell(outcome)
-            if asked():
-                raise Interrupted("stopped; what is finished is kept, go on with the same command")
+        with stop_signals() as stop_requested:
+            while (not stop_requested() and time.monotonic() < end) and (waiting or any(worker.job for worker in pool)):
+                _assign(pool, waiting)
+                yield from _receive(pool, stopping=False)
+            yield from _stop(pool)
+            if stop_requested():
+                raise Interrupted("stopped; finished jobs are kept, and the same command resumes the others")
     finally:
         for worker in pool:
             worker.process.kill()
             worker.process.join()
-    return outcomes
 
 
-def _hand_out(pool: list[Worker], waiting: list[Job]) -> None:
-    for place, worker in enumerate(pool):
+class Worker:
+    """A process that runs one job after another."""
+
+    def __init__(self) -> None:
+        self.pipe, other = SPAWN.Pipe()
+        self.process = SPAWN.Process(target=_worker_main, args=(other,), daemon=True)
+        with _environment(ONE_THREAD):
+            self.process.start()
+        other.close()
+        self.job: Job | None = None
+        self.started = 0.0
+
+    def start(self, job: Job) -> None:
+        self.job, self.started = job, time.monotonic()
+        self.pipe.send(job)
+
+    def receive(self, stopping: bool) -> Outcome:
+        """Return the outcome of the current job; if the process died, the job failed, or stopped if it had to."""
+        assert self.job is not None
+        try:
+            state, message = self.pipe.recv()
+        except (EOFError, OSError):
+            self.process.join()
+            state, message = (STOPPED, "") if stopping else (FAILED, f"its process died ({self.process.exitcode})")
+        if state == FAILED:  # such a worker exits
+            self.process.join()
+        job, self.job = self.job, None
+        return Outcome(job, state, message, time.monotonic() - self.started)
+
+
+def _assign(pool: list[Worker], waiting: list[Job]) -> None:
+    for index, worker in enumerate(pool):
         if worker.job is None and waiting:
             if not worker.process.is_alive():
-                worker = pool[place] = Worker()
-            worker.give(waiting.pop(0))
+                worker = pool[index] = Worker()
+            worker.start(waiting.pop(0))
 
 
-def _arrived(pool: Sequence[Worker], asked_to_stop: bool) -> Iterator[Outcome]:
+def _receive(pool: Sequence[Worker], stopping: bool) -> Iterator[Outcome]:
     busy = {worker.pipe: worker for worker in pool if worker.job is not None}
     for pipe in wait(list(busy), POLL_SECONDS):
         assert isinstance(pipe, Connection)
-        yield busy[pipe].outcome(asked_to_stop)
+        yield busy[pipe].receive(stopping)
 
 
-def _stopped(pool: Sequence[Worker]) -> Iterator[Outcome]:
-    """Ask every busy worker to stop and hear what became of its job."""
+def _stop(pool: Sequence[Worker]) -> Iterator[Outcome]:
+    """Ask every busy worker to stop and yield the outcomes that arrive within the grace period."""
     for worker in pool:
-        if worker.job is not None:
-            worker.stop()
+        if worker.job is not None and worker.process.is_alive():
+            worker.process.terminate()
     end = time.monotonic() + GRACE_SECONDS
     while any(worker.job for worker in pool) and time.monotonic() < end:
-        yield from _arrived(pool, asked_to_stop=True)
+        yield from _receive(pool, stopping=True)
 
 
-def _work(pipe: Connection) -> None:
-    """The life of a worker. Its own process group, as Ctrl-C is for the starter, who then asks softly."""
-    os.setpgrp()
+def _worker_main(pipe: Connection) -> None:
+    os.setpgrp()  # Ctrl-C reaches the parent only, which then terminates its workers one by one
     import torch
 
     torch.set_num_threads(1)
@@ -145,33 +162,34 @@ def _work(pipe: Connection) -> None:
             job = pipe.recv()
         except EOFError:
             return
-        state, word = _done(job)
-        pipe.send((state, word))
-        if state == FAILED:  # a GPU that failed once fails all that comes after; a fresh process takes over
+        state, message = call(job)
+        pipe.send((state, message))
+        if state == FAILED:  # after an error a GPU context may be unusable, so a fresh process takes over
             return
 
 
-def _done(job: Job) -> tuple[str, str]:
+def call(job: Job) -> tuple[str, str]:
+    """Run `job` in this process and return its state and message."""
     try:
-        word = job.function(*job.arguments)
+        message = job.function(*job.arguments)
     except Interrupted:
-        return STOPPED, "the same command goes on with it"
-    except Unfinished as broken:  # a training's words are for `fans train`, which goes on with --resume
-        return STOPPED, str(broken).replace("--resume", "the same command")
-    except FansError as refused:
-        return FAILED, str(refused)
+        return STOPPED, "the same command resumes it"
+    except Unfinished as error:  # the message is written for `fans train`, where --resume resumes
+        return STOPPED, str(error).replace("--resume", "the same command")
+    except FansError as error:
+        return FAILED, str(error)
     except OSError as error:
         return FAILED, format_os_error(error)
     except KeyboardInterrupt:
         return STOPPED, ""
-    except Exception:  # one bad cell must not end the others
+    except Exception:  # a bug in one job must not end the others
         return FAILED, traceback.format_exc()
-    return DONE, word or ""
+    return DONE, message or ""
 
 
 @contextmanager
 def _environment(values: dict[str, str]) -> Iterator[None]:
-    """Variables for a child, which reads them before it imports torch."""
+    """Set environment variables for a child process, which reads them when it imports torch."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:

@@ -1,51 +1,46 @@
-"""How parallel jobs are followed: a line a job, and an eye on whoever started them."""
+"""How running jobs are reported, and how a training run notices that its parent process is gone."""
 
 import os
 import time
-from typing import Protocol
 
 from fansrec.errors import Interrupted
 from fansrec.experiments.pool import DONE, Outcome
-from fansrec.printable import printable_lines
+from fansrec.printable import printable, printable_lines
 from fansrec.training.reporting import NullReporter
 
 
-class Watcher(Protocol):
-    def begin(self, what: str, jobs: int) -> None:
-        """So many jobs begin."""
-
-    def ended(self, outcome: Outcome) -> None:
-        """One of them is over."""
-
-
 class Log:
-    """A line a job."""
+    """Prints one line per job."""
 
     def __init__(self) -> None:
-        self.began = time.monotonic()
-        self.jobs, self.over = 0, 0
+        self.started = time.monotonic()
+        self.jobs, self.finished = 0, 0
 
-    def begin(self, what: str, jobs: int) -> None:
-        self.jobs, self.over = jobs, 0
-        print(f"{what}: {jobs} to do", flush=True)
+    def begin(self, title: str, jobs: int) -> None:
+        self.jobs, self.finished = jobs, 0
+        print(f"{title}: {jobs} to do", flush=True)
 
     def ended(self, outcome: Outcome) -> None:
-        self.over += 1
-        report = printable_lines(told_of(outcome))
-        print(f"[{self.over}/{self.jobs}] {time.monotonic() - self.began:,.0f} s  {report}", flush=True)
+        self.finished += 1
+        text = printable_lines(format_outcome(outcome))
+        print(f"[{self.finished}/{self.jobs}] {time.monotonic() - self.started:,.0f} s  {text}", flush=True)
+
+    def say(self, text: str) -> None:
+        print(printable(text), flush=True)
 
 
-def told_of(outcome: Outcome) -> str:
+def format_outcome(outcome: Outcome) -> str:
+    """Return `title: 12 s message`, with the state if the job did not finish."""
     state = "" if outcome.state == DONE else f" {outcome.state}:"
-    return f"{outcome.job.title}: {outcome.seconds:.0f} s{state} {outcome.word}".rstrip()
+    return f"{outcome.job.title}: {outcome.seconds:.0f} s{state} {outcome.message}".rstrip()
 
 
-class Watchful(NullReporter):
-    """Stops a training whose starter is gone; nobody would read its figures."""
+class OrphanGuard(NullReporter):
+    """A silent training reporter that stops the training run if the parent process has died."""
 
     def __init__(self) -> None:
-        self.starter = os.getppid()
+        self.parent = os.getppid()
 
     def batch(self, epoch: int, batch: int, loss: float, category_accuracy: float | None) -> None:
-        if os.getppid() != self.starter:
-            raise Interrupted("whoever started this training is gone")
+        if os.getppid() != self.parent:
+            raise Interrupted("the process that started this training run has died")

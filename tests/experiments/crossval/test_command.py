@@ -1,19 +1,19 @@
-"""The bare command: cells of folds made elsewhere."""
+"""`python -m fansrec.experiments crossval`: the cells of folds that were made elsewhere."""
 
 import json
 
 import pytest
 
 from fansrec.experiments.__main__ import main
-from fansrec.experiments.crossval.work import Choice
+from fansrec.experiments.crossval.cross_validation import CrossValidation
 
 
-@pytest.mark.usefixtures("in_turn")
-def test_cells_are_done_once_and_reported(choice: Choice, capsys: pytest.CaptureFixture[str]) -> None:
-    file = choice.folder / "result.json"
-    words = [
+@pytest.mark.usefixtures("in_process")
+def test_cells_are_run_once_and_reported(validation: CrossValidation, capsys: pytest.CaptureFixture[str]) -> None:
+    file = validation.folder / "result.json"
+    arguments = [
         "crossval",
-        str(choice.folder),
+        str(validation.folder),
         "--models",
         "popularity,ease:paper",
         "--fold-numbers",
@@ -21,24 +21,24 @@ def test_cells_are_done_once_and_reported(choice: Choice, capsys: pytest.Capture
         "--workers",
         "2",
     ]
-    assert main([*words, "--device", "cpu", "--json", str(file)]) == 0
+    assert main([*arguments, "--device", "cpu", "--json", str(file)]) == 0
     out = capsys.readouterr().out
     assert "cells: 4 to do" in out and "[4/4]" in out and "NDCG@5" in out
     assert json.loads(file.read_text())["fold_numbers"] == [0, 2]
-    assert main([*words, "--device", "cpu"]) == 0
+    assert main([*arguments, "--device", "cpu"]) == 0
     assert "cells: 0 to do" in capsys.readouterr().out
 
 
-def test_folds_that_are_not_there_are_skipped_by_name(choice: Choice, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_folds_are_skipped_by_name(validation: CrossValidation, capsys: pytest.CaptureFixture[str]) -> None:
     for number in range(3):
-        (choice.folder / f"fold-{number}").unlink()
-    assert main(["crossval", str(choice.folder), "--models", "popularity"]) == 2
-    told = capsys.readouterr()
-    assert told.out.count("skipped:") == 3 and "holds none of the folds" in told.err
+        (validation.folder / f"fold-{number}").unlink()
+    assert main(["crossval", str(validation.folder), "--models", "popularity"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out.count("skipped:") == 3 and "has none of the folds" in printed.err
 
 
 @pytest.mark.parametrize(
-    ("words", "word"),
+    ("arguments", "message"),
     [
         (["--models", "bogus"], "no model 'bogus'"),
         (["--models", "ease", "--workers", "0"], "--workers 0"),
@@ -46,8 +46,8 @@ def test_folds_that_are_not_there_are_skipped_by_name(choice: Choice, capsys: py
         (["--models", "ease", "--fold-numbers", "7"], "numbered 0 to 2"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
-    choice: Choice, capsys: pytest.CaptureFixture[str], words: list[str], word: str
+def test_invalid_options_are_refused(
+    validation: CrossValidation, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
-    assert main(["crossval", str(choice.folder), *words]) == 2
-    assert word in capsys.readouterr().err
+    assert main(["crossval", str(validation.folder), *arguments]) == 2
+    assert message in capsys.readouterr().err

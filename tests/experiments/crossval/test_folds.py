@@ -7,8 +7,9 @@ import pytest
 
 from fansrec.data.corpus import Corpus, fingerprint, read_corpus
 from fansrec.errors import BadArtifact, BadSetting
-from fansrec.experiments.crossval.folds import deal, fold_corpus, fold_jobs, make_fold, parts_of
-from fansrec.experiments.crossval.split import FILE, Split, begin_split, fold_folder, numbers, read_split
+from fansrec.experiments.crossval.folds import assign_folds, fold_corpus, fold_jobs, make_fold, parts_of_fold
+from fansrec.experiments.crossval.split import FILE, Split, fold_folder, read_split, start_split
+from fansrec.experiments.options import parse_integers
 from fansrec.vocabulary import Vocabulary
 from worlds import walks
 
@@ -23,23 +24,23 @@ def labels(corpus: Corpus) -> dict[str, str]:
     return {id_: corpus.vocabulary.category(item) for item, id_ in enumerate(corpus.vocabulary.ids)}
 
 
-def test_every_list_is_tested_once_and_validates_once_and_trains_otherwise() -> None:
-    fold_of = deal(47, 5, seed=1)
-    parts = np.stack([parts_of(fold_of, fold, 5) for fold in range(5)])  # (folds, lists)
+def test_every_list_is_in_test_once_and_in_validation_once() -> None:
+    fold_of = assign_folds(47, 5, seed=1)
+    parts = np.stack([parts_of_fold(fold_of, fold, 5) for fold in range(5)])  # (folds, lists)
     for part, times in ((0, 3), (1, 1), (2, 1)):
         assert ((parts == part).sum(0) == times).all()
     assert max(np.bincount(fold_of)) - min(np.bincount(fold_of)) == 1
     assert (parts[0] == 1).tolist() == (parts[1] == 2).tolist()
 
 
-def test_a_seed_deals_the_lists_the_same_and_another_otherwise() -> None:
-    assert deal(50, 5, 0).tolist() == deal(50, 5, 0).tolist() != deal(50, 5, 1).tolist()
+def test_folds_depend_on_the_seed() -> None:
+    assert assign_folds(50, 5, 0).tolist() == assign_folds(50, 5, 0).tolist() != assign_folds(50, 5, 1).tolist()
 
 
-def test_a_fold_holds_all_lists_in_their_order_and_all_items(walks_folder: Path, dealt: tuple[Path, Split]) -> None:
+def test_fold_has_all_lists_in_order_and_all_items(walks_folder: Path, folds: tuple[Path, Split]) -> None:
     whole = read_corpus(walks_folder)
     for number in range(3):
-        fold = read_corpus(fold_folder(dealt[0], number))
+        fold = read_corpus(fold_folder(folds[0], number))
         assert sorted(fold.vocabulary.ids) == sorted(whole.vocabulary.ids)
         assert [names(fold, i) for i in range(len(fold))] == [names(whole, i) for i in range(len(whole))]
         assert len(fold.vocabulary.starts) == len(whole.vocabulary.starts)
@@ -47,11 +48,11 @@ def test_a_fold_holds_all_lists_in_their_order_and_all_items(walks_folder: Path,
         assert fold.summary["categories_from"] == "train"
 
 
-def test_categories_come_from_the_training_lists_alone() -> None:
+def test_categories_are_learned_from_training_lists_alone() -> None:
     corpus = walks(lists=30)
     fold = fold_corpus(corpus, SPLIT, 0)
     items = corpus.items.copy()
-    for index in (*fold.part("test"), *fold.part("valid")):  # other items in lists that are not trained on
+    for index in (*fold.part("test"), *fold.part("valid")):  # other items in lists outside the training part
         items[corpus.offsets[index] : corpus.offsets[index + 1]] = 7
     other = fold_corpus(replace(corpus, items=items), SPLIT, 0)
     assert other.vocabulary.files() == fold.vocabulary.files()
@@ -78,47 +79,47 @@ def test_own_categories_names_and_groups_are_kept() -> None:
     assert (fold.vocabulary.name(item), fold.vocabulary.group(item)) == ("Song i0", None)
 
 
-def test_a_corpus_as_it_is_is_its_only_fold(walks_folder: Path, tmp_path: Path) -> None:
+def test_own_split_of_the_corpus_is_a_single_fold(walks_folder: Path, tmp_path: Path) -> None:
     corpus = read_corpus(walks_folder)
     split = Split("walks", fingerprint(corpus), None, None)
-    assert split.chosen([]) == [0]
+    assert split.select([]) == [0]
     make_fold(walks_folder, tmp_path, split, 0)
     assert fingerprint(read_corpus(fold_folder(tmp_path, 0))) == fingerprint(corpus)
 
 
-def test_folds_that_are_there_are_not_made_again(walks_folder: Path, dealt: tuple[Path, Split], tmp_path: Path) -> None:
-    folder, split = dealt
+def test_existing_folds_are_not_made_again(walks_folder: Path, folds: tuple[Path, Split], tmp_path: Path) -> None:
+    folder, split = folds
     assert fold_jobs(walks_folder, folder, split, [0, 1, 2]) == []
     assert [job.title for job in fold_jobs(walks_folder, tmp_path, split, [2])] == ["fold 2"]
 
 
-@pytest.mark.parametrize(("lists", "folds", "word"), [(50, 2, "at least 3"), (9, 10, "9 lists are too few")])
-def test_what_cannot_be_dealt_is_refused(lists: int, folds: int, word: str) -> None:
-    with pytest.raises(BadSetting, match=word):
-        deal(lists, folds, 0)
+@pytest.mark.parametrize(("lists", "folds", "message"), [(50, 2, "at least 3"), (9, 10, "9 lists are too few")])
+def test_invalid_number_of_folds_is_refused(lists: int, folds: int, message: str) -> None:
+    with pytest.raises(BadSetting, match=message):
+        assign_folds(lists, folds, 0)
 
 
-def test_a_folder_of_other_folds_is_refused(tmp_path: Path) -> None:
-    begin_split(tmp_path, SPLIT)
-    begin_split(tmp_path, SPLIT)
+def test_folder_with_other_folds_is_refused(tmp_path: Path) -> None:
+    start_split(tmp_path, SPLIT)
+    start_split(tmp_path, SPLIT)
     assert read_split(tmp_path) == SPLIT
-    with pytest.raises(BadSetting, match="made with --folds 3 --seed 0, and not with --folds 3 --seed 1"):
-        begin_split(tmp_path, replace(SPLIT, seed=1))
-    with pytest.raises(BadSetting, match="of another corpus"):
-        begin_split(tmp_path, replace(SPLIT, fingerprint="other"))
+    with pytest.raises(BadSetting, match="made with --folds 3 --seed 0, not with --folds 3 --seed 1"):
+        start_split(tmp_path, replace(SPLIT, seed=1))
+    with pytest.raises(BadSetting, match="for another corpus"):
+        start_split(tmp_path, replace(SPLIT, fingerprint="other"))
 
 
-def test_a_folder_without_folds_or_with_a_damaged_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadArtifact, match="holds no folds"):
+def test_folder_without_folds_or_with_a_damaged_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadArtifact, match="has no folds"):
         read_split(tmp_path)
     (tmp_path / FILE).write_text(json.dumps({"folds": 3}))
     with pytest.raises(BadArtifact, match="damaged"):
         read_split(tmp_path)
 
 
-def test_fold_numbers_are_those_there_are() -> None:
-    assert SPLIT.chosen([2, 0, 2]) == [0, 2] and SPLIT.chosen([]) == [0, 1, 2]
+def test_unknown_fold_numbers_are_refused() -> None:
+    assert SPLIT.select([2, 0, 2]) == [0, 2] and SPLIT.select([]) == [0, 1, 2]
     with pytest.raises(BadSetting, match="numbered 0 to 2"):
-        SPLIT.chosen([3])
-    with pytest.raises(BadSetting, match="--fold-numbers 1,x is no list"):
-        numbers("--fold-numbers", "1,x")
+        SPLIT.select([3])
+    with pytest.raises(BadSetting, match="--fold-numbers 1,x is not a comma-separated list"):
+        parse_integers("--fold-numbers", "1,x")

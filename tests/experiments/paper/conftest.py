@@ -1,4 +1,4 @@
-"""A whole reproduction in half a minute: the quick one, on corpora so small that a cell takes a moment."""
+"""A complete quick reproduction in half a minute, on very small corpora."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fansrec.data.corpus import Corpus, write_corpus
-from fansrec.experiments.paper.catalogue import Choice, choose
-from fansrec.experiments.paper.cells import Corpora, Folder
+from fansrec.experiments.paper.catalogue import Selection, select
+from fansrec.experiments.paper.cells import Corpora
 from fansrec.experiments.paper.reproduce import Reproduction, reproduce
 from fansrec.experiments.pool import Outcome
 from worlds import CATEGORIES, ITEMS_PER_CATEGORY, vocabulary_of, walks
@@ -17,8 +17,8 @@ ITEMS = CATEGORIES * ITEMS_PER_CATEGORY
 
 
 @dataclass
-class Ear:
-    """Hears what a reproduction tells."""
+class Recorder:
+    """Records the messages and outcomes of a reproduction."""
 
     said: list[str] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
@@ -26,7 +26,7 @@ class Ear:
     def say(self, text: str) -> None:
         self.said.append(text)
 
-    def begin(self, what: str, jobs: int) -> None:
+    def begin(self, title: str, jobs: int) -> None:
         pass
 
     def ended(self, outcome: Outcome) -> None:
@@ -36,38 +36,38 @@ class Ear:
 @dataclass(frozen=True)
 class Quick:
     out: Path
-    choice: Choice
+    selection: Selection
     made: Reproduction
-    ear: Ear
+    recorder: Recorder
 
-    def again(self) -> tuple[Reproduction, Ear]:
-        ear = Ear()
-        return reproduce(self.choice, self.out, ear, 2, "cpu"), ear
+    def again(self) -> tuple[Reproduction, Recorder]:
+        recorder = Recorder()
+        return reproduce(self.selection, self.out, recorder, 2, "cpu"), recorder
 
 
 def write_corpora(out: Path, numbers: Sequence[int] = (1, 10, 50)) -> Corpora:
-    """The same walks with as many categories as asked for, as corpora of the sample world."""
-    made = walks(shortest=10, longest=24)
+    """Write the same walks with each number of categories, as corpora of the data set `sample`."""
+    corpora, made = Corpora(out), walks(shortest=10, longest=24)
     for number in numbers:
-        sizes = [ITEMS // number + (place < ITEMS % number) for place in range(number)]
+        sizes = [ITEMS // number + (category < ITEMS % number) for category in range(number)]
         vocabulary = vocabulary_of(sizes)
         summary = {**made.summary, "categories": number}
         corpus = Corpus(made.items, made.offsets, made.parts, vocabulary, summary)
-        write_corpus(Folder(out).corpus("sample", number), corpus)
-    return Corpora(Folder(out))
+        write_corpus(corpora.folder("sample", number), corpus)
+    return corpora
 
 
 @pytest.fixture(scope="session")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Quick:
-    """`fans reproduce all --quick`, done once for all tests."""
+    """`fans reproduce all --quick`, run once for all tests."""
     out = tmp_path_factory.mktemp("reproduction")
     write_corpora(out)
-    choice = choose(["all"], ["sample"], quick=True)
-    ear = Ear()
-    return Quick(out, choice, reproduce(choice, out, ear, 2, "cpu"), ear)
+    selection = select(["all"], ["sample"], quick=True)
+    recorder = Recorder()
+    return Quick(out, selection, reproduce(selection, out, recorder, 2, "cpu"), recorder)
 
 
 @pytest.fixture
 def corpora(tmp_path: Path) -> Corpora:
-    """A folder with nothing but one small corpus, `sample` with 10 categories."""
+    """A folder with one small corpus, `sample` with 10 categories."""
     return write_corpora(tmp_path, [10])

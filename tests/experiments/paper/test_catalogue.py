@@ -1,108 +1,108 @@
-"""Systems, datasets and experiments as data, and the paper's numbers: copied well, and fitting together."""
+"""Systems, data sets and experiments, and the consistency of the published numbers."""
 
 import pytest
 
 from fansrec.errors import BadSetting
 from fansrec.experiments.paper.catalogue import (
-    choose,
-    chosen_datasets,
-    chosen_experiments,
     datasets,
     experiments,
     published,
+    select,
+    select_datasets,
+    select_experiments,
     systems,
 )
-from fansrec.experiments.paper.claims.verdicts import KINDS
+from fansrec.experiments.paper.claims.verdicts import TESTS
 from fansrec.models.registry import entry
 from fansrec.training.settings import parse
 
 AOTM_LISTS, AOTM_LONG_LISTS = 1292, 65
-SLIP = ("Goodreads", 23.42)  # Table 4 says 8.1x of it, and 194.55 / 23.42 is 8.3
+PUBLISHED_ERROR = ("Goodreads", 23.42)  # table 4 says 8.1x, but 194.55 / 23.42 is 8.3
 PUBLISHED_SETS = ("Zhihu", "Spotify", "AotM", "Goodreads")
 
 
-def test_every_experiment_names_systems_that_there_are():
+def test_experiments_name_known_systems():
     for experiment in experiments().values():
         assert {name for name, _ in experiment.pairs()} <= systems().keys()
 
 
 @pytest.mark.parametrize("name", sorted(systems()))
-def test_a_system_is_a_registered_model_with_settings_it_has(name):
+def test_system_is_a_registered_model_with_valid_settings(name):
     system = systems()[name]
     assert entry(system.model)
     assert parse(system.model, system.settings)
 
 
-def test_a_recaller_has_the_weights_of_the_model_it_recalls_with():
+def test_recall_system_shares_the_weights_of_its_model():
     assert systems()["BERT4Rec_R"].training == systems()["BERT4Rec"].training
     assert systems()["BERT4Rec_R"].generation == "recall"
 
 
-def test_the_naive_variant_without_two_stages_goes_by_both_names():
+def test_fans_naive_has_both_names_of_the_paper():
     assert systems()["FANS_NAIVE"].title == "BERT4Rec_NAR / FANS_NAIVE"
 
 
-def test_table_2_has_a_number_for_each_of_the_nine_systems():
+def test_table_2_has_a_number_for_each_system():
     table = published("table2")
-    assert table["systems"] == experiments()["table2"].more["systems"]
+    assert table["systems"] == experiments()["table2"].extra["systems"]
     for name in PUBLISHED_SETS:
         assert {len(row) for row in table[name].values()} == {9}
 
 
-def test_every_published_hit_ratio_of_aotm_is_a_whole_number_of_lists():
+def test_published_hit_ratios_of_aotm_are_multiples_of_one_list():
     for row, lists in (("HR@5", AOTM_LISTS), ("HR@10", AOTM_LONG_LISTS)):
         for value in published("table2")["AotM"][row]:
             assert abs(value - round(value * lists) / lists) < 6e-5
 
 
-def test_published_speedups_are_latencies_of_bert4rec_over_those_of_the_others():
+def test_published_speedups_match_the_published_latencies():
     for name in PUBLISHED_SETS:
         two, four = published("table2")[name], published("table4")[name]
         assert four["bert4rec"] == two["latency"][3]
         for table in (two, four):
             for latency, speedup in zip(table["latency"], table["speedup"], strict=True):
-                if (name, latency) != SLIP:
+                if (name, latency) != PUBLISHED_ERROR:
                     assert speedup == pytest.approx(four["bert4rec"] / latency, abs=0.06)
 
 
-def test_published_statistics_fit_together():
+def test_published_statistics_are_consistent():
     for name in PUBLISHED_SETS:
         row = published("table1")[name]
         assert row["average"] == pytest.approx(row["interactions"] / row["lists"], abs=0.02)
         assert row["items"] == published("table4")[name]["items"]
 
 
-def test_table_3_has_the_papers_columns_first_and_then_our_own():
-    ours, papers = experiments()["table3"].more["columns"], published("table3")["columns"]
+def test_table_3_has_the_columns_of_the_paper_before_ours():
+    ours, papers = experiments()["table3"].extra["columns"], published("table3")["columns"]
     assert ours[: len(papers)] == papers
-    for classifier, names in experiments()["table3"].more["rows"].items():
+    for classifier, names in experiments()["table3"].extra["rows"].items():
         assert len(names) == len(ours)
         assert all(len(values) == len(papers) for values in published("table3")[classifier].values())
 
 
-def test_every_claim_can_be_tried():
-    named = systems().keys()
+def test_every_claim_can_be_tested():
+    known = systems().keys()
     for claim in published("claims")["claim"]:
-        assert claim["kind"] in KINDS
+        assert claim["kind"] in TESTS
         assert claim["experiment"] in experiments()
-        assert {*claim.get("left", ()), *claim.get("right", ()), *claim.get("among", ())} <= named
+        assert {*claim.get("left", ()), *claim.get("right", ()), *claim.get("among", ())} <= known
         assert set(claim.get("datasets", ())) <= datasets().keys()
 
 
-def test_all_is_every_experiment():
-    assert len(chosen_experiments(["all"])) == 8
+def test_all_selects_every_experiment():
+    assert len(select_experiments(["all"])) == 8
 
 
-def test_what_is_not_in_the_paper_is_refused():
+def test_unknown_experiments_and_data_sets_are_refused():
     with pytest.raises(BadSetting, match="no experiment 'table9'"):
-        chosen_experiments(["table9"])
-    with pytest.raises(BadSetting, match="no dataset 'lastfm'"):
-        chosen_datasets(["lastfm"])
+        select_experiments(["table9"])
+    with pytest.raises(BadSetting, match="no data set 'lastfm'"):
+        select_datasets(["lastfm"])
 
 
-def test_what_is_named_twice_is_done_once():
-    choice = choose(["table2", "table2"], ["aotm", "zhihu", "aotm"], [2, 0, 2])
-    assert [len(choice.experiments), [one.name for one in choice.datasets], choice.seeds] == [
+def test_repeated_names_are_selected_once():
+    selection = select(["table2", "table2"], ["aotm", "zhihu", "aotm"], [2, 0, 2])
+    assert [len(selection.experiments), [one.name for one in selection.datasets], selection.seeds] == [
         1,
         ["aotm", "zhihu"],
         (2, 0),
@@ -110,20 +110,20 @@ def test_what_is_named_twice_is_done_once():
 
 
 @pytest.mark.parametrize(
-    ("options", "word"),
+    ("options", "message"),
     [
-        ({"of": []}, "no dataset is named"),
-        ({"seeds": [0, -1]}, "whole numbers from 0 on"),
-        ({"seeds": []}, "whole numbers from 0 on"),
+        ({"dataset_names": []}, "names no data set"),
+        ({"seeds": [0, -1]}, "integers >= 0"),
+        ({"seeds": []}, "integers >= 0"),
         ({"seeds": [0], "quick": True}, "leave out --quick or --seeds"),
     ],
 )
-def test_choices_that_make_no_sense_are_refused(options, word):
-    with pytest.raises(BadSetting, match=word):
-        choose(["table2"], **options)
+def test_invalid_options_are_refused(options, message):
+    with pytest.raises(BadSetting, match=message):
+        select(["table2"], **options)
 
 
 def test_quick_has_one_seed_and_one_epoch():
-    choice = choose(["all"], quick=True)
-    assert choice.seeds == (0,)
-    assert choice.settings["epochs"] == 1
+    selection = select(["all"], quick=True)
+    assert selection.seeds == (0,)
+    assert selection.settings["epochs"] == 1

@@ -1,4 +1,4 @@
-"""The authors' way must find what the reference finds, as it has the same weights."""
+"""The port of the authors' code must give the items of the reference engine, as it has the same weights."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ INPUTS, COUNTS = [question.input for question in QUESTIONS], [question.k for que
 
 
 @pytest.mark.parametrize("classifier", ["two-stage", "vanilla"])
-def test_fans_gives_the_reference_s_items(classifier: str) -> None:
+def test_fans_matches_the_reference(classifier: str) -> None:
     model = random_model("fans", ITEMS, 4, LONGEST, 0, classifier=classifier)
     expected = TorchEngine(model, ITEMS).continue_lists(INPUTS, COUNTS, Rules(keep_seen=True))
     found = AuthorsFans(model, LONGEST).continue_lists(INPUTS, COUNTS)
@@ -25,14 +25,14 @@ def test_fans_gives_the_reference_s_items(classifier: str) -> None:
         assert distinct_by_position(ranking).tolist() == answer.items.tolist()
 
 
-def test_fans_ranks_ten_items_of_every_position() -> None:
+def test_fans_ranks_ten_items_per_position() -> None:
     model = random_model("fans", ITEMS, 4, LONGEST, 0)
     rankings = AuthorsFans(model, LONGEST).continue_lists(INPUTS, COUNTS)
     assert [len(ranking) for ranking in rankings] == COUNTS
     assert all(len(set(best)) == KEPT for ranking in rankings for best in ranking)
 
 
-def test_bert4rec_gives_the_reference_s_items_until_one_comes_again() -> None:
+def test_bert4rec_matches_the_reference_until_an_item_is_repeated() -> None:
     model = random_model("bert4rec", ITEMS, 4, LONGEST, 0)
     expected = TorchEngine(model, ITEMS).continue_lists(INPUTS, COUNTS, Rules(keep_seen=True))
     compared = 0
@@ -44,7 +44,7 @@ def test_bert4rec_gives_the_reference_s_items_until_one_comes_again() -> None:
     assert compared > len(INPUTS)
 
 
-def test_an_answer_does_not_depend_on_the_other_lists_of_a_call() -> None:
+def test_answers_do_not_depend_on_the_batch() -> None:
     port = AuthorsFans(random_model("fans", ITEMS, 4, LONGEST, 0), LONGEST)
     together = port.continue_lists(INPUTS, COUNTS)
     alone = [port.continue_lists([given], [k])[0] for given, k in zip(INPUTS, COUNTS, strict=True)]
@@ -53,7 +53,7 @@ def test_an_answer_does_not_depend_on_the_other_lists_of_a_call() -> None:
     ]
 
 
-def test_candidates_are_filled_depth_first_and_end_with_a_whole_depth() -> None:
+def test_candidates_are_filled_depth_first_up_to_a_whole_depth() -> None:
     assert candidates([[1, 2, 3], [1, 4, 5]], [0, 1, 1]) == [1, 2, 4, 3, 5]
     wide = [[position, 99] for position in range(12)]
     assert candidates(wide, np.ones(12).tolist()) == list(range(12))

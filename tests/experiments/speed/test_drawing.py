@@ -1,4 +1,4 @@
-"""The pictures of measurements: their axes, labels and data, read from the figure before it is written."""
+"""Plots of measurements: axes, labels and data, read from the figure before it is written."""
 
 from pathlib import Path
 from typing import Any
@@ -9,8 +9,9 @@ from matplotlib.figure import Figure
 
 from fansrec.evaluation.drawing import png
 from fansrec.experiments.speed import drawing
-from fansrec.experiments.speed.drawing import AIM, PANELS, draw_ratio, draw_stages, draw_sweep
-from fansrec.experiments.speed.latency import Asked, latency
+from fansrec.experiments.speed.drawing import PANELS, TARGET, draw_ratio, draw_stages, draw_sweep
+from fansrec.experiments.speed.latency import latency
+from fansrec.experiments.speed.options import LatencyOptions
 
 STAGE = {"backend": "native", "device": "cpu", "categories": 10}
 STAGE |= {"layers_ms": 1.0, "items_ms": 2.0, "rest_ms": -0.1, "whole_ms": 2.9}
@@ -46,12 +47,13 @@ def test_sweep_has_a_panel_per_size_with_its_rows_in_order(drawn: list[Figure], 
     draw_sweep(rows, tmp_path / "sweep.png")
     panels = drawn[0].axes
     assert [axes.get_xlabel() for axes in panels] == list(PANELS.values())
-    assert [axes.get_ylabel() for axes in panels] == ["ms an answer"] * 3 + ["ms a list"]
+    assert [axes.get_ylabel() for axes in panels] == ["ms per answer"] * 3 + ["ms per list"]
     assert all(axes.get_xscale() == axes.get_yscale() == "log" for axes in panels)
     (line,) = panels[0].lines
     assert line.get_label() == "fans ours (native, cpu)" and legend_of(panels[0]) == [line.get_label()]
     assert line.get_xydata().tolist() == [[100, 2.0], [1000, 3.0]]
     assert not panels[1].lines and not panels[2].lines
+    assert panels[1].get_legend() is None  # which would warn that it is empty
     assert panels[3].lines[0].get_xydata().tolist() == [[4, 2.0]]  # per list of the batch
 
 
@@ -66,18 +68,23 @@ def test_ratio_divides_the_times_of_the_same_list(drawn: list[Figure], tmp_path:
     rows = [FANS | {"call_ms": [2.0, 1.0], "call_k": [5, 20]}, BERT4REC | {"call_ms": [6.0, 14.0], "call_k": [5, 20]}]
     draw_ratio(rows, tmp_path / "ratio.png")
     (axes,) = drawn[0].axes
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("items generated K", "times as long: BERT4Rec one by one")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == (
+        "generated items k",
+        "time of autoregressive BERT4Rec / time of FANS",
+    )
     (points,) = axes.collections
     assert np.asarray(points.get_offsets()).tolist() == [[5, 3.0], [20, 14.0]]
-    (aim,) = axes.lines
-    np.testing.assert_allclose(aim.get_xydata(), [[0, 0], [20, AIM * 20]])
-    assert legend_of(axes) == ["fans ours (native, cpu), N=10", f"{AIM} K"]
+    (target,) = axes.lines
+    np.testing.assert_allclose(target.get_xydata(), [[0, 0], [20, TARGET * 20]])
+    assert legend_of(axes) == ["fans ours (native, cpu), N=10", f"{TARGET} k"]
     assert (tmp_path / "ratio.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_ratio_accepts_the_rows_of_the_latency_benchmark(drawn: list[Figure], tmp_path: Path) -> None:
-    asked = Asked("aotm", items=60, categories=(3,), arms=("autoregressive", "ours"), lists=2, seconds=0, repeats=1)
-    rows = latency(asked)
+    options = LatencyOptions(
+        "aotm", items=60, categories=(3,), arms=("autoregressive", "ours"), lists=2, seconds=0, repeats=1
+    )
+    rows = latency(options)
     draw_ratio(rows, tmp_path / "ratio.png")
     ours = next(row for row in rows if (row["arm"], row["variant"]) == ("ours", "paper"))
     (points,) = drawn[0].axes[0].collections
@@ -90,10 +97,10 @@ def test_ratio_has_no_points_without_autoregressive_rows_of_the_device(drawn: li
     draw_ratio([ours, BERT4REC | {"device": "cuda", "call_ms": [6.0], "call_k": [5]}], tmp_path / "other.png")
     for figure in drawn:
         assert not any(len(points.get_offsets()) for points in figure.axes[0].collections)
-        assert len(figure.axes[0].lines) == 1  # the aim is drawn all the same
+        assert len(figure.axes[0].lines) == 1  # the target is always drawn
 
 
-def test_stages_are_shares_beside_each_other_and_a_negative_one_is_empty(drawn: list[Figure], tmp_path: Path) -> None:
+def test_stages_are_adjacent_shares_and_a_negative_one_is_empty(drawn: list[Figure], tmp_path: Path) -> None:
     other = STAGE | {"categories": 1, "layers_ms": 1.0, "items_ms": 2.0, "rest_ms": 1.0, "whole_ms": 4.0}
     draw_stages([STAGE, other], tmp_path / "stages.png")
     (axes,) = drawn[0].axes
@@ -102,5 +109,5 @@ def test_stages_are_shares_beside_each_other_and_a_negative_one_is_empty(drawn: 
     np.testing.assert_allclose(bars, shares)
     assert [label.get_text() for label in axes.get_yticklabels()] == ["native, cpu, N=10", "native, cpu, N=1"]
     assert axes.yaxis_inverted()  # the first row is on top
-    assert legend_of(axes) == ["layers", "products over items", "the rest"]
+    assert legend_of(axes) == ["layers", "products over items", "rest"]
     assert axes.get_xlabel() == "share of the time of an answer"

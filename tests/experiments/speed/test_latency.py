@@ -1,13 +1,11 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from fansrec.engine.backends import FAST
 from fansrec.errors import BadSetting
-from fansrec.experiments.speed import latency as bench
 from fansrec.experiments.speed.arms import Systems
-from fansrec.experiments.speed.latency import Asked, latency
+from fansrec.experiments.speed.latency import latency
+from fansrec.experiments.speed.options import LatencyOptions
 from fansrec.experiments.speed.rows import Row
 from fansrec.experiments.speed.workloads import questions_of
 
@@ -20,14 +18,14 @@ KEYS = {
 
 @pytest.fixture(scope="module")
 def rows() -> list[Row]:
-    return latency(Asked("aotm", items=200, categories=(1, 4), lists=3, seconds=2, repeats=2))
+    return latency(LatencyOptions("aotm", items=200, categories=(1, 4), lists=3, seconds=2, repeats=2))
 
 
 def test_every_row_has_all_columns(rows: list[Row]) -> None:
     assert all(row.keys() >= KEYS for row in rows)
 
 
-def test_every_arm_and_model_is_there(rows: list[Row]) -> None:
+def test_all_arms_and_models_are_measured(rows: list[Row]) -> None:
     found = {(row["arm"], row["model"], row["variant"], row["categories"]) for row in rows}
     assert found >= {
         ("authors", "bert4rec", "paper", 1),
@@ -55,25 +53,27 @@ def test_rows_say_which_sizes_were_measured(rows: list[Row]) -> None:
     assert all(0 < row["p50_low_ms"] <= row["p50_ms"] <= row["p50_high_ms"] <= row["p99_ms"] for row in rows)
 
 
-def test_only_the_arms_asked_for_are_measured() -> None:
-    rows = latency(Asked("aotm", items=60, categories=(3,), arms=("linear", "eager"), lists=1, seconds=0))
+def test_only_requested_arms_are_measured() -> None:
+    rows = latency(LatencyOptions("aotm", items=60, categories=(3,), arms=("linear", "eager"), lists=1, seconds=0))
     assert {row["arm"] for row in rows} == {"linear", "eager"}
 
 
-def test_why_a_system_runs_on_torch_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fallback_to_torch_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(FAST, "cpu", "cuda")  # a backend that cannot run there
-    told: list[str] = []
-    rows = latency(Asked("aotm", items=60, categories=(3, 4), arms=("ours",), lists=1, seconds=0), tell=told.append)
+    said: list[str] = []
+    rows = latency(
+        LatencyOptions("aotm", items=60, categories=(3, 4), arms=("ours",), lists=1, seconds=0), say=said.append
+    )
     assert all(row["backend"] == "torch" for row in rows)
-    assert told and len(told) == len(set(told)) and all(line.endswith("fans runs on torch") for line in told)
+    assert said and len(said) == len(set(said)) and all(line.endswith("fans runs on torch") for line in said)
 
 
-def test_all_systems_are_padded_to_the_longest_list_of_the_set_not_of_the_sample() -> None:
+def test_longest_list_is_that_of_the_workload_not_of_the_sample() -> None:
     assert Systems("spotify", 100, "cpu").longest == 303
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("options", "message"),
     [
         ({"arms": ("theirs",)}, "there is no arm 'theirs'"),
         ({"categories": (10_000,)}, "more than the 6,264 items"),
@@ -81,14 +81,6 @@ def test_all_systems_are_padded_to_the_longest_list_of_the_set_not_of_the_sample
         ({"items": 0}, "at least 1"),
     ],
 )
-def test_what_makes_no_sense_is_refused(asked: dict[str, object], told: str) -> None:
-    with pytest.raises(BadSetting, match=told):
-        Asked("aotm", **asked)  # type: ignore[arg-type]
-
-
-def test_a_file_of_rows_is_written_by_the_module_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ["latency", "--workload", "aotm", "--items", "50", "--categories", "5", "--arms", "authors", "ours"]
-    words += ["--lists", "1", "--seconds", "0", "--json", str(tmp_path / "rows.json")]
-    monkeypatch.setattr("sys.argv", words)
-    bench.main()
-    assert '"arm": "authors"' in (tmp_path / "rows.json").read_text()
+def test_invalid_options_are_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(BadSetting, match=message):
+        LatencyOptions("aotm", **options)  # type: ignore[arg-type]

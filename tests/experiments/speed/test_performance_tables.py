@@ -5,7 +5,8 @@ from types import ModuleType
 
 import pytest
 
-from fansrec.experiments.speed.latency import Asked, latency
+from fansrec.experiments.speed.latency import latency
+from fansrec.experiments.speed.options import LatencyOptions
 
 ROOT = Path(__file__).parents[3]
 
@@ -21,15 +22,17 @@ def script() -> ModuleType:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    asked = Asked("aotm", items=60, categories=(10,), arms=("authors", "eager", "ours"), lists=1, seconds=0, repeats=1)
-    (tmp_path / "cpu-latency.json").write_text(json.dumps(latency(asked)))
+    options = LatencyOptions(
+        "aotm", items=60, categories=(10,), arms=("authors", "eager", "ours"), lists=1, seconds=0, repeats=1
+    )
+    (tmp_path / "cpu-latency.json").write_text(json.dumps(latency(options)))
     return tmp_path
 
 
 def test_measured_rows_become_tables_and_the_others_are_marked(script: ModuleType, folder: Path) -> None:
     found = script.tables(folder)
     assert "| authors fans | torch | 10 |" in found["cpu-latency"] and "--recipe best" in found["cpu-latency"]
-    assert found["h200-latency"].startswith("TODO: `python -m fansrec.experiments.speed.latency")
+    assert found["h200-latency"].startswith("TODO: `python -m fansrec.experiments speed latency")
     targets = found["targets"].splitlines()
     assert sum("TODO" in line for line in targets) < len(script.TARGETS)
 

@@ -8,19 +8,19 @@ from fansrec.experiments.speed.random_models import random_best, random_engine, 
 from fansrec.experiments.speed.workloads import WORKLOADS, questions_of
 
 
-def test_positions_of_a_random_model_choose_different_categories() -> None:
+def test_positions_choose_different_categories() -> None:
     engine = random_engine("fans", 1_000, 10, 303, "cpu", 0)
     question = questions_of("long", 1_000, 1, seed=0)[0]
     answer = engine.continue_lists([question.input], question.k, Rules(keep_seen=True))[0]
     assert len(np.unique(answer.categories)) >= 4
 
 
-def test_a_random_memory_holds_as_many_lists_as_the_real_set_has_for_training() -> None:
+def test_memory_has_as_many_lists_as_the_data_set_trains_on() -> None:
     assert len(random_memory("aotm", 200, 0)) == WORKLOADS["aotm"].remembered == 10_353
     assert random_memory("aotm", 200, 0) is random_memory("aotm", 200, 0)
 
 
-def test_the_recipe_best_asks_its_memory() -> None:
+def test_recipe_best_uses_its_memory() -> None:
     model = random_best("aotm", 200, 4, 62, 0)
     given = questions_of("aotm", 200, 1, seed=0)[0].input
     with torch.inference_mode():
@@ -31,7 +31,7 @@ def test_the_recipe_best_asks_its_memory() -> None:
 
 @pytest.mark.parametrize("items", [100, 16_000])
 @pytest.mark.parametrize("name", ["ease", "item-knn"])
-def test_linear_models_are_whole_or_pruned_by_their_size(name: str, items: int) -> None:
+def test_linear_models_are_pruned_if_they_are_large(name: str, items: int) -> None:
     model = random_linear(name, items, 0)
     assert hasattr(model.weights, "matrix") == (items == 100)
     answer = TorchEngine(model, items).continue_lists([np.arange(5)], 7, Rules())[0]

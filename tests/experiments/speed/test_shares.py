@@ -33,11 +33,11 @@ def test_time_is_assigned_to_the_encoder_or_the_classifier(monkeypatch: pytest.M
     timed = TimedFans(engine)
     monkeypatch.setattr(timed, "_now", lambda: now)
     monkeypatch.setattr(engine.model, "encode", slowed(engine.model.encode, 3.0))
-    monkeypatch.setattr(engine, "continue_lists", slowed(engine.continue_lists, 5.0))  # what is not the encoder
+    monkeypatch.setattr(engine, "continue_lists", slowed(engine.continue_lists, 5.0))  # everything but the encoder
     assert timed.answer(question, 3) == (3.0, 5.0)
 
 
-def test_a_depth_uses_the_first_layers_only() -> None:
+def test_depth_uses_the_first_layers_only() -> None:
     question = questions_of("small", 200, 1, seed=0)[0]
     timed = TimedFans(random_engine("fans", 200, 5, 30, "cpu", 0, layers=3))
     used: list[int] = []
@@ -47,7 +47,7 @@ def test_a_depth_uses_the_first_layers_only() -> None:
     assert used == [0, 1]
 
 
-def test_the_answer_is_the_model_s_own() -> None:
+def test_timing_does_not_change_the_answer() -> None:
     question = questions_of("small", 200, 1, seed=0)[0]
     engine = random_engine("fans", 200, 5, 30, "cpu", 0)
     plain = engine.continue_lists([question.input], question.k, Rules(keep_seen=True))[0].items

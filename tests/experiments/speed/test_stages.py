@@ -4,17 +4,18 @@ import pytest
 
 from fansrec.experiments.speed import stages as bench
 from fansrec.experiments.speed.measuring import Arm
+from fansrec.experiments.speed.options import StagesOptions
 from fansrec.experiments.speed.stages import stages
 
 
-def test_the_parts_add_up_to_the_whole() -> None:
-    rows = stages("aotm", items=200, categories=(1, 4), lists=2, seconds=0, repeats=1)
+def test_stages_add_up_to_the_total() -> None:
+    rows = stages(StagesOptions("aotm", items=200, categories=(1, 4), lists=2, seconds=0, repeats=1))
     assert [row["categories"] for row in rows] == [1, 4]
     for row in rows:
         assert row["layers_ms"] + row["items_ms"] + row["rest_ms"] == pytest.approx(row["whole_ms"])
 
 
-def test_differences_are_laid_to_what_is_missing() -> None:
+def test_stages_are_computed_from_differences() -> None:
     def arm(*seconds: float) -> Arm:
         nothing: Any = None
         made = Arm("ours", "fans", "paper", 10, "native", "cpu", nothing, nothing)

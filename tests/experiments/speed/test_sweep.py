@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 from fansrec.experiments.speed import drawing, sweep
+from fansrec.experiments.speed.options import SweepOptions
 from fansrec.experiments.speed.rows import Row
-from fansrec.experiments.speed.sweep import Sweep
 
-SMALL = Sweep(
+SMALL = SweepOptions(
     *("cpu", 2, 0.0, 1, (64, 100), (1, 4), (1, 3), (1, 2)),
     size=80,
     of_size=4,
@@ -29,12 +29,12 @@ def test_one_size_varies_at_a_time(rows: list[Row]) -> None:
     assert sizes("k", "k") == {1, 3} and sizes("batch", "batch") == {1, 2}
 
 
-def test_one_by_one_generation_stands_beside_it_where_k_varies(rows: list[Row]) -> None:
+def test_autoregressive_generation_is_measured_where_k_varies(rows: list[Row]) -> None:
     slow = [row for row in rows if row["model"] == "bert4rec"]
     assert {row["varies"] for row in slow} == {"k"} and all(row["arm"] == "autoregressive" for row in slow)
 
 
-def test_rows_are_drawn_in_four_panels(rows: list[Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_module_plots_the_rows(rows: list[Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "rows.json").write_text(json.dumps(rows))
     monkeypatch.setattr(
         "sys.argv", ["drawing", "sweep", str(tmp_path / "rows.json"), "--out", str(tmp_path / "rows.png")]

@@ -16,7 +16,7 @@ from fansrec.experiments.speed.workloads import (
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
-def test_a_workload_has_the_sizes_it_names(name: str) -> None:
+def test_corpus_has_the_sizes_of_the_workload(name: str) -> None:
     sizes = replace(WORKLOADS[name], lists=min(WORKLOADS[name].lists, 5_000))
     corpus = make_corpus(sizes, np.random.default_rng(0))
     assert len(corpus) == sizes.lists and len(corpus.vocabulary) == sizes.items
@@ -24,27 +24,27 @@ def test_a_workload_has_the_sizes_it_names(name: str) -> None:
     assert corpus.lengths.mean() == pytest.approx(sizes.mean, rel=0.05)
 
 
-def test_small_lists_have_ten_items_and_want_ten() -> None:
+def test_small_lists_have_ten_items_and_ten_more() -> None:
     assert {(len(question.input), question.k) for question in questions_of("small", 1_000, 20, seed=0)} == {(10, 10)}
 
 
-def test_questions_are_the_same_for_the_same_seed_only() -> None:
+def test_questions_depend_on_the_seed() -> None:
     first, again, other = (questions_of("aotm", 500, 30, seed) for seed in (1, 1, 2))
     assert all(np.array_equal(one.input, two.input) and one.k == two.k for one, two in zip(first, again, strict=True))
     assert any(len(one.input) != len(two.input) for one, two in zip(first, other, strict=True))
 
 
-def test_the_longest_list_fits_into_the_sequence_with_its_special_tokens() -> None:
+def test_sequence_length_includes_special_tokens() -> None:
     assert sequence_length(questions_of("long", 1_000, 3, seed=0)) == 303
 
 
-def test_categories_share_the_items_evenly() -> None:
+def test_categories_have_equal_sizes() -> None:
     starts = even_categories(104_695, 250)
     assert len(starts) == 251 and (starts[0], starts[-1]) == (0, 104_695)
     assert set(np.diff(starts)) <= {418, 419}
 
 
-def test_an_unknown_workload_is_refused_by_name() -> None:
+def test_unknown_workload_is_refused_by_name() -> None:
     with pytest.raises(BadSetting, match=r"'deezer'.*spotify"):
         workload("deezer")
 
@@ -54,7 +54,7 @@ def test_few_questions_have_the_mean_length_of_many() -> None:
     assert few == pytest.approx(many, rel=0.01)
 
 
-def test_mixed_questions_begin_with_the_middle_one_and_leave_none_out() -> None:
+def test_mixed_questions_start_with_the_median_and_are_complete() -> None:
     questions = questions_of("spotify", 1_000, 37, seed=0)
     order = [question.k for question in mixed(questions)]
     ranked = sorted(question.k for question in questions)

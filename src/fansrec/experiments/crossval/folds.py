@@ -1,5 +1,6 @@
-"""A corpus dealt into folds: each becomes a corpus of its own, its categories learned from its training lists alone."""
+"""Folds: each one is a corpus of its own whose categories are learned from its training lists alone."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,16 @@ from fansrec.data.prepare import categorize
 from fansrec.data.settings import Preparation
 from fansrec.data.splitting import TEST, TRAIN, VALID
 from fansrec.errors import BadSetting
-from fansrec.experiments.crossval.split import Split, fold_folder, is_made
+from fansrec.experiments.crossval.split import Split, fold_folder, has_fold
 from fansrec.experiments.pool import Job
 
-FEWEST = 3  # one to train with, one to validate, one to test
+MIN_FOLDS = 3  # one for training, one for validation, one for test
 
 
-def deal(lists: int, folds: int, seed: int) -> NDArray[np.int64]:
-    """(lists,): the fold of every list; shuffled once and dealt in turn."""
-    if folds < FEWEST:
-        raise BadSetting(f"--folds {folds}: at least {FEWEST} are needed, for training, validation and test")
+def assign_folds(lists: int, folds: int, seed: int) -> NDArray[np.int64]:
+    """Return the fold of every list, shape (lists,): lists are shuffled once and assigned to the folds in turn."""
+    if folds < MIN_FOLDS:
+        raise BadSetting(f"--folds {folds}: at least {MIN_FOLDS} are needed, for training, validation and test")
     if lists < folds:
         raise BadSetting(f"{lists} lists are too few for {folds} folds; give more lists, or fewer --folds")
     fold_of = np.empty(lists, dtype=np.int64)
@@ -31,20 +32,20 @@ def deal(lists: int, folds: int, seed: int) -> NDArray[np.int64]:
     return fold_of
 
 
-def parts_of(fold_of: NDArray[np.int64], fold: int, folds: int) -> NDArray[np.uint8]:
-    """A fold is tested, the next one validates, the others train."""
+def parts_of_fold(fold_of: NDArray[np.int64], fold: int, folds: int) -> NDArray[np.uint8]:
+    """Return the part of every list, shape (lists,): `fold` is the test, the next fold validates, the others train."""
     parts = np.full(len(fold_of), TRAIN, dtype=np.uint8)
     parts[fold_of == fold] = TEST
     parts[fold_of == (fold + 1) % folds] = VALID
     return parts
 
 
-def fold_jobs(corpus: Path, folder: Path, split: Split, numbers: list[int]) -> list[Job]:
-    """Those of the folds that are not made yet."""
+def fold_jobs(corpus: Path, folder: Path, split: Split, numbers: Sequence[int]) -> list[Job]:
+    """Return a job for every fold that is not made yet."""
     return [
         Job(f"fold {number}", make_fold, (corpus, folder, split, number))
         for number in numbers
-        if not is_made(folder, number)
+        if not has_fold(folder, number)
     ]
 
 
@@ -54,10 +55,10 @@ def make_fold(source: Path, folder: Path, split: Split, number: int) -> None:
 
 
 def fold_corpus(corpus: Corpus, split: Split, number: int) -> Corpus:
-    """The same lists in the same order and all items, in other parts and so with other categories and numbers."""
+    """Return a corpus with the same lists and items in other parts, and so with other categories and item indices."""
     folds, seed = split.folds or 1, split.seed or 0
     lists, ids = Lists(np.asarray(corpus.items), corpus.offsets), corpus.vocabulary.ids
-    parts = parts_of(deal(len(corpus), folds, seed), number, folds)
+    parts = parts_of_fold(assign_folds(len(corpus), folds, seed), number, folds)
     selected = Selection(lists, ids, np.arange(len(ids)), parts)
     details, preparation = _details(corpus), _preparation(corpus, seed)
     categories = categorize(RawLists(lists, ids), selected, details, preparation)
@@ -72,17 +73,17 @@ def _has_own_categories(corpus: Corpus) -> bool:
 
 
 def _preparation(corpus: Corpus, seed: int) -> Preparation:
-    """As the corpus was prepared, with as many categories; lists are filtered no more, so the limits only tell."""
-    told: dict[str, Any] = dict(corpus.summary.get("preparation", {}))
-    kept = {name: told[name] for name in ("min_item_count", "min_length", "max_length") if name in told}
-    number = len(corpus.vocabulary.starts) - 1
-    return Preparation(**kept, categories="own" if _has_own_categories(corpus) else number, seed=seed)
+    """Return the settings of the corpus; lists are not filtered again, so its filters are only recorded."""
+    recorded: dict[str, Any] = corpus.summary.get("preparation", {})
+    kept = {name: recorded[name] for name in ("min_item_count", "min_length", "max_length") if name in recorded}
+    count = len(corpus.vocabulary.starts) - 1
+    return Preparation(**kept, categories="own" if _has_own_categories(corpus) else count, seed=seed)
 
 
 def _details(corpus: Corpus) -> ItemDetails:
-    """What the vocabulary knows of its items, as an items file would say it."""
-    words, every = corpus.vocabulary, range(len(corpus.vocabulary))
-    names = {words.ids[i]: name for i in every if (name := words.name(i)) is not None}
-    groups = {words.ids[i]: group for i in every if (group := words.group(i)) is not None}
-    own = {words.ids[i]: words.category(i) for i in every} if _has_own_categories(corpus) else {}
+    """Return the names, groups and own categories that the vocabulary holds, as if read from an items file."""
+    vocabulary, indices = corpus.vocabulary, range(len(corpus.vocabulary))
+    names = {vocabulary.ids[i]: name for i in indices if (name := vocabulary.name(i)) is not None}
+    groups = {vocabulary.ids[i]: group for i in indices if (group := vocabulary.group(i)) is not None}
+    own = {vocabulary.ids[i]: vocabulary.category(i) for i in indices} if _has_own_categories(corpus) else {}
     return ItemDetails(names, groups, own)

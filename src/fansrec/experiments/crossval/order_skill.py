@@ -1,4 +1,4 @@
-"""Whether the order of the answers carries skill: exact positions and steps beside those of shuffled answers."""
+"""Whether the order of the answers carries skill: exact positions and steps, compared with shuffled answers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,23 +8,25 @@ from numpy.typing import NDArray
 
 from fansrec.evaluation.beside import pair, share
 from fansrec.evaluation.bootstrap import interval
-from fansrec.experiments.crossval.cells import Content
-from fansrec.experiments.crossval.train_cell import WAYS
+from fansrec.experiments.cells import Content
+from fansrec.experiments.crossval.cross_validation import EVALUATIONS
 
-OF = {"exact": "positions", "adjacent": "steps"}  # a count, and out of how many
+TOTALS = {"exact": "positions", "adjacent": "steps"}  # a count, and what it is a share of
 
 
 def order_rows(system: str, contents: Sequence[Content]) -> list[dict[str, Any]]:
-    """A row a way; `exact_gain` is how much the order adds to the same answers shuffled, with its interval."""
-    return [{"system": system, "way": way, **_figures(_counts(contents, way))} for way in WAYS] if contents else []
+    """Return a row per evaluation; `exact_gain` is how much the order adds to the same answers shuffled."""
+    if not contents:
+        return []
+    return [{"system": system, "way": name, **_figures(_counts(contents, name))} for name in EVALUATIONS]
 
 
-def _counts(contents: Sequence[Content], way: str) -> dict[str, NDArray[Any]]:
-    """By name, (lists,): sums over the seeds of a list."""
-    at = np.concatenate([content["lists"] for content in contents])
-    _, place = np.unique(at, return_inverse=True)
-    every = [content["ways"][way]["order"] for content in contents]
-    return {name: np.bincount(place, np.concatenate([one[name] for one in every])) for name in every[0]}
+def _counts(contents: Sequence[Content], evaluation: str) -> dict[str, NDArray[Any]]:
+    """Return counts by name, shape (lists,), summed over the seeds of each list."""
+    lists = np.concatenate([content["lists"] for content in contents])
+    _, index = np.unique(lists, return_inverse=True)
+    orders = [content["evaluations"][evaluation]["order"] for content in contents]
+    return {name: np.bincount(index, np.concatenate([order[name] for order in orders])) for name in orders[0]}
 
 
 def _figures(counts: dict[str, NDArray[Any]]) -> dict[str, Any]:
@@ -33,10 +35,10 @@ def _figures(counts: dict[str, NDArray[Any]]) -> dict[str, Any]:
         "order_ci": pair(interval(counts["in_order"], counts["pairs"])),
         "order_pairs": int(counts["pairs"].sum()),
     }
-    for name, whole in OF.items():
+    for name, total in TOTALS.items():
         gain = counts[name] - counts[f"{name}_shuffled"]
-        row[name] = share(counts[name], counts[whole])
-        row[f"{name}_shuffled"] = share(counts[f"{name}_shuffled"], counts[whole])
-        row[f"{name}_gain"] = share(gain, counts[whole])
-        row[f"{name}_gain_ci"] = pair(interval(gain, counts[whole]))
+        row[name] = share(counts[name], counts[total])
+        row[f"{name}_shuffled"] = share(counts[f"{name}_shuffled"], counts[total])
+        row[f"{name}_gain"] = share(gain, counts[total])
+        row[f"{name}_gain_ci"] = pair(interval(gain, counts[total]))
     return row

@@ -1,71 +1,69 @@
-"""A result for people: a few Markdown tables that can be read as plain text too."""
+"""The report of a cross-validation: Markdown tables that are aligned, so that they can be read as plain text."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fansrec.experiments.crossval.results import METRICS, gather, result
-from fansrec.experiments.crossval.train_cell import WAYS
-from fansrec.experiments.crossval.work import Choice
+from fansrec.experiments.crossval.cross_validation import EVALUATIONS, CrossValidation
+from fansrec.experiments.crossval.results import METRICS, read_finished, result
 from fansrec.files import write_json, write_text
 
 Row = Mapping[str, Any]
 NOTHING = "–"
-TOLD = {
-    "k fixed": "ten items are asked for, items of the input excluded, every list counts (protocol standard)",
-    "k known": "as many items are asked for as the list really goes on with, items of the input excluded "
-    "(protocol paper: a list counts at n only if it goes on with n items)",
+DESCRIPTIONS = {
+    "k fixed": "Ten items are requested, input items are excluded, and every list counts (protocol standard).",
+    "k known": "As many items are requested as the real continuation has, and input items are excluded "
+    "(protocol paper: a list counts at n only if its continuation has n items).",
 }
+ORDER = (
+    "order: share of all pairs of hits that are in the real order (chance: 0.5). exact: share of positions that hold "
+    "the real item of that position. adjacent: share of steps from one item to the next that also occur in the real "
+    "list, at any position. shuffled: the same items in random order. gain: what the order of the model adds; if its "
+    "interval includes 0, no gain was shown."
+)
+VARIETY = (
+    "First 10 items of the answers, cut to the real length / of the real continuations. popularity: mean share of "
+    "training lists that contain an item. coherence: share of pairs of items within one category."
+)
 
 
-def write_result(choice: Choice, path: Path) -> dict[str, Any]:
-    """The result of the finished cells as JSON, and as Markdown beside it."""
-    found = {**_about(choice), **result(gather(choice.cells()))}
+def write_result(validation: CrossValidation, path: Path) -> dict[str, Any]:
+    """Write the result of the finished cells as JSON, and as Markdown beside it, and return it."""
+    found = {**_about(validation), **result(read_finished(validation.cells()))}
     write_json(path, found)
     write_text(path.with_suffix(".md"), markdown(found))
     return found
 
 
-def _about(choice: Choice) -> dict[str, Any]:
+def _about(validation: CrossValidation) -> dict[str, Any]:
     return {
-        "corpus": choice.split.corpus,
-        "fingerprint": choice.split.fingerprint,
-        "folds": choice.split.folds,
-        "fold_numbers": list(choice.folds),
-        "seed": choice.split.seed,
-        "part": choice.part,
-        "training_seeds": list(choice.seeds),
+        "corpus": validation.split.corpus,
+        "fingerprint": validation.split.fingerprint,
+        "folds": validation.split.folds,
+        "fold_numbers": list(validation.folds),
+        "seed": validation.split.seed,
+        "part": validation.part,
+        "training_seeds": list(validation.seeds),
     }
 
 
 def markdown(found: Row) -> str:
-    blocks = [f"# {found['corpus']}: {_done(found)}", _systems(found)]
-    for way in WAYS:
-        blocks += [f"## {way}", TOLD[way][0].upper() + TOLD[way][1:] + ".", _figures(found, way)]
+    blocks = [f"# {found['corpus']}: {_lists(found)}", _systems(found)]
+    for name in EVALUATIONS:
+        blocks += [f"## {name}", DESCRIPTIONS[name], _figures(found, name)]
         if found["paired"]:
-            blocks += [f"{found['paired'][0]['system']} against each, list by list:", _paired(found, way)]
-        blocks.append(_by_fold(found, way))
+            blocks += [f"{found['paired'][0]['system']} minus each other system, paired by list:", _paired(found, name)]
+        blocks.append(_by_fold(found, name))
     blocks += ["## Order", ORDER, _order(found), "## Variety", VARIETY, _variety(found)]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-ORDER = (
-    "order: of all pairs of hits, the share in the real order (guessing: 0.5). exact: positions that hold the very "
-    "item; adjacent: steps from one answered item to the next that the real list takes too, anywhere. Shuffled: the "
-    "same items in any order; the gain is what the model's order adds, and if its interval holds 0, none was shown."
-)
-VARIETY = (
-    "Of the first 10 items, answers cut to the real length / real continuations. popularity: the mean share of "
-    "training lists that hold an item; coherence: the share of pairs of items within one category."
-)
-
-
-def _done(found: Row) -> str:
+def _lists(found: Row) -> str:
     if found["folds"] is None:
         return f"{found['part']} lists of its own split"
-    some, every = len(found["fold_numbers"]), found["folds"]
-    which = f"{every} folds" if some == every else f"{some} of {every} folds"
-    return f"{which}, seed {found['seed']}, {found['part']} lists"
+    tested, total = len(found["fold_numbers"]), found["folds"]
+    folds = f"{total} folds" if tested == total else f"{tested} of {total} folds"
+    return f"{folds}, seed {found['seed']}, {found['part']} lists"
 
 
 def _systems(found: Row) -> str:
@@ -73,35 +71,35 @@ def _systems(found: Row) -> str:
         [row["system"], f"{row['cells']} of {row['of']}", _number(row["training_seconds"], 1)]
         for row in found["systems"]
     ]
-    return _table(["system", "cells finished", "training, s a cell"], rows)
+    return _table(["system", "cells finished", "training, s per cell"], rows)
 
 
-def _figures(found: Row, way: str) -> str:
-    by = {(row["system"], row["metric"]): row for row in found["figures"] if row["way"] == way}
+def _figures(found: Row, evaluation: str) -> str:
+    by = {(row["system"], row["metric"]): row for row in found["figures"] if row["way"] == evaluation}
     rows = []
     for system in dict.fromkeys(system for system, _ in by):
         own = [by[system, metric] for metric in METRICS]
         lists = f"{own[0]['lists']:,} / {own[-1]['lists']:,}"
-        rows.append([system, *(f"{_number(row['mean'])} {_ends(row['interval'])}" for row in own), lists])
+        rows.append([system, *(f"{_number(row['mean'])} {_interval(row['interval'])}" for row in own), lists])
     return _table(["system", *METRICS, "lists at 5 / 10"], rows)
 
 
-def _paired(found: Row, way: str) -> str:
-    by = {(row["rival"], row["metric"]): row for row in found["paired"] if row["way"] == way}
+def _paired(found: Row, evaluation: str) -> str:
+    by = {(row["rival"], row["metric"]): row for row in found["paired"] if row["way"] == evaluation}
     rivals = dict.fromkeys(rival for rival, _ in by)
     rows = [[rival, *(_difference(by[rival, metric]) for metric in METRICS)] for rival in rivals]
-    return _table(["against", *METRICS], rows)
+    return _table(["other system", *METRICS], rows)
 
 
 def _difference(row: Row) -> str:
     if row["difference"] is None:
         return NOTHING
-    percent = "" if row["percent"] is None else f", {row['percent']:+.1f}% {_ends(row['percent_interval'], '+.1f')}"
-    return f"{row['difference']:+.4f} {_ends(row['interval'], '+.4f')}{percent}"
+    percent = "" if row["percent"] is None else f", {row['percent']:+.1f}% {_interval(row['percent_interval'], '+.1f')}"
+    return f"{row['difference']:+.4f} {_interval(row['interval'], '+.4f')}{percent}"
 
 
-def _by_fold(found: Row, way: str) -> str:
-    own = [row for row in found["figures"] if row["way"] == way and row["metric"] == METRICS[0]]
+def _by_fold(found: Row, evaluation: str) -> str:
+    own = [row for row in found["figures"] if row["way"] == evaluation and row["metric"] == METRICS[0]]
     folds = [str(fold) for fold in found["fold_numbers"]]
     if len(folds) < 2:
         return ""
@@ -114,10 +112,10 @@ def _order(found: Row) -> str:
     for row in found["order"]:
         gains = []
         for name in ("exact", "adjacent"):
-            gain = f"{_number(row[f'{name}_gain'])} {_ends(row[f'{name}_gain_ci'])}"
+            gain = f"{_number(row[f'{name}_gain'])} {_interval(row[f'{name}_gain_ci'])}"
             gains += [_number(row[name]), _number(row[f"{name}_shuffled"]), gain]
-        rows.append([row["system"], row["way"], f"{_number(row['order'])} {_ends(row['order_ci'])}", *gains])
-    return _table(["system", "asked", "order", "exact", "shuffled", "gain", "adjacent", "shuffled", "gain"], rows)
+        rows.append([row["system"], row["way"], f"{_number(row['order'])} {_interval(row['order_ci'])}", *gains])
+    return _table(["system", "evaluation", "order", "exact", "shuffled", "gain", "adjacent", "shuffled", "gain"], rows)
 
 
 def _variety(found: Row) -> str:
@@ -127,20 +125,20 @@ def _variety(found: Row) -> str:
         + [f"{_number(row[name + '_matched'], n)} / {_number(row[name + '_real'], n)}" for name, n in names.items()]
         for row in found["variety"]
     ]
-    return _table(["system", "asked", *names], rows)
+    return _table(["system", "evaluation", *names], rows)
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns as wide as their widest cell, so that it is a table on a terminal too."""
+    """Return a Markdown table whose columns are padded to equal width."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     lines = [head, *rows]
-    laid = [f"| {' | '.join(cell.ljust(w) for cell, w in zip(line, widths, strict=True))} |" for line in lines]
-    return "\n".join([laid[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *laid[1:]])
+    aligned = [f"| {' | '.join(cell.ljust(w) for cell, w in zip(line, widths, strict=True))} |" for line in lines]
+    return "\n".join([aligned[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *aligned[1:]])
 
 
 def _number(value: float | None, digits: int = 4) -> str:
     return NOTHING if value is None else f"{value:.{digits}f}"
 
 
-def _ends(pair: Sequence[float] | None, form: str = ".4f") -> str:
+def _interval(pair: Sequence[float] | None, form: str = ".4f") -> str:
     return "" if pair is None else f"[{pair[0]:{form}}, {pair[1]:{form}}]"

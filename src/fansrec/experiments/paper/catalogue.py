@@ -1,4 +1,4 @@
-"""What there is to redo, as the TOML files beside this one say: systems, datasets, experiments, published numbers."""
+"""What can be reproduced, from the TOML files of this folder: systems, data sets, experiments, published numbers."""
 
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -9,26 +9,26 @@ from typing import Any
 
 from fansrec.errors import BadSetting
 
-USUAL_CATEGORIES = 10  # the paper's N unless it says otherwise
+DEFAULT_CATEGORIES = 10  # the paper's N, unless it says otherwise
 SEEDS = (0, 1, 2)
 
 
 @dataclass(frozen=True)
 class System:
-    """A name of the paper: a model trained with some settings and asked in some way."""
+    """A row of the paper's tables: a model with its settings and generation mode."""
 
     name: str
     title: str
     model: str
     settings: Mapping[str, Any]
     family: str
-    generation: str | None = None  # None: the model's own
+    generation: str | None = None  # None: the model's default generation mode
     deterministic: bool = False
-    cost: float = 1.0
+    cost: float = 1.0  # relative training time
 
     @property
     def training(self) -> str:
-        """Systems with one training share their weights."""
+        """Identifies the training run; systems with the same value share their weights."""
         return f"{self.model} {sorted(self.settings.items())}"
 
 
@@ -41,126 +41,133 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or figure of the paper; what only it has is in `more`."""
+    """A table or figure of the paper."""
 
     name: str
     title: str
     systems: tuple[str, ...] = ()
-    categories: tuple[int, ...] = (USUAL_CATEGORIES,)
-    against: str | None = None
+    categories: tuple[int, ...] = (DEFAULT_CATEGORIES,)
+    against: str | None = None  # the system that others are compared with
     latency: Mapping[str, Any] | None = None  # how trained models are timed
-    more: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)  # what only this experiment has
 
     def pairs(self) -> list[tuple[str, int]]:
-        """Which systems are trained, with how many categories."""
-        wanted = [(system, number) for number in self.categories for system in self.systems]
-        beside = [] if self.against is None or not self.systems else [(self.against, USUAL_CATEGORIES)]
-        return list(dict.fromkeys(wanted + beside))
+        """Return the systems to train, each with its number of categories."""
+        own = [(system, number) for number in self.categories for system in self.systems]
+        reference = [] if self.against is None or not self.systems else [(self.against, DEFAULT_CATEGORIES)]
+        return list(dict.fromkeys(own + reference))
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What of it all is redone, and how thoroughly."""
+class Selection:
+    """The experiments, data sets and seeds to reproduce."""
 
     experiments: tuple[Experiment, ...]
     datasets: tuple[Dataset, ...]
     seeds: tuple[int, ...] = SEEDS
-    settings: Mapping[str, Any] = field(default_factory=dict)  # on top of every system's own
+    settings: Mapping[str, Any] = field(default_factory=dict)  # override those of every system
     quick: bool = False
 
 
 @cache
-def read(path: str) -> dict[str, Any]:
+def _read(path: str) -> dict[str, Any]:
     return tomllib.loads(files("fansrec.experiments.paper").joinpath(path).read_text(encoding="utf-8"))
 
 
 def published(name: str) -> dict[str, Any]:
-    """The paper's numbers: table1, table2, table3, table4, industry, claims."""
-    return read(f"published/{name}.toml")
+    """Return the paper's numbers: table1, table2, table3, table4, industry or claims."""
+    return _read(f"published/{name}.toml")
 
 
 @cache
 def systems() -> dict[str, System]:
-    raw = read("systems.toml")
+    raw = _read("systems.toml")
     return {name: _system(name, values, raw) for name, values in raw["systems"].items()}
 
 
 def _system(name: str, values: Mapping[str, Any], raw: Mapping[str, Any]) -> System:
     trained = raw["systems"][values["weights_of"]] if "weights_of" in values else values
     own = {key: value for key, value in values.items() if key in System.__dataclass_fields__}
-    by_steps = {} if values.get("deterministic") else raw["trained"]
-    settings = raw["shared"] | by_steps | trained.get("settings", {})
+    by_gradient = {} if values.get("deterministic") else raw["trained"]
+    settings = raw["shared"] | by_gradient | trained.get("settings", {})
     return System(**{"title": name, **own, "name": name, "model": trained["model"], "settings": settings})
 
 
 @cache
 def datasets() -> dict[str, Dataset]:
-    return {name: Dataset(name, **values) for name, values in read("datasets.toml").items()}
+    return {name: Dataset(name, **values) for name, values in _read("datasets.toml").items()}
 
 
 @cache
 def experiments() -> dict[str, Experiment]:
+    """Return all experiments: tables first, then figures, with `industry` last of each kind."""
     folder = files("fansrec.experiments.paper").joinpath("experiments")
     names = sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
     ordered = sorted(names, key=lambda name: (not name.startswith("table"), name == "industry", name))
-    return {name: _experiment(name, read(f"experiments/{name}.toml")) for name in ordered}
+    return {name: _experiment(name, _read(f"experiments/{name}.toml")) for name in ordered}
 
 
 def _experiment(name: str, values: Mapping[str, Any]) -> Experiment:
-    """Its systems are named in a list, in the rows of its table, or in pairs."""
+    """Return an experiment; its systems are in a list, in the rows of its table, or in pairs."""
     named = [*values.get("systems", ()), *values.get("rivals", ())]
     named += [system for row in values.get("rows", {}).values() for system in row]
     named += [system for pair in values.get("pairs", {}).items() for system in pair]
     own = {key: value for key, value in values.items() if key in ("title", "against", "latency")}
-    more = {key: value for key, value in values.items() if key not in own}
-    categories = tuple(values.get("categories", (USUAL_CATEGORIES,)))
-    return Experiment(name, systems=tuple(named), categories=categories, more=more, **own)
+    extra = {key: value for key, value in values.items() if key not in own}
+    categories = tuple(values.get("categories", (DEFAULT_CATEGORIES,)))
+    return Experiment(name, systems=tuple(named), categories=categories, extra=extra, **own)
 
 
-def chosen_experiments(names: Iterable[str]) -> tuple[Experiment, ...]:
-    known = experiments()
-    for name in (wanted := list(names)):
+def select_experiments(names: Iterable[str]) -> tuple[Experiment, ...]:
+    known, requested = experiments(), list(names)
+    for name in requested:
         if name != "all" and name not in known:
             raise BadSetting(f"there is no experiment {name!r}; choose from {', '.join(known)}, all")
-    return tuple(known.values()) if "all" in wanted else tuple(known[name] for name in dict.fromkeys(wanted))
+    return tuple(known.values()) if "all" in requested else tuple(known[name] for name in dict.fromkeys(requested))
 
 
-def chosen_datasets(names: Iterable[str] | None) -> tuple[Dataset, ...]:
+def select_datasets(names: Iterable[str] | None) -> tuple[Dataset, ...]:
+    """Return the named data sets; without names, all but the sample."""
     known = datasets()
-    usual = (name for name in known if name != "sample")
-    wanted = list(dict.fromkeys(usual if names is None else names))
-    if not wanted:
-        raise BadSetting(f"no dataset is named; choose from {', '.join(known)}")
-    for name in wanted:
+    requested = [name for name in known if name != "sample"] if names is None else list(dict.fromkeys(names))
+    if not requested:
+        raise BadSetting(f"--datasets names no data set; choose from {', '.join(known)}")
+    for name in requested:
         if name not in known:
-            raise BadSetting(f"there is no dataset {name!r}; choose from {', '.join(known)}")
-    return tuple(known[name] for name in wanted)
+            raise BadSetting(f"there is no data set {name!r}; choose from {', '.join(known)}")
+    return tuple(known[name] for name in requested)
 
 
-def chosen_seeds(seeds: Iterable[int] | None) -> tuple[int, ...]:
-    wanted = SEEDS if seeds is None else tuple(dict.fromkeys(seeds))
-    if not wanted or min(wanted) < 0:
-        raise BadSetting(f"--seeds {','.join(map(str, wanted))}: seeds are whole numbers from 0 on, such as 0,1,2")
-    return wanted
+def select_seeds(seeds: Iterable[int] | None) -> tuple[int, ...]:
+    requested = SEEDS if seeds is None else tuple(dict.fromkeys(seeds))
+    if not requested or min(requested) < 0:
+        raise BadSetting(f"--seeds {','.join(map(str, requested))}: seeds are integers >= 0, such as 0,1,2")
+    return requested
 
 
-def hurried(experiment: Experiment) -> Experiment:
-    """An experiment as `--quick` does it."""
-    limits = read("quick.toml")
-    few = tuple(n for n in experiment.categories if n in limits["categories"]) or (USUAL_CATEGORIES,)
-    more = {name: {**value, **limits[name]} if name in limits and isinstance(value, dict) else value
-            for name, value in experiment.more.items()}  # fmt: skip
-    return replace(experiment, categories=few, more=more, latency=experiment.latency and limits["latency"])
-
-
-def choose(
-    what: Iterable[str], of: Iterable[str] | None = None, seeds: Iterable[int] | None = None, quick: bool = False
-) -> Choice:
-    wanted, sets = chosen_experiments(what), chosen_datasets(of)
+def select(
+    names: Iterable[str],
+    dataset_names: Iterable[str] | None = None,
+    seeds: Iterable[int] | None = None,
+    quick: bool = False,
+) -> Selection:
+    """Return what the options of `fans reproduce` select; `quick` limits everything to a smoke test."""
+    selected, sets = select_experiments(names), select_datasets(dataset_names)
     if not quick:
-        return Choice(wanted, sets, chosen_seeds(seeds))
+        return Selection(selected, sets, select_seeds(seeds))
     if seeds is not None:
-        raise BadSetting("--quick has a seed of its own; leave out --quick or --seeds")
-    limits = read("quick.toml")
-    some = sets if of else tuple(datasets()[name] for name in limits["datasets"])
-    return Choice(tuple(map(hurried, wanted)), some, tuple(limits["seeds"]), limits["settings"], quick=True)
+        raise BadSetting("--quick uses a fixed seed; leave out --quick or --seeds")
+    limits = _read("quick.toml")
+    few = sets if dataset_names else tuple(datasets()[name] for name in limits["datasets"])
+    return Selection(tuple(map(_quick, selected)), few, tuple(limits["seeds"]), limits["settings"], quick=True)
+
+
+def _quick(experiment: Experiment) -> Experiment:
+    """Return the experiment with the limits of `quick.toml`."""
+    limits = _read("quick.toml")
+    few = tuple(n for n in experiment.categories if n in limits["categories"]) or (DEFAULT_CATEGORIES,)
+    extra = {
+        name: {**value, **limits[name]} if name in limits and isinstance(value, dict) else value
+        for name, value in experiment.extra.items()
+    }
+    return replace(experiment, categories=few, extra=extra, latency=experiment.latency and limits["latency"])

@@ -1,178 +1,101 @@
-"""A cell: one training of one system on one corpus with one seed, and the small file its figures are kept in."""
+"""The cells that the paper's experiments need: every system on every corpus with every seed, each trained once."""
 
-import hashlib
-import json
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from fansrec.data.corpus import fingerprint, read_corpus
-from fansrec.experiments.paper.catalogue import Choice, System, systems
-from fansrec.files import write_text
-from fansrec.models.registry import entry
-from fansrec.training.settings import FROM_THE_CORPUS, defaults, fixed, known_names, parse, split
+from fansrec.evaluation.protocol import protocol
+from fansrec.experiments.cells import Cell, Evaluation
+from fansrec.experiments.paper.catalogue import Selection, System, systems
+from fansrec.training.settings import known_names
 
-FORMAT = 1
-SHAPES_NOTHING = {"checkpoint_seconds"}
-
-
-@dataclass(frozen=True)
-class Folder:
-    """Where a reproduction keeps what it made."""
-
-    out: Path
-
-    def corpus(self, dataset: str, categories: int) -> Path:
-        return self.out / "corpora" / f"{dataset}-{categories}"
-
-    def has_corpus(self, dataset: str, categories: int) -> bool:
-        return (self.corpus(dataset, categories) / "summary.json").is_file()
-
-
-@dataclass(frozen=True)
-class Cell:
-    folder: Folder
-    dataset: str
-    categories: int
-    system: str
-    seed: int
-    settings: Mapping[str, Any]  # all that is given to training, the seed among them
-    fingerprint: str  # of the corpus
-
-    @property
-    def model(self) -> str:
-        return systems()[self.system].model
-
-    @property
-    def key(self) -> dict[str, Any]:
-        """Everything that shapes the figures."""
-        settings = dict(sorted(self.settings.items()))
-        return {"format": FORMAT, "corpus": self.fingerprint, "model": self.model, "settings": settings}
-
-    @property
-    def recipe(self) -> dict[str, Any]:
-        """What is trained in full, defaults included: they may change while the key does not."""
-        training, of_model = split(defaults(self.model) | fixed(self.model) | parse(self.model, self.settings))
-        config = {one.name: one.default for one in fields(entry(self.model).config) if one.name not in FROM_THE_CORPUS}
-        every = config | of_model | asdict(training)
-        return {name: every[name] for name in sorted(every) if name not in SHAPES_NOTHING}
-
-    @property
-    def digest(self) -> str:
-        return hashlib.sha256(json.dumps(self.key).encode()).hexdigest()[:12]
-
-    @property
-    def place(self) -> str:
-        return f"{self.dataset}-{self.categories}/{plain_name(self.system)}-{self.seed}-{self.digest}"
-
-    @property
-    def file(self) -> Path:
-        return self.folder.out / "cells" / f"{self.place}.json"
-
-    @property
-    def run(self) -> Path:
-        """The trained model, while it is kept."""
-        return self.folder.out / "runs" / self.place
-
-    @property
-    def corpus(self) -> Path:
-        return self.folder.corpus(self.dataset, self.categories)
-
-    def __str__(self) -> str:
-        return f"{self.dataset}, N = {self.categories}, {self.system}, seed {self.seed}"
-
-
-def plain_name(name: str) -> str:
-    """A system's name without what file systems dislike."""
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", name.replace("*", "-star")).strip("-")
-
-
-def generations(cell: Cell) -> list[str | None]:
-    """Every way in which some system asks the weights of this cell; None is the model's own."""
-    own = systems()[cell.system].training
-    return list(dict.fromkeys(system.generation for system in systems().values() if system.training == own))
-
-
-def read_cell(cell: Cell) -> dict[str, Any] | None:
-    """The figures of a finished cell; None: it is missing, damaged or of other settings, and is to be trained."""
-    found = read_object(cell.file)
-    if found is None or found.get("key") != cell.key:
-        return None
-    whole = all(way_name(way) in found["ways"] for way in generations(cell))
-    return found if whole and agrees(cell, found["recipe"]) else None
-
-
-def read_object(path: Path) -> dict[str, Any] | None:
-    """What a file of JSON holds; None: there is no such file, or it is damaged."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def agrees(cell: Cell, recipe: Mapping[str, Any]) -> bool:
-    """Whether a recipe of old is today's; settings that it did not know yet do not count."""
-    return all(recipe.get(name, value) == value for name, value in cell.recipe.items())
-
-
-def write_cell(cell: Cell, content: Mapping[str, Any]) -> None:
-    cell.file.parent.mkdir(parents=True, exist_ok=True)
-    names = {"dataset": cell.dataset, "categories": cell.categories, "system": cell.system, "seed": cell.seed}
-    write_text(cell.file, json.dumps({**names, "key": cell.key, "recipe": cell.recipe, **content}) + "\n")
-
-
-def way_name(generation: str | None) -> str:
-    return generation or "own"
+# The paper's protocol, the same without input items, and the standard one.
+PROTOCOLS = {
+    "paper": protocol("paper"),
+    "paper, input excluded": protocol("paper", input="excluded"),
+    "standard": protocol("standard"),
+}
 
 
 class Corpora:
-    """The fingerprints of the prepared corpora, each read once."""
+    """The prepared corpora of a reproduction in `out`; the fingerprint of each is computed once."""
 
-    def __init__(self, folder: Folder) -> None:
-        self.folder = folder
-        self.known: dict[tuple[str, int], str] = {}
+    def __init__(self, out: Path) -> None:
+        self.out = out
+        self.fingerprints: dict[tuple[str, int], str] = {}
+
+    def folder(self, dataset: str, categories: int) -> Path:
+        return self.out / "corpora" / f"{dataset}-{categories}"
+
+    def exists(self, dataset: str, categories: int) -> bool:
+        return (self.folder(dataset, categories) / "summary.json").is_file()
 
     def fingerprint(self, dataset: str, categories: int) -> str | None:
-        """None: there is no such corpus."""
-        if (dataset, categories) not in self.known and self.folder.has_corpus(dataset, categories):
-            self.known[dataset, categories] = fingerprint(read_corpus(self.folder.corpus(dataset, categories)))
-        return self.known.get((dataset, categories))
+        """Return the fingerprint of a corpus, or None if it does not exist."""
+        if (dataset, categories) not in self.fingerprints and self.exists(dataset, categories):
+            corpus = read_corpus(self.folder(dataset, categories))
+            self.fingerprints[dataset, categories] = fingerprint(corpus)
+        return self.fingerprints.get((dataset, categories))
 
-    def cell(self, dataset: str, categories: int, system: System, seed: int, choice: Choice) -> Cell | None:
-        print_of = self.fingerprint(dataset, categories)
-        if print_of is None:
+    def cell(self, dataset: str, categories: int, system: System, seed: int, selection: Selection) -> Cell | None:
+        """Return the cell that trains the weights of `system`, or None if there is no such corpus."""
+        found = self.fingerprint(dataset, categories)
+        if found is None:
             return None
         trained = next(other for other in systems().values() if other.training == system.training)
-        settings = {**system.settings, **_usable(choice.settings, system), "seed": seed}
-        return Cell(self.folder, dataset, categories, trained.name, seed, settings, print_of)
+        return Cell(
+            self.out,
+            f"{dataset}-{categories}/{file_name(trained.name)}-{seed}",
+            f"{dataset}, N = {categories}, {trained.name}, seed {seed}",
+            self.folder(dataset, categories),
+            found,
+            system.model,
+            {**system.settings, **_applicable(selection.settings, system), "seed": seed},
+            _evaluations(system),
+            {"dataset": dataset, "categories": categories, "system": trained.name, "seed": seed},
+        )
 
 
-def _usable(settings: Mapping[str, Any], system: System) -> Mapping[str, Any]:
-    """Those of the settings that the system's model has; one that is not trained by steps has nothing to hurry."""
+def file_name(name: str) -> str:
+    """Return a system's name without characters that file systems do not allow."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", name.replace("*", "-star")).strip("-")
+
+
+def _applicable(settings: Mapping[str, Any], system: System) -> Mapping[str, Any]:
+    """Return the settings that the system's model has; those of `--quick` do not apply to deterministic models."""
     known = {} if system.deterministic else known_names(system.model)
     return {name: value for name, value in settings.items() if name in known}
 
 
-def seeds_of(system: System, choice: Choice) -> tuple[int, ...]:
-    return choice.seeds[:1] if system.deterministic else choice.seeds
+def _evaluations(system: System) -> dict[str, Evaluation]:
+    """Return the evaluations of the weights of `system`: for all systems that share them, under every protocol."""
+    sharing = [other for other in systems().values() if other.training == system.training]
+    return {
+        evaluation_name(generation, name): Evaluation(how, generation, backend="torch", timed=False)
+        for generation in dict.fromkeys(other.generation for other in sharing)
+        for name, how in PROTOCOLS.items()
+    }
 
 
-def cells_of(choice: Choice, corpora: Corpora) -> list[Cell]:
-    """Every cell the chosen experiments need, each once, for the corpora that are there."""
+def evaluation_name(generation: str | None, protocol_name: str) -> str:
+    return f"{generation or 'default'} generation, {protocol_name}"
+
+
+def seeds_of(system: System, selection: Selection) -> tuple[int, ...]:
+    return selection.seeds[:1] if system.deterministic else selection.seeds
+
+
+def required_cells(selection: Selection, corpora: Corpora) -> list[Cell]:
+    """Return every cell that the selected experiments need, each once, for the corpora that exist."""
     found: dict[Path, Cell] = {}
-    for experiment in choice.experiments:
-        for dataset in choice.datasets:
+    for experiment in selection.experiments:
+        for dataset in selection.datasets:
             for name, categories in experiment.pairs():
                 system = systems()[name]
-                for seed in seeds_of(system, choice):
-                    cell = corpora.cell(dataset.name, categories, system, seed, choice)
+                for seed in seeds_of(system, selection):
+                    cell = corpora.cell(dataset.name, categories, system, seed, selection)
                     if cell is not None:
                         found[cell.file] = cell
     return list(found.values())
-
-
-def missing(cells: Iterable[Cell]) -> list[Cell]:
-    return [cell for cell in cells if read_cell(cell) is None]

@@ -1,4 +1,4 @@
-"""The trainings and timings of the paper's experiments.
+"""Run the training runs and timings of the paper's experiments.
 
 The corpora are in DIR/corpora/<dataset>-<categories>/, prepared elsewhere with `fans reproduce --only-report`. Results
 are written to DIR/cells/ and DIR/timings/; `fans reproduce` with the same DIR writes the report. Copy DIR/runs/ back as
@@ -9,11 +9,12 @@ import argparse
 from pathlib import Path
 
 from fansrec.errors import BadSetting
+from fansrec.experiments.options import add_job_options
 from fansrec.experiments.progress import Log
-from fansrec.printable import printable
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    add_job_options(parser)
     parser.add_argument("what", nargs="+", help="table1 to table4, fig-category, fig-recall, fig-time, industry, all")
     parser.add_argument("--out", type=Path, default=Path("reproduction"), metavar="DIR", help="folder of all files")
     parser.add_argument("--datasets", nargs="+", help="only these data sets")
@@ -27,19 +28,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Return the number of jobs that failed or were stopped."""
-    from fansrec.experiments.paper.catalogue import choose
-    from fansrec.experiments.paper.cells import Corpora, Folder
-    from fansrec.experiments.paper.jobs import skipped
-    from fansrec.experiments.paper.machine import default_device
-    from fansrec.experiments.paper.work import do_all
+    from fansrec.experiments.machine import default_device
+    from fansrec.experiments.paper.catalogue import select
+    from fansrec.experiments.paper.cells import Corpora
+    from fansrec.experiments.paper.jobs import missing_corpora, run_all
 
-    choice = choose(options.what, options.datasets, options.seeds, options.quick)
-    corpora = Corpora(Folder(options.out))
-    for name in skipped(choice, corpora):
-        print(printable(f"skipped: {options.out / 'corpora' / name} does not exist"), flush=True)
-    if not corpora.known and any(experiment.systems for experiment in choice.experiments):
-        raise BadSetting(f"{options.out / 'corpora'} holds none of the corpora; prepare them "
-                         "with `fans reproduce --only-report`")  # fmt: skip
+    selection = select(options.what, options.datasets, options.seeds, options.quick)
+    corpora, log = Corpora(options.out), Log()
+    for name in missing_corpora(selection, corpora):
+        log.say(f"skipped: {options.out / 'corpora' / name} does not exist")
+    if not corpora.fingerprints and any(experiment.systems for experiment in selection.experiments):
+        raise BadSetting(
+            f"{options.out / 'corpora'} has none of the corpora; prepare them with `fans reproduce --only-report`"
+        )
     device = options.device or default_device()
     kept, limit = options.keep_weights, options.time_limit
-    return do_all(choice, corpora, Log(), options.workers, device, kept, limit, options.only)
+    return run_all(selection, corpora, log, options.workers, device, kept, limit, options.only)

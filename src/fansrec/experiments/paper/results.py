@@ -1,4 +1,4 @@
-"""What the finished cells and timings say."""
+"""The figures of the finished cells and timings."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fansrec.evaluation.bootstrap import interval
-from fansrec.experiments.paper.catalogue import USUAL_CATEGORIES, Choice, Dataset, Experiment, systems
-from fansrec.experiments.paper.cells import Corpora, read_cell, seeds_of, way_name
+from fansrec.experiments.cells import read_cell
+from fansrec.experiments.paper.catalogue import DEFAULT_CATEGORIES, Dataset, Experiment, Selection, systems
+from fansrec.experiments.paper.cells import Corpora, evaluation_name, seeds_of
 from fansrec.experiments.paper.jobs import trained_timing
 from fansrec.experiments.paper.timings import read_timings
 
@@ -19,26 +20,29 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Subject:
-    """What figures are about."""
+    """A system on a data set with a number of categories."""
 
     dataset: str
     system: str
-    categories: int = USUAL_CATEGORIES
+    categories: int = DEFAULT_CATEGORIES
 
 
 @dataclass(frozen=True)
 class Figure:
+    """The mean of a metric over seeds."""
+
     mean: float
-    deviation: float | None  # over seeds; None: there is but one
-    seeds: int
+    deviation: float | None  # standard deviation over seeds; None with one seed
     lists: int
 
 
 @dataclass(frozen=True)
 class Latency:
+    """The times of one system."""
+
     system: str
     categories: int
-    milliseconds: dict[int, float]  # by list
+    milliseconds: dict[int, float]  # by index of the list
     weights: str
 
     @property
@@ -52,18 +56,18 @@ class Latency:
 
 @dataclass(frozen=True)
 class Latencies:
-    """What was timed together on one machine."""
+    """The systems that were timed together on one machine."""
 
     machine: dict[str, Any]
     rows: list[Latency]
 
-    def of(self, system: str, categories: int = USUAL_CATEGORIES) -> Latency | None:
+    def of(self, system: str, categories: int = DEFAULT_CATEGORIES) -> Latency | None:
         return next((row for row in self.rows if (row.system, row.categories) == (system, categories)), None)
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times as long one took as the other, over the lists both were given."""
+    """The total time of one system over that of another, over their common lists, with its confidence interval."""
 
     value: float
     low: float
@@ -79,50 +83,51 @@ def ratio(slow: Latency, fast: Latency) -> Ratio:
 
 
 class Results:
-    """Reads every cell once."""
+    """Access to all figures of a selection; every cell is read once."""
 
-    def __init__(self, choice: Choice, corpora: Corpora) -> None:
-        self.choice, self.corpora = choice, corpora
-        self.known: dict[Subject, list[dict[str, Any]]] = {}
+    def __init__(self, selection: Selection, corpora: Corpora) -> None:
+        self.selection, self.corpora = selection, corpora
+        self.contents: dict[Subject, list[dict[str, Any]]] = {}
 
     def cells(self, subject: Subject) -> list[dict[str, Any]]:
-        """The contents of the finished ones, a seed each."""
-        if subject not in self.known:
+        """Return the contents of the finished cells, one per seed."""
+        if subject not in self.contents:
             system = systems()[subject.system]
-            wanted = [
-                self.corpora.cell(subject.dataset, subject.categories, system, seed, self.choice)
-                for seed in seeds_of(system, self.choice)
+            cells = [
+                self.corpora.cell(subject.dataset, subject.categories, system, seed, self.selection)
+                for seed in seeds_of(system, self.selection)
             ]
-            found = [read_cell(cell) for cell in wanted if cell is not None]
-            self.known[subject] = [content for content in found if content is not None]
-        return self.known[subject]
+            found = [read_cell(cell) for cell in cells if cell is not None]
+            self.contents[subject] = [content for content in found if content is not None]
+        return self.contents[subject]
 
-    def judged(self, subject: Subject, metric: str, protocol: str = PAPER) -> list[dict[str, Any]]:
-        way = way_name(systems()[subject.system].generation)
-        return [content["ways"][way][protocol][metric] for content in self.cells(subject)]
+    def _evaluations(self, subject: Subject, protocol: str) -> list[dict[str, Any]]:
+        name = evaluation_name(systems()[subject.system].generation, protocol)
+        return [content["evaluations"][name] for content in self.cells(subject)]
 
     def figure(self, subject: Subject, metric: str, protocol: str = PAPER) -> Figure | None:
-        """Mean and deviation over seeds; None: no seed is finished, or no list counts."""
-        seeds = self.judged(subject, metric, protocol)
-        means = [seed["mean"] for seed in seeds if seed["mean"] is not None]
+        """Return the mean and deviation over seeds, or None if no seed is finished or no list counts."""
+        rows = [evaluation["row"] for evaluation in self._evaluations(subject, protocol)]
+        means = [row[metric] for row in rows if row[metric] is not None]
         if not means:
             return None
         deviation = float(np.std(means, ddof=1)) if len(means) > 1 else None
-        return Figure(float(np.mean(means)), deviation, len(means), seeds[0]["lists"])
+        lists = rows[0][f"lists@{metric.partition('@')[2]}"]
+        return Figure(float(np.mean(means)), deviation, lists)
 
     def values(self, subject: Subject, metric: str, protocol: str = PAPER) -> Floats | None:
-        """(lists,): each list's value, averaged over seeds; NaN where it does not count."""
-        seeds = self.judged(subject, metric, protocol)
-        return np.array([seed["values"] for seed in seeds], dtype=np.float64).mean(0) if seeds else None
+        """Return the value of each list averaged over seeds, shape (lists,); NaN where a list does not count."""
+        seeds = [evaluation["values"][metric] for evaluation in self._evaluations(subject, protocol)]
+        return np.array(seeds, dtype=np.float64).mean(0) if seeds else None
 
     def differences(self, left: Subject, right: Subject, metric: str, protocol: str = PAPER) -> Floats | None:
-        """(lists,): how much better the left one is on each; 0 where a list does not count."""
+        """Return left minus right for each list, shape (lists,); 0 where a list does not count."""
         ours, theirs = self.values(left, metric, protocol), self.values(right, metric, protocol)
         return None if ours is None or theirs is None else np.nan_to_num(ours - theirs)
 
     def latencies(self, experiment: Experiment, dataset: Dataset) -> list[Latencies]:
-        """One for every device."""
-        timing = trained_timing(experiment, dataset, self.choice, self.corpora)
+        """Return the timings of an experiment's systems, one per device."""
+        timing = trained_timing(experiment, dataset, self.selection, self.corpora)
         return [] if timing is None else [_latencies(found) for found in read_timings(timing)]
 
 

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 UNKNOWN = -1  # an item that cannot be compared
-TIE = 1e-5  # scores that differ by no more are the same
+TIE = 1e-5  # scores that differ by at most this are equal
 
 Items = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Given:
-    """What a system gave to one list; not all tell their scores."""
+class Answer:
+    """The answer of a system to one list; some systems give no scores."""
 
     items: Items
     scores: NDArray[Any] | None = None
@@ -23,7 +23,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Positions that can be compared, those with the same item, and those with another one of the same score."""
+    """Number of positions that were compared, that have the same item, and that have another item of the same score."""
 
     compared: int = 0
     same: int = 0
@@ -36,27 +36,27 @@ class Agreement:
         return count / self.compared if self.compared else None
 
 
-def agreement(ones: Sequence[Given], others: Sequence[Given], one_by_one: bool) -> Agreement:
-    """Over the lists that both were given.
+def agreement(answers: Sequence[Answer], reference: Sequence[Answer], autoregressive: bool) -> Agreement:
+    """Compare answers to the lists that both systems answered.
 
-    After the first difference an answer made item by item goes its own way: nothing beyond it is compared.
+    An autoregressive answer is compared up to its first difference only: what follows depends on it.
     """
-    return sum((_compared(*pair, one_by_one) for pair in zip(ones, others, strict=False)), Agreement())
+    return sum((_compare(*pair, autoregressive) for pair in zip(answers, reference, strict=False)), Agreement())
 
 
-def _compared(one: Given, other: Given, one_by_one: bool) -> Agreement:
+def _compare(one: Answer, other: Answer, autoregressive: bool) -> Agreement:
     length = min(len(one.items), len(other.items))
     known = (one.items[:length] != UNKNOWN) & (other.items[:length] != UNKNOWN)
     same = one.items[:length] == other.items[:length]
     tied = np.zeros(length, dtype=bool)
     if one.scores is not None and other.scores is not None:
         tied = ~same & (np.abs(one.scores[:length] - other.scores[:length]) <= TIE)
-    end = int(same.argmin()) + 1 if one_by_one and not same.all() else length
+    end = int(same.argmin()) + 1 if autoregressive and not same.all() else length
     return Agreement(*(int((known & which)[:end].sum()) for which in (known, same, tied)))
 
 
 def distinct_by_position(ranking: Sequence[Sequence[int]]) -> Items:
-    """Position by position the best item not taken before, as the paper's appendix has it, out of the best few."""
+    """Return for each position the best item that no earlier position took, as in the paper's appendix."""
     taken: set[int] = set()
     found = []
     for best in ranking:
@@ -67,7 +67,7 @@ def distinct_by_position(ranking: Sequence[Sequence[int]]) -> Items:
 
 
 def until_a_repeat(ranking: Sequence[Sequence[int]]) -> Items:
-    """The best item of every step; from the first that came before, it was fed what a list of distinct items is not."""
+    """Return the best item of every step; from the first repeated item on, the input differs from a distinct list."""
     firsts = [best[0] for best in ranking]
-    fresh = next((place for place, item in enumerate(firsts) if item in firsts[:place]), len(firsts))
+    fresh = next((index for index, item in enumerate(firsts) if item in firsts[:index]), len(firsts))
     return np.array(firsts[:fresh] + [UNKNOWN] * (len(firsts) - fresh), dtype=np.int64)

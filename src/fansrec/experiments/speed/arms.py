@@ -1,4 +1,4 @@
-"""The systems that are measured beside each other, with random weights of one seed."""
+"""The systems that are compared with each other, with random weights of one seed."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,39 +9,39 @@ from fansrec.engine.generation import AUTOREGRESSIVE
 from fansrec.engine.interface import Continuation, Engine
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting
-from fansrec.experiments.speed.agreement import Given, Items, distinct_by_position, until_a_repeat
+from fansrec.experiments.speed.agreement import Answer, Items, distinct_by_position, until_a_repeat
 from fansrec.experiments.speed.authors import AuthorsBert4Rec, AuthorsFans
 from fansrec.experiments.speed.measuring import Arm
 from fansrec.experiments.speed.random_models import random_best, random_linear, random_model
 from fansrec.experiments.speed.workloads import workload
 from fansrec.models.tokens import SPECIALS
 
-ONE_BY_ONE = ("bert4rec", "sasrec")
-LINEAR = ("ease", "item-knn")
+AUTOREGRESSIVE_MODELS = ("bert4rec", "sasrec")
+LINEAR_MODELS = ("ease", "item-knn")
 EMBEDDED = 10  # categories that models without a two-stage classifier embed
-ANSWER = Rules(keep_seen=True)  # as the paper generates: items of the input may come again
+RULES = Rules(keep_seen=True)  # as in the paper: input items may be repeated
 
-Tell = Callable[[str], None]
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Systems:
-    """What all systems of one run share."""
+    """Builds the arms of one run, which share workload, number of items, device and seed."""
 
     workload: str
     items: int
     device: str
     seed: int = 0
-    tell: Tell = lambda line: None  # hears why something cannot be run
+    say: Say = lambda line: None  # is told why something cannot be run
 
     @property
     def longest(self) -> int:
         """Tokens of the longest list of the workload."""
         return workload(self.workload).longest + SPECIALS
 
-    def of(self, arms: Sequence[str], categories: Sequence[int]) -> list[Arm]:
-        """All arms asked for; FANS for each number of categories, N = 1 being the vanilla classifier."""
-        found = self.one_by_one(arms) if {"authors", "autoregressive"} & {*arms} else []
+    def build(self, arms: Sequence[str], categories: Sequence[int]) -> list[Arm]:
+        """Return all requested arms, with FANS for each number of categories; N = 1 is the vanilla classifier."""
+        found = self.autoregressive(arms) if {"authors", "autoregressive"} & {*arms} else []
         for count in categories:
             found += self.fans(arms, count)
             if count > 1 and {"eager", "ours"} & {*arms}:
@@ -49,10 +49,10 @@ class Systems:
         return found + (self.linear() if "linear" in arms else [])
 
     def fans(self, arms: Sequence[str], categories: int) -> list[Arm]:
-        """The paper's FANS with the same weights in every arm."""
-        kind = {"classifier": "vanilla"} if categories == 1 else {}
+        """Return the paper's FANS with the same weights in every arm."""
+        classifier = {"classifier": "vanilla"} if categories == 1 else {}
         embedded = categories if categories > 1 else min(EMBEDDED, self.items)
-        model = random_model("fans", self.items, embedded, self.longest, self.seed, **kind).to(self.device)
+        model = random_model("fans", self.items, embedded, self.longest, self.seed, **classifier).to(self.device)
         found = []
         if "authors" in arms:
             port = AuthorsFans(model, self.longest)
@@ -63,10 +63,10 @@ class Systems:
         model = random_best(self.workload, self.items, categories, self.longest, self.seed).to(self.device)
         return self._engines(arms, model, "best", categories)
 
-    def one_by_one(self, arms: Sequence[str]) -> list[Arm]:
-        """BERT4Rec as the authors run it, then BERT4Rec and SASRec on our engine."""
+    def autoregressive(self, arms: Sequence[str]) -> list[Arm]:
+        """Return BERT4Rec as the authors run it, then BERT4Rec and SASRec on our engines."""
         found = []
-        for name in ONE_BY_ONE:
+        for name in AUTOREGRESSIVE_MODELS:
             embedded = min(EMBEDDED, self.items)
             model = random_model(name, self.items, embedded, self.longest, self.seed).to(self.device)
             if "authors" in arms and name == "bert4rec":
@@ -79,7 +79,7 @@ class Systems:
         return found
 
     def linear(self) -> list[Arm]:
-        models = [random_linear(name, self.items, self.seed).to(self.device) for name in LINEAR]
+        models = [random_linear(name, self.items, self.seed).to(self.device) for name in LINEAR_MODELS]
         return [engine_arm("linear", self.fastest(model), "paper", 1) for model in models]
 
     def _engines(self, arms: Sequence[str], model: Any, variant: str, categories: int) -> list[Arm]:
@@ -90,19 +90,19 @@ class Systems:
         return open_engine(model, self.items, self.device, backend="torch")
 
     def fastest(self, model: Any) -> Engine:
-        """Through the fast backend of this device, or through torch with a word on what is missing."""
+        """Return the fast backend of this device, or torch after saying what is missing."""
         backend = FAST.get(self.device.split(":")[0])
         if backend is None:
-            self.tell(f"there is no fast backend for {self.device}; {model.name} runs on torch")
+            self.say(f"there is no fast backend for {self.device}; {model.name} runs on torch")
             return self.torch(model)
         try:
             return open_engine(model, self.items, self.device, backend=backend)
         except BadSetting as reason:
-            self.tell(f"{reason}; {model.name} runs on torch")
+            self.say(f"{reason}; {model.name} runs on torch")
             return self.torch(model)
 
     def _authors(
-        self, model: str, categories: int, port: Any, chosen: Callable[[Any], Items], one_by_one: bool = False
+        self, model: str, categories: int, port: Any, select: Callable[[Any], Items], autoregressive: bool = False
     ) -> Arm:
         return Arm(
             arm="authors",
@@ -112,8 +112,8 @@ class Systems:
             backend="torch",
             device=self.device.split(":")[0],
             answer=port.continue_lists,
-            given_by=lambda rankings: [Given(chosen(ranking)) for ranking in rankings],
-            one_by_one=one_by_one,
+            to_answers=lambda rankings: [Answer(select(ranking)) for ranking in rankings],
+            autoregressive=autoregressive,
         )
 
 
@@ -125,12 +125,12 @@ def engine_arm(arm: str, engine: Engine, variant: str, categories: int) -> Arm:
         categories=categories,
         backend=engine.backend,
         device=engine.device.type,
-        answer=lambda inputs, counts: engine.continue_lists(inputs, counts, ANSWER),
-        given_by=given_by,
-        one_by_one=engine.generation == AUTOREGRESSIVE,
+        answer=lambda inputs, counts: engine.continue_lists(inputs, counts, RULES),
+        to_answers=to_answers,
+        autoregressive=engine.generation == AUTOREGRESSIVE,
         engine=engine,
     )
 
 
-def given_by(answers: Sequence[Continuation]) -> list[Given]:
-    return [Given(answer.items, answer.scores) for answer in answers]
+def to_answers(continuations: Sequence[Continuation]) -> list[Answer]:
+    return [Answer(one.items, one.scores) for one in continuations]

@@ -1,16 +1,16 @@
-"""How the authors' published code (github Jyonn/FANS) continues lists, step for step, over this project's weights.
+"""The authors' published code (github Jyonn/FANS) for continuing lists, step by step, on this project's weights.
 
-What makes its time is kept: every list is padded to the longest one of the set; all places go through all layers and
-through the category classifier, or through the whole vanilla classifier; places are gone through one by one in Python
-with a tensor looked at for each; the scores of every masked place are sorted whole, handed to Python as a list whole,
-and cut to ten there; the category of a place stays on the device, so that each use of it waits for the device. BERT4Rec
-does all of it again for every item.
+Everything that determines its time is kept: every list is padded to the longest list of the data set; all positions
+pass all layers and the category classifier, or the whole vanilla classifier; a Python loop reads a tensor for each
+position; all scores of every masked position are sorted, copied to a Python list and cut to ten there; the category of
+a position stays on the device, so that each use of it waits for the device. BERT4Rec repeats all of this for every
+item.
 
-It is kinder than theirs in a few things: BERT4Rec's lists are laid out as ours, no loader stands before it, and a local
-classifier transforms its own places only, as our weights have a transform for each of them.
+It is faster than the original in a few points: the lists of BERT4Rec are laid out as ours, there is no data loader, and
+a local classifier transforms its own positions only, as our weights have one transform per category.
 
-An answer is the ten best items of every position. Theirs goes on to the ten items it is judged by (`candidates`); that
-is run too, since it is part of their time.
+An answer is the ten best items of every position. The original continues to the ten items that it is evaluated on
+(`candidates`); this is run too, since it is part of its time.
 """
 
 from collections.abc import Sequence
@@ -30,8 +30,8 @@ from fansrec.experiments.speed.authors_steps import (
     Ranking,
     Sample,
     candidates,
-    inside_categories,
-    stacked,
+    local_scores,
+    stack,
 )
 from fansrec.models.fans import Fans
 from fansrec.models.layers.two_stage import TwoStageClassifier
@@ -41,7 +41,7 @@ Inputs = Sequence[NDArray[np.int64]]
 
 
 class AuthorsFans:
-    """FANS of the paper, both classifiers."""
+    """FANS of the paper, with either classifier."""
 
     def __init__(self, model: Fans, longest: int) -> None:
         self.network = Network(model)
@@ -52,8 +52,8 @@ class AuthorsFans:
 
     @torch.no_grad()
     def continue_lists(self, inputs: Inputs, counts: Sequence[int]) -> list[Ranking]:
-        batch = stacked([self._sample(given, k) for given, k in zip(inputs, counts, strict=True)])
-        before = {part: places.clone() for part, places in batch.parts.items()}
+        batch = stack([self._sample(given, k) for given, k in zip(inputs, counts, strict=True)])
+        before = {part: positions.clone() for part, positions in batch.parts.items()}
         for row in range(len(inputs)):
             self._mask_target(batch, row)
         hidden = self.network.encode(batch)  # (B, T, D)
@@ -66,7 +66,7 @@ class AuthorsFans:
         return rankings
 
     def _sample(self, given: NDArray[np.int64], count: int) -> Sample:
-        """CLS input SEP target SEP, padded; the target's places are masked later, as if its items had been there."""
+        """Return CLS input SEP target SEP, padded; the target is masked later, as in the original."""
         alphabet = self.network.model.config.alphabet
         tokens = [alphabet.cls, *given.tolist(), alphabet.sep, *[0] * count, alphabet.sep]
         target = slice(len(given) + 2, len(given) + 2 + count)
@@ -76,9 +76,9 @@ class AuthorsFans:
 
     def _mask_target(self, batch: Sample, row: int) -> None:
         first = last = None
-        for place in range(self.longest):
-            if batch.parts[TARGET][row][place]:
-                first, last = place if first is None else first, place
+        for position in range(self.longest):
+            if batch.parts[TARGET][row][position]:
+                first, last = position if first is None else first, position
         assert first is not None and last is not None
         masked = slice(first, last + 1)
         batch.items[row][masked] = self.network.model.config.alphabet.mask
@@ -90,16 +90,16 @@ class AuthorsFans:
     ) -> list[Ranking]:
         chosen = classifier.category(classifier.transform(hidden)).argmax(-1)  # (B, T)
         scores: list[Tensor | None] = []
-        for part in (INPUT, TARGET):  # nothing of the input is masked, but it is looked through
+        for part in (INPUT, TARGET):  # no input item is masked, but the original computes both parts
             masked = torch.not_equal(batch.parts[part].to(hidden.device), before[part].to(hidden.device))
-            scores = inside_categories(classifier, hidden, masked * (chosen + 1) - 1)
+            scores = local_scores(classifier, hidden, masked * (chosen + 1) - 1)
         used = [0] * classifier.ranks
         rankings = []
         for row in range(len(hidden)):
             ranking = []
-            for place in range(self.longest):
-                if before[TARGET][row][place]:
-                    category = chosen[row][place]
+            for position in range(self.longest):
+                if before[TARGET][row][position]:
+                    category = chosen[row][position]
                     of_category = scores[category]
                     assert of_category is not None
                     best = torch.argsort(of_category[used[category]], descending=True).cpu().tolist()[:KEPT]
@@ -112,16 +112,16 @@ class AuthorsFans:
         scores = self.classifier.items(self.classifier.transform(hidden))  # type: ignore[attr-defined]  # (B, T, M)
         return [
             [
-                torch.argsort(scores[row][place], descending=True).cpu().tolist()[:KEPT]
-                for place in range(self.longest)
-                if masked[row][place]
+                torch.argsort(scores[row][position], descending=True).cpu().tolist()[:KEPT]
+                for position in range(self.longest)
+                if masked[row][position]
             ]
             for row in range(len(hidden))
         ]
 
 
 class AuthorsBert4Rec:
-    """One item after the other, each with a pass over the whole padded list and all scores of all places."""
+    """BERT4Rec, item by item: each takes a pass over the padded list and the scores of all positions."""
 
     def __init__(self, model: Bert4Rec, longest: int) -> None:
         self.network = Network(model)
@@ -135,12 +135,12 @@ class AuthorsBert4Rec:
         for _ in range(max(counts)):
             for items in lists:
                 items.append(0)
-            batch = stacked([self._sample(items) for items in lists])
+            batch = stack([self._sample(items) for items in lists])
             masked = [self._mask_last(batch, row) for row in range(len(lists))]
             hidden = self.network.encode(batch)
             scores = self.classifier.items(self.classifier.transform(hidden))  # type: ignore[attr-defined]  # (B, T, M)
-            for row, (items, place) in enumerate(zip(lists, torch.tensor(masked), strict=True)):
-                best = torch.argsort(scores[row][place], descending=True).cpu().tolist()[:KEPT]
+            for row, (items, position) in enumerate(zip(lists, torch.tensor(masked), strict=True)):
+                best = torch.argsort(scores[row][position], descending=True).cpu().tolist()[:KEPT]
                 rankings[row].append(best)
                 items[-1] = best[0]
         rankings = [ranking[:k] for ranking, k in zip(rankings, counts, strict=True)]
@@ -152,7 +152,7 @@ class AuthorsBert4Rec:
         return self.network.sample(items, [0] * len(items), {INPUT: slice(0, len(items))}, self.longest)
 
     def _mask_last(self, batch: Sample, row: int) -> int:
-        last = next(place for place in range(self.longest - 1, -1, -1) if batch.parts[INPUT][row][place])
+        last = next(position for position in range(self.longest - 1, -1, -1) if batch.parts[INPUT][row][position])
         batch.items[row][last] = self.network.model.config.alphabet.mask
         batch.parts[INPUT][row][last] = 0
         batch.parts[SPECIAL][row][last] = 1

@@ -1,4 +1,4 @@
-"""Parts of the authors' way that FANS and BERT4Rec share; see authors.py."""
+"""What the authors' FANS and BERT4Rec share; see authors.py."""
 
 import math
 from collections.abc import Sequence
@@ -12,25 +12,25 @@ from fansrec.models.layers.encoder import MaskedModel
 from fansrec.models.layers.transformer import SelfAttention
 from fansrec.models.layers.two_stage import TwoStageClassifier
 
-KEPT = 10  # items of a position: the largest n of their metrics
+KEPT = 10  # items per position: the largest n of their metrics
 INPUT, TARGET, SPECIAL = "input", "target", "special"
 
-Ranking = list[list[int]]  # the best items of every position of one list
+Ranking = list[list[int]]  # the best items of each position of one list
 
 
 @dataclass
 class Sample:
-    """One list, or several stacked: tokens, which part each belongs to, and what may be looked at. (T,) or (B, T)."""
+    """One list, or a batch: tokens, the part of each, and the attention mask, with shapes (T,) or (B, T)."""
 
     items: Tensor
     categories: Tensor
     segments: Tensor
-    seen: Tensor
-    parts: dict[str, Tensor]  # 1 where a token belongs to a part
+    attended: Tensor  # 0 for padding
+    parts: dict[str, Tensor]  # 1 where a token belongs to the part
 
 
 class Network:
-    """Tokens to what the encoder makes of all of them."""
+    """The encoder of a model, run as the authors' code runs it."""
 
     def __init__(self, model: MaskedModel) -> None:
         self.model = model
@@ -38,67 +38,67 @@ class Network:
     def sample(self, tokens: list[int], segments: list[int], parts: dict[str, slice], longest: int) -> Sample:
         padding = longest - len(tokens)
         special = torch.ones(longest, dtype=torch.long)
-        seen = torch.ones(longest, dtype=torch.long)
-        seen[len(tokens) :] = 0
+        attended = torch.ones(longest, dtype=torch.long)
+        attended[len(tokens) :] = 0
         marked = {}
-        for part, places in parts.items():
+        for part, positions in parts.items():
             marked[part] = torch.zeros(longest, dtype=torch.long)
-            marked[part][places] = 1
+            marked[part][positions] = 1
             special -= marked[part]
         items = tokens + [self.model.config.alphabet.pad] * padding
         return Sample(
             items=torch.tensor(items),
             categories=torch.from_numpy(self.model._categories[items]),
             segments=torch.tensor(segments + [0] * padding),
-            seen=seen,
+            attended=attended,
             parts=marked | {SPECIAL: special},
         )
 
     def encode(self, batch: Sample) -> Tensor:  # (B, T, D)
-        x = self._embedded(batch)
-        unseen = (1.0 - batch.seen.to(x.device)[:, None, None, :].float()) * torch.finfo(x.dtype).min
+        x = self._embed(batch)
+        padding = (1.0 - batch.attended.to(x.device)[:, None, None, :].float()) * torch.finfo(x.dtype).min
         for layer in self.model.layers:
-            x = layer.attention_norm(x + self._attended(layer.attention, x, unseen))  # type: ignore[operator, arg-type]
+            x = layer.attention_norm(x + self._attention(layer.attention, x, padding))  # type: ignore[operator, arg-type]
             x = layer.feedforward_norm(x + layer.narrow(F.gelu(layer.widen(x))))  # type: ignore[operator]
         return x
 
-    def _attended(self, attention: SelfAttention, x: Tensor, unseen: Tensor) -> Tensor:
-        """As BERT's usual implementation did it then: three products, all weights of all pairs, softmax."""
+    def _attention(self, attention: SelfAttention, x: Tensor, padding: Tensor) -> Tensor:
+        """Return attention as BERT implementations computed it: three products, the weights of all pairs, softmax."""
         shape = (*x.shape[:2], attention.heads, -1)
         parts = zip(attention.qkv.weight.chunk(3), attention.qkv.bias.chunk(3), strict=True)
         q, k, v = (F.linear(x, *part).view(shape).transpose(1, 2) for part in parts)  # (B, H, T, D/H)
-        weights = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1]) + unseen).softmax(-1)
+        weights = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1]) + padding).softmax(-1)
         mixed: Tensor = attention.out((weights @ v).transpose(1, 2).reshape(x.shape))
         return mixed
 
-    def _embedded(self, batch: Sample) -> Tensor:  # (B, T, D)
-        """A sum over the parts, each looked up for all places and then wiped from those of the other parts."""
+    def _embed(self, batch: Sample) -> Tensor:  # (B, T, D)
+        """Return a sum over the parts; each is looked up for all positions and zeroed in those of other parts."""
         embed, device = self.model.embed, self.model.device
         items = batch.items.to(device)
         categories = batch.categories.to(device)
         total = torch.zeros(*items.shape, self.model.config.width).to(device)
         for part, marked in batch.parts.items():
-            places = marked.to(device)
+            positions = marked.to(device)
             tables = [(items, embed.items)]
             if part != SPECIAL and embed.categories is not None:
                 tables.append((categories, embed.categories))
             for tokens, table in tables:
-                total += places[..., None].float() * table(tokens * places)
+                total += positions[..., None].float() * table(tokens * positions)
         total = total + embed.segments(batch.segments.to(device)) + embed.positions.weight[: items.shape[1]]
-        normed: Tensor = embed.norm(total)
-        return normed
+        normalized: Tensor = embed.norm(total)
+        return normalized
 
 
-def stacked(samples: Sequence[Sample]) -> Sample:
-    """Several lists as one batch."""
-    names = ("items", "categories", "segments", "seen")
+def stack(samples: Sequence[Sample]) -> Sample:
+    """Return several lists as one batch."""
+    names = ("items", "categories", "segments", "attended")
     joined = {name: torch.stack([getattr(sample, name) for sample in samples]) for name in names}
     parts = {part: torch.stack([sample.parts[part] for sample in samples]) for part in samples[0].parts}
     return Sample(**joined, parts=parts)
 
 
-def inside_categories(classifier: TwoStageClassifier, hidden: Tensor, categories: Tensor) -> list[Tensor | None]:
-    """The scores of each category's items at the places of that category, None where it has no place."""
+def local_scores(classifier: TwoStageClassifier, hidden: Tensor, categories: Tensor) -> list[Tensor | None]:
+    """Return the scores of each category's items at the positions of that category, None if it has no position."""
     scores: list[Tensor | None] = []
     for category in range(classifier.ranks):
         chosen = (categories == category).unsqueeze(-1)
@@ -113,7 +113,7 @@ def inside_categories(classifier: TwoStageClassifier, hidden: Tensor, categories
 
 
 def candidates(ranking: Ranking, masked: Tensor | list[int]) -> list[int]:
-    """The best item of every position, then the second best, without repeats, until there are ten."""
+    """Return the best item of every position, then the second best, without repeats, until there are ten."""
     found: list[int] = []
     for depth in range(min(KEPT, *(len(best) for best in ranking))):
         position = 0

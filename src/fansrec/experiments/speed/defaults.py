@@ -1,9 +1,9 @@
-"""What is measured unless told otherwise, in one place for the command line and the modules."""
+"""Defaults of the benchmarks, shared by the command line and the modules."""
 
 ARMS = ("authors", "eager", "autoregressive", "linear", "ours")
 CATEGORIES = (1, 10, 100)
 LISTS = 100
-SECONDS = 180.0  # for all workloads together; making models and a busy machine may take the rest of five minutes
+SECONDS = 180.0  # for all workloads together; building models and a busy machine may use the rest of five minutes
 REPEATS = 5
 
 THROUGHPUT_ARMS = ("eager", "ours")

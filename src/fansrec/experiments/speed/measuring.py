@@ -1,7 +1,7 @@
-"""Several systems on the same lists, in turns, so that a busy moment hits them alike.
+"""Timing of several systems on the same lists, in turn, so that a busy moment affects them equally.
 
-First comes a round that is not measured: it warms up, keeps the answers for comparison, and shows how many of the lists
-each system can be given in the time there is. Then all repeats are measured, each over the same lists.
+A first round is not measured: it warms up, keeps the answers for comparison, and shows how many of the lists each
+system can answer in the given time. Then all repeats are measured, each over the same lists.
 """
 
 import time
@@ -12,21 +12,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fansrec.experiments.speed.agreement import Given
+from fansrec.experiments.speed.agreement import Answer
 from fansrec.experiments.speed.defaults import REPEATS
 from fansrec.experiments.speed.workloads import Question
 
-TURN = 10  # calls in a row: a service asks one model again and again, so its weights may stay near the processor
-QUICK = 0.05  # seconds: a call that can be made once more before each turn, to have its weights and threads back
-SETTLED = 0.03  # seconds after which the threads of the system before no longer look for work
+TURN = 10  # calls in a row: a service calls one model again and again, so its weights may stay in the cache
+QUICK = 0.05  # seconds: such a call is made once more before each turn, to warm up caches and threads
+SETTLE = 0.03  # seconds until the threads of the previous system stop spinning
 
 Call = Sequence[Question]
-Progress = Callable[[int, int], None]  # calls done of all
+Progress = Callable[[int, int], None]  # calls done, calls in total
 
 
 @dataclass
 class Arm:
-    """One system under measurement, and what each of its calls took."""
+    """A system to measure, and the time of each of its calls."""
 
     arm: str  # authors, eager, autoregressive, linear or ours
     model: str
@@ -34,22 +34,22 @@ class Arm:
     categories: int
     backend: str
     device: str
-    answer: Callable[[Sequence[NDArray[np.int64]], Sequence[int]], Any]  # from item numbers to item numbers
-    given_by: Callable[[Any], list[Given]]  # from an answer to what can be compared; not measured
-    one_by_one: bool = False
-    engine: Any = None  # where there is one behind it
-    items: int | None = None  # where systems of one run have more or fewer
-    calls: int = 0  # how many of the calls it is given
+    answer: Callable[[Sequence[NDArray[np.int64]], Sequence[int]], Any]  # from item indices to item indices
+    to_answers: Callable[[Any], list[Answer]]  # converts the result for comparison; not measured
+    autoregressive: bool = False
+    engine: Any = None  # the engine, if there is one
+    items: int | None = None  # if the systems of one run differ in their number of items
+    calls: int = 0  # number of calls it gets
     warm_up: list[float] = field(default_factory=list)
-    seconds: list[list[float]] = field(default_factory=list)  # of each repeat, of each call
-    given: list[Given] = field(default_factory=list)
+    seconds: list[list[float]] = field(default_factory=list)  # by repeat and call
+    answers: list[Answer] = field(default_factory=list)
 
     def fresh(self) -> "Arm":
-        """The same system, not measured yet."""
-        return replace(self, calls=0, warm_up=[], seconds=[], given=[])
+        """Return the same system without measurements."""
+        return replace(self, calls=0, warm_up=[], seconds=[], answers=[])
 
     def call_seconds(self) -> NDArray[np.float64]:
-        """(calls,): the median over the repeats."""
+        """Return the median time of each call over the repeats, shape (calls,)."""
         return np.median(np.array(self.seconds), axis=0)  # type: ignore[no-any-return]
 
 
@@ -58,15 +58,15 @@ def measure(
     calls: Sequence[Call],
     seconds: float,
     repeats: int = REPEATS,
-    progress: Progress = lambda done, of: None,
+    progress: Progress = lambda done, total: None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> None:
-    """Fill in all arms, in about so many seconds."""
+    """Fill in the measurements of all arms, in about `seconds` seconds."""
     _plan(arms, calls, seconds / (1 + repeats), clock)
     total = repeats * sum(arm.calls for arm in arms)
-    began = clock()
+    started = clock()
     for number in range(repeats):
-        if number and clock() - began > seconds:  # the machine has become slower than the first round foretold
+        if number and clock() - started > seconds:  # the machine became slower than the first round predicted
             break
         for arm in arms:
             arm.seconds.append([])
@@ -77,48 +77,48 @@ def measure(
 
 
 def _plan(arms: Sequence[Arm], calls: Sequence[Call], seconds: float, clock: Callable[[], float]) -> None:
-    """Everybody gets a call, then an even share of the time; what is left goes to those with the fewest calls."""
+    """Give every arm one call, then an equal share of the time; the rest goes to the arms with the fewest calls."""
     shortest = min((question for call in calls for question in call), key=lambda question: question.k)
     for arm in arms:
-        _timed(arm, [shortest], clock)  # the very first call of a system takes longer and foretells nothing
-        _warm(arm, calls, clock)
-        while arm.calls < len(calls) and (arm.calls + 1) * _likely(arm) <= seconds / len(arms):
-            _warm(arm, calls, clock)
+        _timed(arm, [shortest], clock)  # the very first call of a system is slower than all others
+        _warm_up(arm, calls, clock)
+        while arm.calls < len(calls) and (arm.calls + 1) * _expected(arm) <= seconds / len(arms):
+            _warm_up(arm, calls, clock)
     while True:
-        left = seconds - sum(arm.calls * _likely(arm) for arm in arms)
-        waiting = [arm for arm in arms if arm.calls < len(calls) and _likely(arm) <= left]
+        left = seconds - sum(arm.calls * _expected(arm) for arm in arms)
+        waiting = [arm for arm in arms if arm.calls < len(calls) and _expected(arm) <= left]
         if not waiting:
             return
-        _warm(min(waiting, key=lambda arm: arm.calls), calls, clock)
+        _warm_up(min(waiting, key=lambda arm: arm.calls), calls, clock)
 
 
-def _warm(arm: Arm, calls: Sequence[Call], clock: Callable[[], float]) -> None:
-    took, answer = _timed(arm, calls[arm.calls], clock)
-    arm.warm_up.append(took)
-    arm.given += arm.given_by(answer)
+def _warm_up(arm: Arm, calls: Sequence[Call], clock: Callable[[], float]) -> None:
+    seconds, result = _timed(arm, calls[arm.calls], clock)
+    arm.warm_up.append(seconds)
+    arm.answers += arm.to_answers(result)
     arm.calls += 1
 
 
-def _likely(arm: Arm) -> float:
+def _expected(arm: Arm) -> float:
     return float(np.median(arm.warm_up))
 
 
 def _take_turn(arm: Arm, calls: Sequence[Call], clock: Callable[[], float]) -> None:
-    if calls and _likely(arm) < QUICK:
-        time.sleep(SETTLED)
+    if calls and _expected(arm) < QUICK:
+        time.sleep(SETTLE)
         _timed(arm, calls[-1], clock)
     arm.seconds[-1] += [_timed(arm, call, clock)[0] for call in calls]
 
 
 def _timed(arm: Arm, call: Call, clock: Callable[[], float]) -> tuple[float, Any]:
-    """The seconds from item numbers in to item numbers out, the device's work included: answers are read back."""
+    """Return the seconds and the result of a call; results are read back, so the device's work is included."""
     inputs, counts = [question.input for question in call], [question.k for question in call]
-    began = clock()
-    answer = arm.answer(inputs, counts)
-    return clock() - began, answer
+    started = clock()
+    result = arm.answer(inputs, counts)
+    return clock() - started, result
 
 
 def in_calls(questions: Sequence[Question], batch: int) -> list[Call]:
-    """Full batches only, unless there is not even one."""
+    """Return the questions in full batches only, or in one smaller batch if there are too few for one."""
     whole = len(questions) // batch * batch or len(questions)
     return [questions[first : first + batch] for first in range(0, whole, batch)]

@@ -1,10 +1,10 @@
-"""Models with weights drawn at random, in any size: no training is needed to know how long an answer takes.
+"""Models of any size with random weights: the time of an answer can be measured without training.
 
-The time of all but one does not depend on the weights: a two-stage classifier multiplies once for every category that
-some position of a list has chosen. Trained on AotM it chooses 1.2 of 10 for a list of 9 positions. Positions are kept
-far apart here, so that it chooses many more (7 of 10, or 15 of 100, for a list of Spotify's length): its time here is
-one it hardly ever needs. No category runs out of items: at Spotify's size 250 of them have 419 items each, and a list
-wants 150 at most.
+The time of one model depends on its weights: a two-stage classifier multiplies once for every category that some
+position of a list has chosen. Trained on AotM it chooses 1.2 of 10 for a list of 9 positions. Here, the position
+embeddings are far apart, so that it chooses many more (7 of 10, or 15 of 100, for a list of Spotify's length): its time
+is close to the worst case. No category runs out of items: at Spotify's size, 250 categories have 419 items each, and a
+list needs at most 150.
 """
 
 from dataclasses import replace
@@ -21,15 +21,12 @@ from fansrec.models.hybrid.model import FansBest, FansBestConfig
 from fansrec.models.linear.item_weights import DenseWeights, Table
 from fansrec.models.registry import build
 
-KERNEL: dict[str, Any] = {
-    "before": 0.4,
-    "recency": 0.6,
-    "near": 0.5,
-}  # as `--recipe best` finds them on spotify-attlist
+# As `--recipe best` finds them on spotify-attlist.
+KERNEL: dict[str, Any] = {"before": 0.4, "recency": 0.6, "near": 0.5}
 
 
 def random_model(name: str, items: int, categories: int, positions: int, seed: int, **values: Any) -> Any:
-    """Positions of FANS and BERT4Rec are as far apart as their items."""
+    """Return a model; the position embeddings of FANS and BERT4Rec are as far apart as those of items."""
     torch.manual_seed(seed)
     model = build(name, {"category_starts": even_categories(items, categories), "positions": positions} | values)
     if name in ("fans", "bert4rec"):
@@ -40,14 +37,14 @@ def random_model(name: str, items: int, categories: int, positions: int, seed: i
 def random_engine(
     name: str, items: int, categories: int, positions: int, device: str, seed: int, **values: Any
 ) -> TorchEngine:
-    """The reference engine around such a model."""
+    """Return the reference engine with such a model."""
     return TorchEngine(random_model(name, items, categories, positions, seed, **values).to(device), items, device)
 
 
 def random_best(of: str, items: int, categories: int, positions: int, seed: int) -> FansBest:
-    """FANS as `--recipe best` trains it, with as many made-up lists in its memory as the real set has for training.
+    """Return FANS as `--recipe best` trains it, with as many random lists in its memory as workload `of` trains on.
 
-    There is no linear part: at Spotify's size training finds that the items are too many for one.
+    It has no linear part: at Spotify's size, training leaves it out because there are too many items.
     """
     torch.manual_seed(seed)
     model = FansBest(FansBestConfig(even_categories(items, categories), positions, **KERNEL))
@@ -59,7 +56,7 @@ def random_best(of: str, items: int, categories: int, positions: int, seed: int)
 
 @cache
 def random_memory(of: str, items: int, seed: int) -> ListMemory:
-    """Kept, since it takes seconds to make and is the same for any number of categories."""
+    """Return a list memory; cached, as it takes seconds to build and is the same for any number of categories."""
     sizes = workload(of)
     given, offsets = make_lists(replace(sizes, lists=sizes.remembered, items=items), np.random.default_rng(seed))
     memory = ListMemory(items, 0, 0)
@@ -68,7 +65,7 @@ def random_memory(of: str, items: int, seed: int) -> ListMemory:
 
 
 def random_linear(name: str, items: int, seed: int) -> Any:
-    """EASE or item-kNN: all weights, or the strongest of each item where it would not keep all."""
+    """Return EASE or item-kNN with all weights, or with the strongest of each item where it would not keep all."""
     random = torch.Generator().manual_seed(seed)
     model = build(name, {"category_starts": (0, items)})
     if isinstance(model.weights, DenseWeights):

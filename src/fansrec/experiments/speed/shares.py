@@ -1,7 +1,7 @@
-"""Where the time of one pass goes: the encoder, or the classifier with the choice of distinct items."""
+"""The shares of one pass: the encoder, and the classifier with the selection of distinct items."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -27,12 +27,11 @@ def encoder_and_classifier(
     *,
     workload: str = "spotify",
     categories: int = 10,
-    progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> list[Row]:
-    """A row for each classifier and number of layers: mean milliseconds a list, one list at a time, random weights.
+    """Return a row per classifier and number of layers: mean milliseconds, one list at a time, random weights.
 
-    The encoder's part is laying out the tokens, embedding them and all layers; the classifier's is the rest, up to the
-    item numbers of the answer.
+    The encoder's share includes the token sequence, the embeddings and all layers; the classifier's is the rest, up to
+    the item indices of the answer.
     """
     questions = questions_of(workload, items, lists, seed)
     sizes = (items, categories, sequence_length(questions), device, seed)
@@ -43,9 +42,8 @@ def encoder_and_classifier(
     for kind, depth in arms * WARM_UP:
         timed[kind].answer(questions[0], depth)
     seconds = np.empty((len(questions), len(arms), 2))
-    for number, question in enumerate(questions):  # all take each list in turn: a busy moment hits them alike
+    for number, question in enumerate(questions):  # all answer each list in turn: a busy moment affects them equally
         seconds[number] = [timed[kind].answer(question, depth) for kind, depth in arms]
-        progress(number + 1, len(questions))
     return [
         {"classifier": kind, "layers": depth, "encoder_ms": encoder, "classifier_ms": classifier}
         | {"items": items, "categories": categories if kind == "two-stage" else 1, "device": device, "lists": lists}
@@ -54,7 +52,7 @@ def encoder_and_classifier(
 
 
 class TimedFans:
-    """A deep model that can be asked through its first layers only, and says how long its encoder took."""
+    """A deep FANS model that can be run with its first layers only, and measures the time of its encoder."""
 
     def __init__(self, engine: TorchEngine) -> None:
         self.engine = engine
@@ -62,23 +60,23 @@ class TimedFans:
         self.layers = self.model.layers
         self.encoding = 0.0
         self.score_positions = self.model.score_positions
-        self.model.score_positions = self._timed  # the encoder has run when it returns; scores are made later
+        self.model.score_positions = self._timed  # the encoder has run when it returns; scores are computed later
 
     def answer(self, question: Question, depth: int) -> tuple[float, float]:
-        """Seconds in the encoder, and in all that comes after it."""
+        """Return the seconds in the encoder, and in everything after it."""
         self.model.layers = self.layers[:depth]
-        began = self._now()
+        started = self._now()
         self.engine.continue_lists([question.input], question.k, Rules(keep_seen=True))
-        return self.encoding, self._now() - began - self.encoding
+        return self.encoding, self._now() - started - self.encoding
 
-    def _timed(self, *question: Any) -> Any:
-        began = self._now()
-        scores = self.score_positions(*question)
-        self.encoding = self._now() - began
+    def _timed(self, *arguments: Any) -> Any:
+        started = self._now()
+        scores = self.score_positions(*arguments)
+        self.encoding = self._now() - started
         return scores
 
     def _now(self) -> float:
-        """The time when all that was asked of the device is done."""
+        """Return the time once the device has finished all its work."""
         if self.engine.device.type == "cuda":
             torch.cuda.synchronize(self.engine.device)
         return time.perf_counter()

@@ -1,10 +1,7 @@
-"""How many lists a second, by how many come in one call; lengths as they come, and all padded to the longest.
-
-`python -m fansrec.experiments.speed.throughput` needs torch and numpy alone.
-"""
+"""Throughput: lists per second by lists per call, with their own lengths and padded to the longest."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,89 +10,78 @@ from numpy.typing import NDArray
 
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch import backend as torch_backend
-from fansrec.experiments.speed.arms import Systems, Tell, engine_arm
-from fansrec.experiments.speed.defaults import BATCHES, THROUGHPUT_ARMS, THROUGHPUT_CATEGORIES, THROUGHPUT_LISTS
-from fansrec.experiments.speed.latency import Asked, once, options, run
+from fansrec.experiments.speed.arms import Say, Systems, engine_arm
+from fansrec.experiments.speed.latency import without_repeats
 from fansrec.experiments.speed.measuring import Arm, Progress, in_calls, measure
+from fansrec.experiments.speed.options import ThroughputOptions
 from fansrec.experiments.speed.rows import Row, rows_of, without_calls
 from fansrec.experiments.speed.workloads import Question, questions_of
 
 PADDED = "padded"
-TOO_LONG = 6  # seconds a call
-SHOWN = ("batch", "arm", "variant", "backend", "categories", "lists_per_s", "p50_ms", "lists", "times_padded")
-
-
-@dataclass(frozen=True)
-class AskedOften(Asked):
-    """What is to be measured; each number of lists a call gets an even share of the seconds."""
-
-    categories: Sequence[int] = THROUGHPUT_CATEGORIES
-    arms: Sequence[str] = THROUGHPUT_ARMS
-    lists: int = THROUGHPUT_LISTS
-    batches: Sequence[int] = BATCHES
+MAX_CALL_SECONDS = 6
 
 
 def throughput(
-    asked: AskedOften, tell: Tell = lambda line: None, progress: Progress = lambda done, of: None
+    options: ThroughputOptions, say: Say = lambda line: None, progress: Progress = lambda done, total: None
 ) -> list[Row]:
-    """A row for every system and number of lists a call."""
-    systems = Systems(asked.workload, asked.size, asked.device, asked.seed, once(tell))
-    questions = questions_of(asked.workload, asked.size, max(asked.lists, *asked.batches), asked.seed)
-    arms = [other for arm in systems.of(asked.arms, asked.categories) for other in (arm, *padded(arm))]
-    rows = by_batch(arms, questions, asked, systems.tell, progress)
-    return [{"workload": asked.workload} | row for row in rows]
+    """Return a row for every system and batch size."""
+    systems = Systems(options.workload, options.size, options.device, options.seed, without_repeats(say))
+    questions = questions_of(options.workload, options.size, max(options.lists, *options.batches), options.seed)
+    arms = [other for arm in systems.build(options.arms, options.categories) for other in (arm, *padded(arm))]
+    rows = by_batch(arms, questions, options, systems.say, progress)
+    return [{"workload": options.workload} | row for row in rows]
 
 
 def by_batch(
     arms: Sequence[Arm],
     questions: Sequence[Question],
-    asked: AskedOften,
-    tell: Tell,
-    progress: Progress = lambda done, of: None,
+    options: ThroughputOptions,
+    say: Say,
+    progress: Progress = lambda done, total: None,
 ) -> list[Row]:
-    """Rows of these systems for every number of lists a call."""
+    """Return the rows of these arms for every batch size."""
     rows: list[Row] = []
-    for before, batch in pairwise([1, *sorted(asked.batches)]):
-        arms = [arm.fresh() for arm in arms if _is_quick_enough(arm, before, batch, tell)]
-        calls, asked_now = in_calls(questions, batch), [arm for arm in arms if batch > 1 or arm.arm != PADDED]
-        if not asked_now:
+    for before, batch in pairwise([1, *sorted(options.batches)]):
+        arms = [arm.fresh() for arm in arms if _is_fast_enough(arm, before, batch, say)]
+        calls, measured = in_calls(questions, batch), [arm for arm in arms if batch > 1 or arm.arm != PADDED]
+        if not measured:
             break
-        measure(asked_now, calls, asked.seconds / len(asked.batches), asked.repeats, progress)
-        rows += without_calls(rows_of(asked_now, calls, asked.size))
+        measure(measured, calls, options.seconds / len(options.batches), options.repeats, progress)
+        rows += without_calls(rows_of(measured, calls, options.size))
     return rows
 
 
-def _is_quick_enough(arm: Arm, before: int, batch: int, tell: Tell) -> bool:
-    """By what the batch before took; more lists at once have little to give to a system that takes so long."""
+def _is_fast_enough(arm: Arm, before: int, batch: int, say: Say) -> bool:
+    """Predict the time of a call from that of the previous batch size; larger batches hardly help so slow a system."""
     if not arm.seconds:
         return True
-    likely = float(arm.call_seconds().mean()) * batch / before
-    if likely > TOO_LONG:
-        tell(f"{arm.arm} {arm.model}, N = {arm.categories}: {batch} lists would take {likely:.0f} s and are left out")
-    return likely <= TOO_LONG
+    expected = float(arm.call_seconds().mean()) * batch / before
+    if expected > MAX_CALL_SECONDS:
+        say(f"{arm.arm} {arm.model}, N = {arm.categories}: {batch} lists would take {expected:.0f} s and are left out")
+    return expected <= MAX_CALL_SECONDS
 
 
 def padded(arm: Arm) -> Iterator[Arm]:
-    """The paper's FANS on the same backend with every list as long as the longest.
+    """Yield the paper's FANS on the same backend with every list as long as the longest.
 
-    On torch with padding, so that its items are the same. The fast backends have no padding: there the inputs are made
-    longer, which is as much work, and the answers are others.
+    On torch, lists are padded, so its items are the same. The fast backends have no padding: there, the inputs are made
+    longer, which is as much work but gives other answers.
     """
     if arm.arm not in ("eager", "ours") or arm.variant != "paper" or arm.model != "fans":
         return
     if arm.arm == "eager":
-        engine = Padded(arm.engine.model, arm.engine.items, arm.engine.device)
+        engine = PaddedEngine(arm.engine.model, arm.engine.items, arm.engine.device)
         yield engine_arm(PADDED, engine, arm.variant, arm.categories)
     elif arm.backend != "torch":
 
         def answer(inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> Any:
-            return arm.answer(stretched(inputs, counts), counts)
+            return arm.answer(lengthened(inputs, counts), counts)
 
-        yield replace(arm, arm=PADDED, answer=answer, given_by=lambda answers: [])
+        yield replace(arm, arm=PADDED, answer=answer, to_answers=lambda answers: [])
 
 
-class Padded(torch_backend.TorchEngine):
-    """Lists share a rectangle as they come, not with those of like length."""
+class PaddedEngine(torch_backend.TorchEngine):
+    """The reference engine, but batches consist of consecutive lists, not of lists of similar length."""
 
     def _batches(self, inputs: Sequence[NDArray[np.int64]], wanted: Sequence[int], rules: Rules) -> Iterator[list[int]]:
         longest = max(len(given) + k for given, k in zip(inputs, wanted, strict=True))
@@ -104,18 +90,7 @@ class Padded(torch_backend.TorchEngine):
             yield list(range(first, min(first + step, len(inputs))))
 
 
-def stretched(inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> list[NDArray[np.int64]]:
-    """Every input made so long, by its own items again, that all lists are as long as the longest."""
+def lengthened(inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> list[NDArray[np.int64]]:
+    """Return the inputs with their own items repeated, so that all lists are as long as the longest."""
     longest = max(len(given) + k for given, k in zip(inputs, counts, strict=True))
     return [np.resize(given, longest - k) for given, k in zip(inputs, counts, strict=True)]
-
-
-def main() -> None:
-    parser = options("python -m fansrec.experiments.speed.throughput", __doc__)
-    parser.set_defaults(categories=AskedOften.categories, arms=AskedOften.arms, lists=AskedOften.lists)
-    parser.add_argument("--batches", type=int, nargs="+", default=AskedOften.batches)
-    run(parser, lambda **given: throughput(AskedOften(**given), tell=print), SHOWN)
-
-
-if __name__ == "__main__":
-    main()

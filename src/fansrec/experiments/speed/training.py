@@ -1,8 +1,9 @@
-"""How long an epoch of training takes, and how much memory: each measured in a process of its own."""
+"""Time and peak memory of training, each measured in a process of its own."""
 
 import multiprocessing
 import resource
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,12 +18,22 @@ from fansrec.training.malloc import keep_freed_memory
 from fansrec.training.masking import MaskingRates
 
 WARM_UP = 3  # batches
+EPOCH_BATCHES = {"aotm": 41}  # an epoch of these workloads is short enough to be measured completely
+FEW_BATCHES = 4
 
 
-def measure(workload: str, classifier: str, categories: int, batch_size: int, batches: int) -> dict[str, Any]:
-    """A row, measured in a fresh process so that its peak memory is its own."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(_measure, (workload, classifier, categories, batch_size, batches))
+def training(
+    workloads: Sequence[str], categories: int, batch_size: int, batches: int | None, progress: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """Return a row per workload and classifier, each measured in a fresh process with its own peak memory."""
+    rows = []
+    for name in workloads:
+        for classifier in ("vanilla", "two-stage"):
+            progress(f"measuring {name}, {classifier} …")
+            count = batches or EPOCH_BATCHES.get(name, FEW_BATCHES)
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                rows.append(pool.apply(_measure, (name, classifier, categories, batch_size, count)))
+    return rows
 
 
 def _measure(name: str, classifier: str, categories: int, batch_size: int, batches: int) -> dict[str, Any]:
@@ -40,11 +51,11 @@ def _measure(name: str, classifier: str, categories: int, batch_size: int, batch
     plan = epoch_plan(corpus.part("train"), batch_size, [0])
     seconds = []
     for number, lists in enumerate(plan[: WARM_UP + batches]):
-        began = time.perf_counter()
+        started = time.perf_counter()
         model(builder.build(lists, 1.0, [0, number])).total.backward()
         optimizer.step()
         optimizer.zero_grad()
-        seconds.append(time.perf_counter() - began)
+        seconds.append(time.perf_counter() - started)
     step = float(np.mean(seconds[WARM_UP:] or seconds))
     return {
         "arm": "ours",

@@ -1,4 +1,4 @@
-"""Generated lists with the sizes of real sets: benchmarks need no data, and anybody can repeat them."""
+"""Generated lists in the sizes of real data sets, so that benchmarks need no data and can be repeated anywhere."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from fansrec.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Workload:
-    """Sizes after preparation; list lengths fall off exponentially from `shortest` to the given mean."""
+    """Sizes of a prepared data set; list lengths are exponentially distributed from `shortest` on, with this mean."""
 
     lists: int
     items: int
@@ -24,14 +24,14 @@ class Workload:
     longest: int
     mean: float
     categories: int = 10
-    remembered: int = 57_722  # lists a memory of the training lists holds: as many as the paper's Spotify set has
+    remembered: int = 57_722  # lists in the list memory: the training lists of the paper's Spotify set
 
 
 WORKLOADS = {
     "aotm": Workload(lists=12_940, items=6_264, shortest=10, longest=59, mean=12.53, remembered=10_353),
     "zhihu": Workload(lists=18_704, items=36_005, shortest=10, longest=200, mean=49.6, remembered=14_964),
     "goodreads": Workload(lists=15_426, items=47_877, shortest=20, longest=300, mean=103.0, remembered=12_342),
-    # Fewer lists than the real 72,152: a benchmark looks at a part of an epoch only.
+    # Fewer lists than the real 72,152: a benchmark needs only a part of an epoch.
     "spotify": Workload(lists=2_560, items=104_695, shortest=20, longest=300, mean=94.4),
     "industry": Workload(lists=2_560, items=240_000, shortest=20, longest=300, mean=94.4),
     "small": Workload(lists=2_560, items=104_695, shortest=20, longest=20, mean=20),  # 10 items and 10 more
@@ -46,7 +46,7 @@ def workload(name: str) -> Workload:
 
 
 def make_corpus(workload: Workload, random: np.random.Generator) -> Corpus:
-    """Lists of Zipf-distributed items, split 8:1:1."""
+    """Return a corpus of lists of Zipf-distributed items, split 8:1:1."""
     items, offsets = make_lists(workload, random)
     parts = np.zeros(workload.lists, dtype=np.uint8)
     parts[int(0.8 * workload.lists) :] = 1
@@ -63,7 +63,7 @@ def make_corpus(workload: Workload, random: np.random.Generator) -> Corpus:
 def make_lists(
     workload: Workload, random: np.random.Generator, lengths: NDArray[np.int64] | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Items and offsets: list i is `items[offsets[i]:offsets[i + 1]]`; lengths are drawn unless they are given."""
+    """Return items and offsets: list i is `items[offsets[i]:offsets[i + 1]]`; lengths are random unless given."""
     if lengths is None:
         lengths = _lengths(workload, random.random(workload.lists))
     shares = 1 / (np.arange(workload.items) + 10)
@@ -73,24 +73,24 @@ def make_lists(
     return items, np.concatenate([[0], np.cumsum(lengths)])
 
 
-def _lengths(workload: Workload, shares: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The length that such a share of the lists is shorter than."""
-    beyond = np.rint(-np.log1p(-shares) * (workload.mean - workload.shortest)).astype(np.int64)
-    return np.minimum(workload.shortest + beyond, workload.longest)
+def _lengths(workload: Workload, quantiles: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the list lengths at these quantiles of the workload's distribution."""
+    excess = np.rint(-np.log1p(-quantiles) * (workload.mean - workload.shortest)).astype(np.int64)
+    return np.minimum(workload.shortest + excess, workload.longest)
 
 
 @dataclass(frozen=True)
 class Question:
-    """The first half of a list, and how many items its second half has."""
+    """The first half of a list, and the number of items in its second half."""
 
     input: NDArray[np.int64]
     k: int
 
 
 def questions_of(name: str, items: int, lists: int, seed: int) -> list[Question]:
-    """So many lists with the lengths of a workload, of so many items: their second half is to be generated.
+    """Return `lists` questions over `items` items with the list lengths of a workload.
 
-    Even a few have short and long ones in the right shares, so that their mean is the workload's.
+    The lengths are evenly spaced quantiles, so that even a few questions have the workload's mean length.
     """
     sizes, random = replace(workload(name), items=items, lists=lists), np.random.default_rng(seed)
     lengths = random.permutation(_lengths(sizes, (np.arange(lists) + 0.5) / lists))
@@ -101,24 +101,24 @@ def questions_of(name: str, items: int, lists: int, seed: int) -> list[Question]
 
 
 def mixed(questions: Sequence[Question]) -> list[Question]:
-    """The same in an order whose first few are short, middling and long ones alike, the middle one first.
+    """Return the questions in van der Corput order of their lengths, starting with the median.
 
-    Slow systems are given but the first few.
+    Slow systems get only the first few, which are then short, medium and long ones.
     """
     by_length = sorted(questions, key=lambda question: question.k)
     bits = max(1, (len(by_length) - 1).bit_length())
-    places = [int(f"{number:0{bits}b}"[::-1], 2) / (1 << bits) for number in range(1, 1 << bits)]  # 1/2, 1/4, 3/4, …
-    order = dict.fromkeys(int(place * len(by_length)) for place in [*places, 0.0])
-    return [by_length[place] for place in order]
+    fractions = [int(f"{number:0{bits}b}"[::-1], 2) / (1 << bits) for number in range(1, 1 << bits)]  # 1/2, 1/4, 3/4, …
+    order = dict.fromkeys(int(fraction * len(by_length)) for fraction in [*fractions, 0.0])
+    return [by_length[index] for index in order]
 
 
 def sequence_length(questions: Sequence[Question]) -> int:
-    """How many tokens the longest list takes."""
+    """Return the number of tokens of the longest list."""
     return max(len(question.input) + question.k for question in questions) + SPECIALS
 
 
 def even_categories(items: int, categories: int) -> tuple[int, ...]:
-    """Where each of so many categories of like size starts, and where the last one ends."""
+    """Return the first item of each of `categories` equally large categories, and the end of the last one."""
     return tuple(np.linspace(0, items, categories + 1).astype(np.int64).tolist())
 
 

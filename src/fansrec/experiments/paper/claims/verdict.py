@@ -1,4 +1,4 @@
-"""What a verdict is, and how verdicts are put together."""
+"""Verdicts on claims, and how several are combined."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,30 +7,33 @@ from typing import Any
 from fansrec.experiments.paper.catalogue import Dataset
 from fansrec.experiments.paper.results import Results
 
-HOLDS, FAILS, UNTOLD = "holds", "does not hold", "cannot be told with this many lists"
-UNTRIED = "not tried: figures are missing"
+HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided: too few lists"
+UNTESTED = "not tested: results are missing"
 Rule = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Verdict:
+    """The outcome of a claim on one data set or workload."""
+
     claim: str
-    where: str  # the dataset or size, and the machine
+    where: str  # the data set or size, and the machine
     evidence: tuple[str, ...]
     verdict: str
 
 
-def all_of(found: Sequence[str]) -> str:
-    """One failure refutes; one untold leaves it open."""
-    return next((word for word in (FAILS, UNTRIED, UNTOLD) if word in found), HOLDS)
+def all_of(verdicts: Sequence[str]) -> str:
+    """Return the verdict of a claim with several parts: one failure refutes it, one undecided part leaves it open."""
+    return next((verdict for verdict in (FAILS, UNTESTED, UNDECIDED) if verdict in verdicts), HOLDS)
 
 
-def sided(low: float, high: float, least: float) -> str:
-    """Whether an interval lies above a limit."""
-    return HOLDS if low >= least else FAILS if high < least else UNTOLD
+def above(low: float, high: float, limit: float) -> str:
+    """Return whether a confidence interval lies above a limit."""
+    return HOLDS if low >= limit else FAILS if high < limit else UNDECIDED
 
 
 def datasets_of(rule: Rule, results: Results) -> Iterator[Dataset]:
-    for dataset in results.choice.datasets:
+    """Yield the selected data sets that the claim is about."""
+    for dataset in results.selection.datasets:
         if dataset.name in rule.get("datasets", [dataset.name]):
             yield dataset

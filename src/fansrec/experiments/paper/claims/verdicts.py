@@ -1,7 +1,7 @@
-"""The paper's claims, each with a verdict and the figures that decide.
+"""The paper's claims, each with a verdict and the figures that decide it.
 
-"holds" and "does not hold" are said only of what the test lists can tell: p < 0.05 in the paired test, or a 95%
-interval on one side of the limit. Times of generated workloads are compared as they are.
+"holds" and "does not hold" need evidence from the test lists: p < 0.05 in the paired test, or a 95% interval on one
+side of the limit. Times of generated workloads are compared without a test.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ from fansrec.experiments.paper.claims.speed import below, curve, faster, optimum
 from fansrec.experiments.paper.claims.verdict import Rule, Verdict
 from fansrec.experiments.paper.results import Results
 
-KINDS: dict[str, Callable[[Rule, Experiment, Results], Iterator[Verdict]]] = {
+TESTS: dict[str, Callable[[Rule, Experiment, Results], Iterator[Verdict]]] = {
     "better": better,
     "ranks": ranks,
     "faster": faster,
@@ -25,11 +25,11 @@ KINDS: dict[str, Callable[[Rule, Experiment, Results], Iterator[Verdict]]] = {
 
 
 def verdicts(results: Results) -> list[Verdict]:
-    """Every claim that the chosen experiments can try."""
-    chosen = {experiment.name: experiment for experiment in results.choice.experiments}
+    """Return the verdicts on every claim about the selected experiments."""
+    selected = {experiment.name: experiment for experiment in results.selection.experiments}
     return [
         verdict
         for rule in published("claims")["claim"]
-        if rule["experiment"] in chosen
-        for verdict in KINDS[rule["kind"]](rule, chosen[rule["experiment"]], results)
+        if rule["experiment"] in selected
+        for verdict in TESTS[rule["kind"]](rule, selected[rule["experiment"]], results)
     ]

@@ -1,4 +1,4 @@
-"""What a report is made of, before it is Markdown or HTML."""
+"""The blocks of a report, before they become Markdown or HTML."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -11,13 +11,13 @@ NOTHING = "–"
 
 @dataclass(frozen=True)
 class Entry:
-    """A figure, what stands below it, and how it is set."""
+    """A table cell: a figure, notes below it, and how it is marked."""
 
     text: str
     notes: tuple[str, ...] = ()
-    mark: str = ""  # best, second or nothing
-    slow: bool = False  # over the paper's 50 ms
-    tail: str = ""  # after the figure, never set bold
+    mark: str = ""  # BEST, SECOND or none
+    slow: bool = False  # above the paper's limit of 50 ms
+    suffix: str = ""  # follows the figure, never in bold
 
 
 @dataclass(frozen=True)
@@ -35,29 +35,29 @@ class Paragraph:
 @dataclass(frozen=True)
 class Table:
     head: Sequence[str]
-    rows: Sequence[Sequence[Entry]]  # the first of a row names it
-    words: bool = False  # texts instead of figures
+    rows: Sequence[Sequence[Entry]]  # the first entry is the row's title
+    is_text: bool = False  # text instead of figures
 
 
 @dataclass(frozen=True)
-class Drawing:
-    name: str  # of the file beside a Markdown report
+class Plot:
+    name: str  # of the image file beside a Markdown report
     picture: Picture
 
 
-Block = Heading | Paragraph | Table | Drawing
+Block = Heading | Paragraph | Table | Plot
 
 
-def text(*words: str) -> list[Entry]:
-    return [Entry(word) for word in words]
+def text_entries(*texts: str) -> list[Entry]:
+    return [Entry(text) for text in texts]
 
 
-def ranked(entries: Sequence[Entry], values: Iterable[float | None], highest: bool = True) -> list[Entry]:
-    """The best and the second best marked; equal ones alike, as the paper does."""
-    given = list(values)
-    distinct = sorted({round(value, 4) for value in given if value is not None}, reverse=highest)
+def mark_best(entries: Sequence[Entry], values: Iterable[float | None], highest: bool = True) -> list[Entry]:
+    """Return the entries with the best and the second best value marked; equal values share a mark, as in the paper."""
+    known = list(values)
+    distinct = sorted({round(value, 4) for value in known if value is not None}, reverse=highest)
     marks = dict(zip(distinct, (BEST, SECOND), strict=False))
     return [
         entry if value is None else replace(entry, mark=marks.get(round(value, 4), ""))
-        for entry, value in zip(entries, given, strict=True)
+        for entry, value in zip(entries, known, strict=True)
     ]

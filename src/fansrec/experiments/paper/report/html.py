@@ -1,15 +1,15 @@
-"""A report as one HTML page: everything inside it, nothing to load, all text escaped."""
+"""A report as one self-contained HTML page with all text escaped."""
 
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
 from fansrec.evaluation.page import picture_html, style
-from fansrec.experiments.paper.report.blocks import BEST, SECOND, Block, Drawing, Entry, Heading, Paragraph, Table
+from fansrec.experiments.paper.report.blocks import BEST, SECOND, Block, Entry, Heading, Paragraph, Plot, Table
 from fansrec.files import write_text
 
-# The style of the evaluation report, and what only this one has.
-MORE = """
+# Added to the style of the evaluation report.
+EXTRA_STYLE = """
 td .notes, th .notes { display: block; font-weight: 400; font-size: .75rem; color: var(--soft); }
 td { vertical-align: top; }
 td.words, table.words th { white-space: normal; text-align: left; vertical-align: top; }
@@ -30,7 +30,7 @@ def write_html(path: Path, title: str, blocks: Sequence[Block]) -> None:
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta name="color-scheme" content="light dark">\n<title>{escape(title)}</title>\n'
-        f"<style>{style()}{MORE}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n",
+        f"<style>{style()}{EXTRA_STYLE}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n",
     )
 
 
@@ -39,7 +39,7 @@ def _block(block: Block) -> str:
         return f"<h{block.level}>{escape(block.text)}</h{block.level}>"
     if isinstance(block, Paragraph):
         return _tagged("p", "strong" if block.strong else "plain", escape(block.text))
-    if isinstance(block, Drawing):
+    if isinstance(block, Plot):
         return picture_html(block.picture).replace('class="card"', 'class="card drawing"', 1)
     return _table(block)
 
@@ -54,7 +54,7 @@ def _tagged(tag: str, kind: str, content: str) -> str:
 
 def _table(table: Table) -> str:
     head = "".join(f'<th scope="col">{_lines(name)}</th>' for name in table.head)
-    kind = "words" if table.words else "figure"
+    kind = "words" if table.is_text else "figure"
     rows = "\n".join(
         f'<tr><th scope="row">{_entry(row[0])}</th>{"".join(_cell(one, kind) for one in row[1:])}</tr>'
         for row in table.rows
@@ -72,4 +72,4 @@ def _entry(one: Entry) -> str:
     if one.slow:
         figure = f'<span class="slow">{figure} ▲</span>'
     notes = "".join(f'<span class="notes">{escape(note)}</span>' for note in one.notes)
-    return f"{figure}{escape(one.tail)}{notes}"
+    return f"{figure}{escape(one.suffix)}{notes}"

@@ -1,71 +1,80 @@
-"""The paper's tables, ours and its figures in every cell."""
+"""Tables 1 to 3 of the paper, with our figure and the paper's in every cell."""
 
 import json
 from collections.abc import Iterator, Sequence
 
-from fansrec.experiments.paper.catalogue import USUAL_CATEGORIES, Dataset, Experiment, published, systems
-from fansrec.experiments.paper.report.blocks import Block, Entry, Heading, Paragraph, Table, ranked, text
-from fansrec.experiments.paper.report.wording import latency, lists_behind, p_against, qualities, speedup, told_machine
+from fansrec.experiments.machine import format_machine
+from fansrec.experiments.paper.catalogue import DEFAULT_CATEGORIES, Dataset, Experiment, published, systems
+from fansrec.experiments.paper.report.blocks import Block, Entry, Heading, Paragraph, Table, mark_best
+from fansrec.experiments.paper.report.entries import (
+    latency_entry,
+    list_count,
+    p_against,
+    quality_entries,
+    speedup_entry,
+)
 from fansrec.experiments.paper.results import METRICS, PAPER, Latencies, Latency, Results, Subject, ratio
 
 CIRCLES = {"autoregressive": "○", "one-pass": "◐", "two-stage": "●"}
 OTHER_PROTOCOLS = {
-    "paper, input excluded": "the paper's protocol without items of the input",
-    "standard": "the standard protocol (10 items, input excluded, every list counts)",
+    "paper, input excluded": "the paper's protocol without input items",
+    "standard": "the standard protocol (10 items, input items excluded, every list counts)",
 }
 
 
-def titled(system: str) -> str:
+def system_title(system: str) -> str:
+    """Return the circle of the system's family and its title."""
     known = systems()[system]
     return f"{CIRCLES.get(known.family, '')} {known.title}".strip().replace(" / ", "\n/ ")
 
 
 def statistics(results: Results) -> Iterator[Block]:
-    """Table 1."""
+    """Yield table 1: statistics of the data sets."""
     rows = {
         "lists": "{:,}", "items": "{:,}", "categories": "{:,}", "interactions": "{:,}",
         "average": "{:.2f}", "shortest": "{}", "longest": "{}", "density": "{:.3f}%",
     }  # fmt: skip
     names = {"average": "items per list, mean", "shortest": "shortest list", "longest": "longest list"}
-    known = [(dataset, _counted(results, dataset)) for dataset in results.choice.datasets]
-    ours = [(dataset, counted) for dataset, counted in known if counted is not None]
+    known = [(dataset, _statistics(results, dataset)) for dataset in results.selection.datasets]
+    ours = [(dataset, counts) for dataset, counts in known if counts is not None]
     body = []
     for key, form in rows.items():
         paper = [published("table1").get(dataset.published or "", {}).get(key) for dataset, _ in ours]
         entries = [
-            Entry(form.format(counted[key]), () if value is None else (f"paper {form.format(value)}",))
-            for (_, counted), value in zip(ours, paper, strict=True)
+            Entry(form.format(counts[key]), () if value is None else (f"paper {form.format(value)}",))
+            for (_, counts), value in zip(ours, paper, strict=True)
         ]
         body.append([Entry(names.get(key, key)), *entries])
     yield Table(["", *(dataset.title for dataset, _ in ours)], body)
-    yield Paragraph("The paper's range is that of its filter; ours are the shortest and longest lists really there.")
+    yield Paragraph("The paper gives the range of its length filter; ours are the shortest and longest lists.")
 
 
-def _counted(results: Results, dataset: Dataset) -> dict[str, float] | None:
-    folder = results.corpora.folder
-    if not folder.has_corpus(dataset.name, USUAL_CATEGORIES):
+def _statistics(results: Results, dataset: Dataset) -> dict[str, float] | None:
+    corpora = results.corpora
+    if not corpora.exists(dataset.name, DEFAULT_CATEGORIES):
         return None
-    summary = json.loads((folder.corpus(dataset.name, USUAL_CATEGORIES) / "summary.json").read_text(encoding="utf-8"))
+    summary_file = corpora.folder(dataset.name, DEFAULT_CATEGORIES) / "summary.json"
+    summary = json.loads(summary_file.read_text(encoding="utf-8"))
     average = summary["interactions"] / summary["lists"]
     return {**summary, "average": average, "density": 100 * average / summary["items"]}
 
 
 def comparison(experiment: Experiment, results: Results) -> Iterator[Block]:
-    """Table 2, and beside it the rivals the paper left out."""
-    names = experiment.more["systems"]
+    """Yield table 2, and models that the paper did not compare with."""
+    names = experiment.extra["systems"]
     yield Paragraph(
-        "○ one by one, ◐ in one pass, ● in one pass with the two-stage classifier. Best in bold, second best "
-        f"underlined; ▲ over 50 ms. p: against {experiment.against}, paired over lists."
+        "○ autoregressive, ◐ one pass, ● one pass with the two-stage classifier. Best in bold, second best "
+        f"underlined; ▲ above 50 ms. p: compared with {experiment.against}, paired by list."
     )
-    for dataset in results.choice.datasets:
+    for dataset in results.selection.datasets:
         timed = results.latencies(experiment, dataset)
         yield Heading(f"{dataset.title}: the paper's nine systems", 3)
         yield _by_system(experiment, dataset, names, results, timed)
-        yield Heading(f"{dataset.title}: rivals the paper left out", 3)
-        yield _by_system(experiment, dataset, experiment.more["rivals"], results, timed)
-        for protocol, told in OTHER_PROTOCOLS.items():
-            yield Heading(f"{dataset.title}: all of them, {told}", 3)
-            yield figure_table(dataset, [*names, *experiment.more["rivals"]], results, protocol=protocol)
+        yield Heading(f"{dataset.title}: models the paper did not compare with", 3)
+        yield _by_system(experiment, dataset, experiment.extra["rivals"], results, timed)
+        for protocol, description in OTHER_PROTOCOLS.items():
+            yield Heading(f"{dataset.title}: all systems, {description}", 3)
+            yield figure_table(dataset, [*names, *experiment.extra["rivals"]], results, protocol=protocol)
 
 
 def _by_system(
@@ -79,11 +88,11 @@ def _by_system(
     for metric in METRICS:
         figures = [results.figure(subject, metric) for subject in subjects]
         theirs = [paper.get((subject.system, metric)) for subject in subjects]
-        marked = qualities(figures, theirs, [against.get((subject, metric)) for subject in subjects])
-        rows.append([Entry(metric, (lists_behind(results, subjects, metric, PAPER),)), *marked])
+        marked = quality_entries(figures, theirs, [against.get((subject, metric)) for subject in subjects])
+        rows.append([Entry(metric, (list_count(results, subjects, metric, PAPER),)), *marked])
     for latencies in timed:
         rows += _latency_rows(latencies, names, experiment.against, paper)
-    return Table(["", *map(titled, names)], rows)
+    return Table(["", *map(system_title, names)], rows)
 
 
 def _latency_rows(
@@ -92,18 +101,18 @@ def _latency_rows(
     found = [timed.of(name) for name in names]
     base = timed.of(against)
     means = [None if row is None else row.mean for row in found]
-    times = [latency(row, paper.get((name, "latency"))) for row, name in zip(found, names, strict=True)]
+    times = [latency_entry(row, paper.get((name, "latency"))) for row, name in zip(found, names, strict=True)]
     ratios = [None if row is None or base is None else ratio(base, row) for row in found]
-    gains = [speedup(one, paper.get((name, "speedup"))) for one, name in zip(ratios, names, strict=True)]
-    where = (told_machine(timed.machine),)
+    gains = [speedup_entry(one, paper.get((name, "speedup"))) for one, name in zip(ratios, names, strict=True)]
+    machine = (format_machine(timed.machine),)
     return [
-        [Entry("Latency (ms)", where), *ranked(times, means, highest=False)],
-        [Entry("Speedup", where), *ranked(gains, [None if one is None else one.value for one in ratios])],
+        [Entry("Latency (ms)", machine), *mark_best(times, means, highest=False)],
+        [Entry("Speedup", machine), *mark_best(gains, [None if one is None else one.value for one in ratios])],
     ]
 
 
 def _published(dataset: Dataset) -> dict[tuple[str, str], float]:
-    """Table 2's figures of a set, by system and row."""
+    """Return the figures of table 2 for a data set, by system and row."""
     table = published("table2")
     rows = table.get(dataset.published or "", {})
     return {
@@ -112,20 +121,20 @@ def _published(dataset: Dataset) -> dict[tuple[str, str], float]:
 
 
 def schedulers(experiment: Experiment, results: Results) -> Iterator[Block]:
-    """Table 3. The paper has it on Zhihu only; its figures stand beside ours on every set."""
+    """Yield table 3; the paper has it for Zhihu only, so those figures are shown for every data set."""
     paper = published("table3")
-    yield Paragraph(f"The paper's figures are those of {paper['dataset']}, whatever the set: it gives no others.")
-    for dataset in results.choice.datasets:
+    yield Paragraph(f"The paper's figures are for {paper['dataset']} in all tables: it gives no others.")
+    for dataset in results.selection.datasets:
         yield Heading(dataset.title, 3)
         rows = []
-        for classifier, names in experiment.more["rows"].items():
+        for classifier, names in experiment.extra["rows"].items():
             for metric in METRICS:
                 figures = [results.figure(Subject(dataset.name, name), metric) for name in names]
-                ours_alone = [None] * (len(figures) - len(paper["columns"]))
-                marked = qualities(figures, [*paper[classifier][metric], *ours_alone])
-                behind = lists_behind(results, [Subject(dataset.name, name) for name in names], metric, PAPER)
-                rows.append([Entry(f"{classifier}, {metric}", (behind,)), *marked])
-        yield Table(["", *experiment.more["columns"]], rows)
+                not_in_paper = [None] * (len(figures) - len(paper["columns"]))
+                marked = quality_entries(figures, [*paper[classifier][metric], *not_in_paper])
+                lists = list_count(results, [Subject(dataset.name, name) for name in names], metric, PAPER)
+                rows.append([Entry(f"{classifier}, {metric}", (lists,)), *marked])
+        yield Table(["", *experiment.extra["columns"]], rows)
 
 
 def figure_table(
@@ -135,15 +144,15 @@ def figure_table(
     timed: Sequence[Latencies] = (),
     protocol: str = PAPER,
 ) -> Table:
-    """A system a row, a metric a column."""
+    """Return a table with one row per system and one column per metric."""
     subjects = [Subject(dataset.name, name) for name in names]
     columns = []
     for metric in METRICS:
-        columns.append(qualities([results.figure(subject, metric, protocol) for subject in subjects]))
-    head = [f"{metric}\n{lists_behind(results, subjects, metric, protocol)}" for metric in METRICS]
+        columns.append(quality_entries([results.figure(subject, metric, protocol) for subject in subjects]))
+    head = [f"{metric}\n{list_count(results, subjects, metric, protocol)}" for metric in METRICS]
     for latencies in timed:
         found: list[Latency | None] = [latencies.of(name) for name in names]
-        columns.append([latency(row) for row in found])
-        head.append(f"ms\n{told_machine(latencies.machine)}")
-    rows = [[*text(titled(name)), *(column[place] for column in columns)] for place, name in enumerate(names)]
+        columns.append([latency_entry(row) for row in found])
+        head.append(f"ms\n{format_machine(latencies.machine)}")
+    rows = [[Entry(system_title(name)), *row] for name, row in zip(names, zip(*columns, strict=True), strict=True)]
     return Table(["", *head], rows)

@@ -1,4 +1,4 @@
-"""Where a verb is asked to write, looked at before the work is done."""
+"""Output files of commands, checked before the work begins."""
 
 import tempfile
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 from fansrec.errors import BadSetting
 
 
-def make_room(path: Path | None) -> None:
-    """Refuse a place that cannot be written to."""
+def check_writable(path: Path | None) -> None:
+    """Create the folder of `path` and refuse a path that cannot be written to."""
     if path is None:
         return
     if path.is_dir():
@@ -16,4 +16,4 @@ def make_room(path: Path | None) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as error:
-        raise BadSetting(f"cannot write to {path}: {error.strerror}; choose another place") from error
+        raise BadSetting(f"cannot write to {path}: {error.strerror}; choose another path") from error

@@ -1,7 +1,8 @@
-"""On what the figures were made."""
+"""The machine that results were made on."""
 
 import os
 import platform
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import torch
 from fansrec import __version__
 
 
-def machine(device: str) -> dict[str, Any]:
+def describe_machine(device: str) -> dict[str, Any]:
+    """Return the hardware and versions that are stored with every result."""
     gpu = torch.cuda.get_device_name() if device.startswith("cuda") else None
     return {
         "device": device,
@@ -25,7 +27,7 @@ def machine(device: str) -> dict[str, Any]:
 
 
 def processor() -> str:
-    """Its name; a virtual machine may not tell."""
+    """Return the processor's name, or the architecture if a virtual machine hides it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -35,3 +37,9 @@ def processor() -> str:
 
 def default_device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def format_machine(machine: Mapping[str, Any]) -> str:
+    """Return the name of the GPU, or of the processor with its number of threads."""
+    threads = f"{machine['threads']} thread{'s' if machine['threads'] != 1 else ''}"
+    return f"{machine['name']}, {threads}" if machine["device"] == "cpu" else str(machine["name"])

@@ -1,12 +1,13 @@
-"""Many lists from a file to a file."""
+"""`fans continue --input FILE`: a file of lists in, a file of continuations out."""
 
 from pathlib import Path
 from typing import Any
 
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import TextColumn, TimeRemainingColumn
 
 from fansrec.api.continuer import Continuer
 from fansrec.api.many_lists import ODD_TEXT, answered, read_batches
+from fansrec.cli.progress_bars import progress_bar
 from fansrec.cli.terminal import Terminal
 from fansrec.errors import BadInput
 from fansrec.files import refuse_existing, write_atomically
@@ -14,14 +15,15 @@ from fansrec.printable import printable
 
 
 def continue_file(continuer: Continuer, source: Path, target: Path, rules: dict[str, Any]) -> None:
-    """Every line of `source` gives one line of `target`, in order; the file appears when it is whole."""
+    """Write one line to `target` for every line of `source`, in order; the file appears when it is complete."""
     refuse_existing(target, "the continuations")
     if not target.parent.is_dir():
-        raise BadInput(f"there is no folder {target.parent}; make it first")
+        raise BadInput(f"there is no folder {target.parent}; create it first")
     if not source.is_file():
-        raise BadInput(f"there is no file {source}")
+        raise BadInput(f"there is no file {source}; check --input")
     console = Terminal(stderr=True)
-    with source.open("rb") as lines, _bar(console) as progress:
+    columns = (TextColumn("{task.fields[lists]} lists"), TimeRemainingColumn())
+    with source.open("rb") as lines, progress_bar(console, *columns) as progress:
         task = progress.add_task(printable(source.name), total=source.stat().st_size, lists=0)
         done = 0
 
@@ -35,15 +37,3 @@ def continue_file(continuer: Continuer, source: Path, target: Path, rules: dict[
 
         write_atomically(target, write)
     console.say(f"{target}: {done:,} lists")
-
-
-def _bar(console: Terminal) -> Progress:
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.fields[lists]} lists"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,  # else an empty line is printed
-    )

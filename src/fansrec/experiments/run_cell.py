@@ -1,0 +1,127 @@
+"""Running a cell: train the model or resume its training, evaluate it list by list, write the cell's file."""
+
+import json
+import math
+import shutil
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fansrec.artifact import CONFIG, Artifact
+from fansrec.data.corpus import Corpus, read_corpus
+from fansrec.evaluation.metrics import counted
+from fansrec.evaluation.protocol import CUTS
+from fansrec.evaluation.rows import Measured, measure_run, open_run
+from fansrec.experiments.cells import Cell, Content, Evaluation, agrees, write_cell
+from fansrec.experiments.machine import default_device, describe_machine
+from fansrec.experiments.progress import OrphanGuard
+from fansrec.training.checkpoint import FOLDER, PLAN
+from fansrec.training.plan import make_plan
+from fansrec.training.trainer import train
+
+DIGITS = 6  # of a list's value in the file
+
+
+def run_cell(cell: Cell, keep: bool) -> str:
+    """Train or resume the model, evaluate it and write the cell; return a summary. `keep` keeps the trained model."""
+    started, corpus = time.monotonic(), read_corpus(cell.corpus)
+    trained = _train(cell, corpus)
+    seconds = round(time.monotonic() - started, 1) if trained else None
+    started = time.monotonic()
+    content = _evaluate(cell, corpus)
+    times = {"training": seconds, "evaluation": round(time.monotonic() - started, 1)}
+    write_cell(cell, {**content, "seconds": times})
+    if not keep:
+        shutil.rmtree(cell.run)
+    name, figures = next(iter(content["evaluations"].items()))
+    value = figures["row"]["NDCG@5"]
+    return f"NDCG@5 {'–' if value is None else f'{value:.4f}'} ({name})"
+
+
+def _train(cell: Cell, corpus: Corpus) -> bool:
+    """Train the model unless a current one is kept from an earlier run; return whether it was trained."""
+    if not _is_current(cell, corpus):
+        shutil.rmtree(cell.run, ignore_errors=True)
+    if cell.is_trained:
+        return False
+    cell.run.parent.mkdir(parents=True, exist_ok=True)
+    interrupted = (cell.run / FOLDER).is_dir()
+    train(cell.corpus, cell.run, cell.model, cell.settings, OrphanGuard(), resume=interrupted)
+    return True
+
+
+def _is_current(cell: Cell, corpus: Corpus) -> bool:
+    """Return whether a kept or interrupted run was started on this corpus with today's defaults."""
+    plan = json.loads(json.dumps(make_plan(cell.model, cell.settings, corpus).to_dict()))
+    # The recipe best changes the configuration during training.
+    compared = ("training", "config") if plan["training"]["recipe"] == "paper" else ("training",)
+    for path in (cell.run / CONFIG, cell.run / FOLDER / PLAN):
+        if path.is_file():
+            saved = json.loads(path.read_text(encoding="utf-8"))
+            same = all(saved.get(name) == plan[name] for name in ("model", "fingerprint"))
+            return same and all(agrees(saved[name], plan[name]) for name in compared)
+    return False
+
+
+def _evaluate(cell: Cell, corpus: Corpus) -> Content:
+    device, artifact = default_device(), open_run(cell.run, corpus)
+    return {
+        "lists": corpus.part(cell.part).tolist(),
+        "evaluations": {
+            name: _figures(artifact, corpus, evaluation, cell.part, device)
+            for name, evaluation in cell.evaluations.items()
+        },
+        "trained": _trained(artifact),
+        "machine": describe_machine(device),
+    }
+
+
+def _figures(artifact: Artifact, corpus: Corpus, evaluation: Evaluation, part: str, device: str) -> Content:
+    """Return the row of an evaluation and the values of every list behind it: None where a list does not count."""
+    how = evaluation.protocol
+    measured = measure_run(
+        artifact,
+        corpus,
+        how,
+        part,
+        device=device,
+        generation=evaluation.generation,
+        backend=evaluation.backend,
+        timed=evaluation.timed,
+    )
+    values = {
+        f"{metric}@{n}": _per_list(measured.figures[f"{metric}@{n}"], counted(measured.asked.targets, n, how.name))
+        for n in CUTS
+        for metric in ("NDCG", "HR")
+    }
+    return {"row": measured.row, "values": values, "order": _order(measured)}
+
+
+def _per_list(values: NDArray[np.float64], counts: NDArray[np.bool_]) -> list[float | None]:
+    every = np.full(len(counts), math.nan)
+    every[counts] = values
+    return [None if math.isnan(value) else round(value, DIGITS) for value in every.tolist()]
+
+
+def _order(measured: Measured) -> dict[str, list[float]]:
+    """Return counts per list, and their expected values if the answers were shuffled."""
+    order, shuffled = measured.order, measured.shuffled
+    counts = {
+        "pairs": order.pairs,
+        "in_order": order.in_order,
+        "positions": order.positions,
+        "exact": order.exact,
+        "exact_shuffled": shuffled.exact.round(DIGITS),
+        "steps": order.steps,
+        "adjacent": order.adjacent,
+        "adjacent_shuffled": shuffled.adjacent.round(DIGITS),
+    }
+    return {name: values.tolist() for name, values in counts.items()}
+
+
+def _trained(artifact: Artifact) -> Content:
+    """Return the full configuration of the trained model, without the long list of category starts."""
+    config = {name: value for name, value in artifact.config["config"].items() if name != "category_starts"}
+    about = {name: artifact.config.get(name) for name in ("variant", "training", "validation", "search")}
+    return {**about, "config": config}

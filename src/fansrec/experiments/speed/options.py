@@ -1,0 +1,79 @@
+"""The options of the benchmarks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fansrec.errors import BadSetting
+from fansrec.experiments.speed import defaults
+from fansrec.experiments.speed.workloads import workload
+
+
+@dataclass(frozen=True)
+class LatencyOptions:
+    """What to measure: milliseconds per answer."""
+
+    workload: str = "spotify"
+    items: int | None = None  # None: as many as the workload has
+    categories: Sequence[int] = defaults.CATEGORIES
+    arms: Sequence[str] = defaults.ARMS
+    batch: int = 1
+    lists: int = defaults.LISTS
+    seconds: float = defaults.SECONDS
+    repeats: int = defaults.REPEATS
+    device: str = "cpu"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for arm in self.arms:
+            if arm not in defaults.ARMS:
+                raise BadSetting(f"there is no arm {arm!r}; choose from {', '.join(defaults.ARMS)}")
+        if min(self.lists, self.batch, self.repeats, self.size, *self.categories) < 1:
+            raise BadSetting("lists, batch, repeats, items and categories must be at least 1")
+        if max(self.categories) > self.size:
+            raise BadSetting(f"--categories {max(self.categories)} is more than the {self.size:,} items; give fewer")
+
+    @property
+    def size(self) -> int:
+        """The number of items."""
+        return workload(self.workload).items if self.items is None else self.items
+
+
+@dataclass(frozen=True)
+class ThroughputOptions(LatencyOptions):
+    """What to measure: lists per second. Each batch size gets an equal share of the seconds."""
+
+    categories: Sequence[int] = defaults.THROUGHPUT_CATEGORIES
+    arms: Sequence[str] = defaults.THROUGHPUT_ARMS
+    lists: int = defaults.THROUGHPUT_LISTS
+    batches: Sequence[int] = defaults.BATCHES
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """The sizes to measure; those that do not vary are Spotify's."""
+
+    device: str = "cpu"
+    lists: int = defaults.SWEEP_LISTS
+    seconds: float = defaults.SECONDS  # for all four panels together
+    repeats: int = defaults.REPEATS
+    items: Sequence[int] = (10_000, 31_623, 100_000, 316_228, 1_000_000)
+    categories: Sequence[int] = (1, 10, 32, 100, 316, 1_000)
+    ks: Sequence[int] = (1, 2, 5, 10, 20, 50, 100, 150)
+    batches: Sequence[int] = (1, 4, 16, 64, 256, 1_024)
+    size: int = 104_695  # items while others vary
+    of_size: int = 100  # categories while others vary
+    workload: str = "spotify"
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class StagesOptions:
+    """What to measure: the time of the stages of one pass."""
+
+    workload: str = "spotify"
+    items: int | None = None  # None: as many as the workload has
+    categories: Sequence[int] = defaults.CATEGORIES
+    device: str = "cpu"
+    lists: int = 100
+    seconds: float = 60
+    repeats: int = defaults.REPEATS
