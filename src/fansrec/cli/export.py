@@ -18,8 +18,8 @@ def export(
 
     Example: `fans export runs/mine --format onnx --out mine.onnx`
 
-    ONNX Runtime runs the file without this package; docs/how-to/export.md shows how. Exported are fans with both recipes,
-    bert4rec and bert4rec-nar.
+    ONNX Runtime runs the file without this package; docs/how-to/export.md shows how. Models that can be exported: fans
+    with both recipes, bert4rec and bert4rec-nar.
     """
     check_writable(out)
     from fansrec.artifact import read_artifact

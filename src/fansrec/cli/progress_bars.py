@@ -75,7 +75,7 @@ class TrainingBar:
             f"epoch {row['epoch']:>3}  {masked}loss {row['loss']:.4f}{self.validation}  {row['seconds']:.1f} s"
         )
 
-    def say(self, text: str) -> None:
+    def message(self, text: str) -> None:
         self.console.say(text)
 
 
