@@ -12,10 +12,11 @@ from ray.exceptions import GetTimeoutError
 from fansrec.api.continuer import Continuer
 from fansrec.artifact import Artifact
 from fansrec.cluster.troubles import in_plain_words
+from fansrec.engine.decoding.candidates import Shortlists
 from fansrec.engine.sharded.backend import ShardedEngine
 from fansrec.engine.sharded.loading import Described, describe, open_sharded, read_shard
 from fansrec.engine.sharded.plan import Plan
-from fansrec.engine.sharded.shard import Floats, LocalShard, Numbers, Question, Shortlists
+from fansrec.engine.sharded.shard import Floats, Indices, LocalShard, Question
 from fansrec.errors import BadSetting, Unfinished
 
 INLINE = 100_000  # bytes of an argument that go with the question, as Ray itself has it
@@ -39,11 +40,11 @@ class HeldShard:
         """How many items it has."""
         return len(self._shard.weights.bias)
 
-    def vectors(self, items: Numbers) -> Floats:
+    def vectors(self, items: Indices) -> Floats:
         return self._shard.vectors(items)
 
     def best(
-        self, question: Question, excluded: Numbers, allowed: Numbers | None, groups: Numbers | None
+        self, question: Question, excluded: Indices, allowed: Indices | None, groups: Indices | None
     ) -> Shortlists:
         return self._shard.best(question, excluded, allowed, groups)
 
@@ -66,7 +67,7 @@ class RayShards:
         begun = [getattr(self.actors[shard], method).remote(*asked) for shard, asked in questions.items()]
         return _answers(begun, ASK_SECONDS, "the shards did not answer")
 
-    def share(self, numbers: Numbers) -> Any:
+    def share(self, numbers: Indices) -> Any:
         return numbers if numbers.nbytes < INLINE else ray.put(numbers)
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from fansrec.data.corpus import Corpus
 from fansrec.data.halves import target_lengths
-from fansrec.engine.decoding.dense import NONE
+from fansrec.engine.decoding.limits import NONE
 from fansrec.evaluation.protocol import FIGURES, LONGEST, Questions, judge, protocol, questions
 from fansrec.models.hybrid.linear_part import LinearPart
 from fansrec.models.hybrid.list_memory import Kernel, ListMemory
