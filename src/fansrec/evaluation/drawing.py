@@ -1,4 +1,4 @@
-"""What all pictures share: colours for light and dark pages, tidy axes, a file's bytes."""
+"""What all plots share: colors for light and dark pages, axes, PNG files."""
 
 import io
 from dataclasses import dataclass
@@ -26,6 +26,11 @@ def tidy(axes: Axes, theme: Theme) -> None:
     axes.tick_params(colors=theme.ink, labelsize=9)
     axes.grid(visible=True, color=theme.grid, linewidth=0.6)
     axes.set_axisbelow(True)
+
+
+def new_figure(width: float, height: float, theme: Theme = LIGHT, dpi: int = 120) -> Figure:
+    """Return an empty figure of `width` x `height` inches on the theme's background."""
+    return Figure(figsize=(width, height), dpi=dpi, layout="constrained", facecolor=theme.background)
 
 
 def png(picture: Figure) -> bytes:

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fansrec.evaluation.beside import pair, share
 from fansrec.evaluation.bootstrap import interval
+from fansrec.evaluation.row_parts import interval_list as pair
+from fansrec.evaluation.row_parts import ratio_of_sums as share
 from fansrec.experiments.crossval.cells import Content
 from fansrec.experiments.crossval.train_cell import WAYS
 

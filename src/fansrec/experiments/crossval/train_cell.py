@@ -75,7 +75,7 @@ def _way(artifact: Artifact, corpus: Corpus, how: Protocol, part: str, device: s
     """The row of an evaluation and what each list adds to it: None where it does not count."""
     measured = measure_run(artifact, corpus, how, part, device=device)
     values = {
-        metric: _spread(measured.figures[metric], counted(measured.asked.targets, n, how.name))
+        metric: _spread(measured.metrics[metric], counted(measured.lists.targets, n, how.name))
         for n in CUTS
         for metric in (f"NDCG@{n}", f"HR@{n}")
     }
