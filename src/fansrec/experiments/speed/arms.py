@@ -14,6 +14,7 @@ from fansrec.experiments.speed.authors import AuthorsBert4Rec, AuthorsFans
 from fansrec.experiments.speed.measuring import Arm
 from fansrec.experiments.speed.random_models import random_best, random_linear, random_model
 from fansrec.experiments.speed.workloads import workload
+from fansrec.models.contract import ContinuationModel
 from fansrec.models.tokens import SPECIALS
 
 ONE_BY_ONE = ("bert4rec", "sasrec")
@@ -82,14 +83,14 @@ class Systems:
         models = [random_linear(name, self.items, self.seed).to(self.device) for name in LINEAR]
         return [engine_arm("linear", self.fastest(model), "paper", 1) for model in models]
 
-    def _engines(self, arms: Sequence[str], model: Any, variant: str, categories: int) -> list[Arm]:
+    def _engines(self, arms: Sequence[str], model: ContinuationModel, variant: str, categories: int) -> list[Arm]:
         found = [engine_arm("eager", self.torch(model), variant, categories)] if "eager" in arms else []
         return found + ([engine_arm("ours", self.fastest(model), variant, categories)] if "ours" in arms else [])
 
-    def torch(self, model: Any) -> Engine:
+    def torch(self, model: ContinuationModel) -> Engine:
         return open_engine(model, self.items, self.device, backend="torch")
 
-    def fastest(self, model: Any) -> Engine:
+    def fastest(self, model: ContinuationModel) -> Engine:
         """Through the fast backend of this device, or through torch with a word on what is missing."""
         backend = FAST.get(self.device.split(":")[0])
         if backend is None:
