@@ -7,11 +7,12 @@ import torch
 from torch import Tensor
 
 from fansrec.engine.decoding.autoregressive import select_autoregressively
-from fansrec.engine.decoding.candidates import RepeatedCandidates, ScoreCandidates
+from fansrec.engine.decoding.candidates import ScoreCandidates
 from fansrec.engine.decoding.depth_first import select_depth_first
 from fansrec.engine.decoding.limits import NONE, Limits, Selection
-from fansrec.engine.decoding.selection import select_under_limits
+from fansrec.engine.decoding.selection import select_by_position
 from fansrec.engine.decoding.top_items import select_best
+from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting
 from fansrec.models.contract import (
     ArrangesItems,
@@ -47,27 +48,28 @@ def generation_mode(model: ContinuationModel, requested: str | None) -> str:
 
 
 def generate(
-    model: ContinuationModel, mode: str, inputs: Inputs, counts: Sequence[int], limits: Limits, fill: str
+    model: ContinuationModel, mode: str, inputs: Inputs, counts: Sequence[int], rules: Rules, limits: Limits
 ) -> Selection:
-    """Return the items for each list under `limits`; `fill` says how positions scored together share items."""
-    if fill == "arranged" and not isinstance(model, ArrangesItems):
+    """Return the items for each list under `rules`; `limits` are the same rules as tensors."""
+    if rules.fill == "arranged" and not isinstance(model, ArrangesItems):
         raise BadSetting(f"{model.name} cannot arrange an answer; only fans of --recipe best can, use by-position")
     if mode == AUTOREGRESSIVE:
         return select_autoregressively(start_steps(model, inputs, max(counts)), limits)
     scored_counts = counts if mode == ONE_PASS else [1] * len(inputs)
     if isinstance(model, ScoresLists):
         selection = select_best(model.score_lists(inputs, scored_counts), limits)
-        if fill == "arranged" and isinstance(model, ArrangesItems):
+        if rules.fill == "arranged" and isinstance(model, ArrangesItems):
             return _arrange(model, inputs, counts, selection)
         return selection
     if mode == RECALL and isinstance(model, ScoresNext):
         return select_best(model.score_next(inputs), limits)
     assert isinstance(model, ScoresPositions)
     scores = model.score_positions(inputs, scored_counts)
-    if fill != "by-position":
+    if rules.fill != "by-position":
         return select_depth_first(scores if mode == ONE_PASS else repeat_first(scores), model.ranks, limits)
-    candidates = ScoreCandidates(scores, model.ranks, limits)
-    return select_under_limits(candidates if mode == ONE_PASS else RepeatedCandidates(candidates), limits)
+    candidates = ScoreCandidates(scores, model.ranks, limits, repeat_first=mode == RECALL)
+    selector = select_by_position(candidates, counts, rules)
+    return Selection(torch.from_numpy(selector.items), torch.from_numpy(selector.scores))
 
 
 def _arrange(model: ArrangesItems, inputs: Inputs, counts: Sequence[int], selection: Selection) -> Selection:

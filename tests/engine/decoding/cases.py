@@ -6,9 +6,10 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
-from fansrec.engine.decoding.candidates import ScoreCandidates
+from fansrec.engine.decoding.candidates import Candidates, ScoreCandidates
 from fansrec.engine.decoding.limits import Limits, Selection
-from fansrec.engine.decoding.selection import select_under_limits
+from fansrec.engine.decoding.selection import select_by_position
+from fansrec.engine.rules import Rules
 from fansrec.models.contract import ScoreBlock
 
 Decode = Callable[[ScoreBlock, int, Limits], Selection]
@@ -18,7 +19,14 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def by_position(scores: ScoreBlock, ranks: int, limits: Limits) -> Selection:
-    return select_under_limits(ScoreCandidates(scores, ranks, limits), limits)
+    return from_candidates(ScoreCandidates(scores, ranks, limits), limits)
+
+
+def from_candidates(candidates: Candidates, limits: Limits) -> Selection:
+    groups = None if limits.groups is None else limits.groups.numpy()
+    rules = Rules(max_per_group=limits.max_per_group, min_score=limits.min_score, groups=groups)
+    selector = select_by_position(candidates, limits.counts.tolist(), rules)
+    return Selection(torch.from_numpy(selector.items), torch.from_numpy(selector.scores))
 
 
 def block(scores: np.ndarray) -> ScoreBlock:

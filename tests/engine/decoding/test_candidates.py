@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from engine.decoding.cases import by_position
-from fansrec.engine.decoding.candidates import RepeatedCandidates, ScoreCandidates
+from engine.decoding.cases import by_position, from_candidates
+from fansrec.engine.decoding.candidates import ScoreCandidates
 from fansrec.engine.decoding.limits import NONE, Limits
-from fansrec.engine.decoding.selection import select_under_limits
 from fansrec.engine.generation import repeat_first
 from fansrec.models.contract import GivesShortlists
 
@@ -71,10 +70,9 @@ def test_shortlists_give_the_selection_of_full_rows(
 def test_repeated_candidates_equal_repeated_scores(seed: int, counts: list[int], ranks: int) -> None:
     scores = table(seed, len(counts), 1, ranks)
     limits = Limits(blocked=torch.zeros(len(counts), ITEMS, dtype=torch.bool), counts=torch.tensor(counts))
-    candidates = RepeatedCandidates(ScoreCandidates(scores, ranks, limits))
-    assert torch.equal(
-        select_under_limits(candidates, limits).items, by_position(repeat_first(scores), ranks, limits).items
-    )
+    candidates = ScoreCandidates(scores, ranks, limits, repeat_first=True)
+    repeated = by_position(repeat_first(scores), ranks, limits)
+    assert torch.equal(from_candidates(candidates, limits).items, repeated.items)
 
 
 def test_no_item_is_selected_if_all_are_blocked() -> None:

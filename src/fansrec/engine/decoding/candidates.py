@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from fansrec.engine.decoding.limits import Limits
 from fansrec.engine.decoding.top_items import top_items
@@ -52,38 +53,30 @@ class Candidates(Protocol):
 
 
 class ScoreCandidates:
-    """Candidates from a model's scores of all items, or from its shortlists if it has them."""
+    """Candidates from a model's scores of all items, or from its shortlists if it has them.
 
-    def __init__(self, scores: ScoreBlock, ranks: int, limits: Limits) -> None:
+    With `repeat_first`, every position has the candidates of the first one: recall, the best k of one prediction.
+    """
+
+    def __init__(self, scores: ScoreBlock, ranks: int, limits: Limits, repeat_first: bool = False) -> None:
         self.ranks = ranks
-        self.scores_per_position = limits.blocked.numel()
-        self._scores, self._limits = scores, limits
+        self.scores_per_position = 0 if repeat_first else limits.blocked.numel()
+        self._scores, self._limits, self._repeat_first = scores, limits, repeat_first
         self._blocked = limits.blocked if bool(limits.blocked.any()) else None
 
     def best(self, first: int, last: int, rank: int, waiting: NDArray[np.bool_]) -> Shortlists:
+        scores, items = self._best(0, 1, rank) if self._repeat_first else self._best(first, last, rank)
+        shape = (*waiting.shape, scores.shape[2])
+        return Shortlists(*(np.broadcast_to(part.cpu().numpy(), shape) for part in (scores, items)))
+
+    def _best(self, first: int, last: int, rank: int) -> tuple[Tensor, Tensor]:
         limits = self._limits
         if isinstance(self._scores, GivesShortlists) and limits.max_per_group is None:
-            scores, items = self._scores.best(first, last, rank, limits.width, self._blocked)
-            return Shortlists(scores.cpu().numpy(), items.cpu().numpy())
+            return self._scores.best(first, last, rank, limits.width, self._blocked)
         rows = self._scores(first, last, rank).masked_fill(limits.blocked[:, None], -torch.inf)
-        best = top_items(rows.flatten(0, 1), limits.width, limits.groups, limits.max_per_group)
+        best, items = top_items(rows.flatten(0, 1), limits.width, limits.groups, limits.max_per_group)
         shape = (*rows.shape[:2], limits.width)
-        return Shortlists(*(part.view(shape).cpu().numpy() for part in best))
+        return best.view(shape), items.view(shape)
 
     def capacities(self) -> NDArray[np.int64]:
         return self._limits.capacities().cpu().numpy()
-
-
-class RepeatedCandidates:
-    """The candidates of the first position at every position, for recall: the best k items of one prediction."""
-
-    scores_per_position = 0  # the first position is scored once
-
-    def __init__(self, candidates: Candidates) -> None:
-        self.ranks, self.capacities = candidates.ranks, candidates.capacities
-        self._candidates = candidates
-
-    def best(self, first: int, last: int, rank: int, waiting: NDArray[np.bool_]) -> Shortlists:
-        scores, items = self._candidates.best(0, 1, rank, np.any(waiting, axis=1, keepdims=True))
-        shape = (len(scores), last - first, scores.shape[2])
-        return Shortlists(np.broadcast_to(scores, shape), np.broadcast_to(items, shape))

@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from fansrec.engine.decoding.candidates import Candidates
-from fansrec.engine.decoding.limits import NONE, Limits, Selection
+from fansrec.engine.decoding.limits import NONE
+from fansrec.engine.rules import Rules
 
 SCORES_AT_ONCE = 1 << 24  # 64 MB of fp32
 LOWEST_SCORE = float(np.finfo(np.float32).min)  # of those that are finite
@@ -22,19 +22,13 @@ class Selector:
     than K rounds of GPU kernels, each of which reads all scores again.
     """
 
-    def __init__(
-        self,
-        counts: Sequence[int],
-        min_score: float | None = None,
-        groups: NDArray[np.int64] | None = None,
-        max_per_group: int | None = None,
-    ) -> None:
+    def __init__(self, counts: Sequence[int], rules: Rules) -> None:
         shape = (len(counts), max(counts, default=0))
         self.items = np.full(shape, NONE)
         self.scores = np.full(shape, -np.inf, dtype=np.float32)
         self._requested = np.arange(shape[1]) < np.array(counts, dtype=np.int64)[:, None]  # (B, K)
-        self._floor = max(LOWEST_SCORE, -math.inf if min_score is None else min_score)
-        self._groups, self._max_per_group = groups, max_per_group
+        self._floor = max(LOWEST_SCORE, -math.inf if rules.min_score is None else rules.min_score)
+        self._groups, self._max_per_group = rules.groups, rules.max_per_group
         self._taken: list[set[int]] = [set() for _ in counts]
         self._group_counts: list[Counter[int]] = [Counter() for _ in counts]
 
@@ -67,8 +61,12 @@ class Selector:
         return True
 
 
-def select_by_position(candidates: Candidates, selector: Selector) -> None:
-    """Fill the positions of all lists in order, rank after rank."""
+def select_by_position(candidates: Candidates, counts: Sequence[int], rules: Rules) -> Selector:
+    """Fill the positions of all lists in order, rank after rank; `counts` says how many positions each list has.
+
+    The candidates are already restricted to the items that `rules` allow; the selector adds `min_score` and groups.
+    """
+    selector = Selector(counts, rules)
     for rank in range(candidates.ranks):
         waiting = selector.waiting()
         if rank and waiting.any():
@@ -81,14 +79,7 @@ def select_by_position(candidates: Candidates, selector: Selector) -> None:
             scores, items = candidates.best(first, last, rank, here)
             for row, offset in np.argwhere(here).tolist():
                 selector.take(row, first + offset, scores[row, offset].tolist(), items[row, offset].tolist())
-
-
-def select_under_limits(candidates: Candidates, limits: Limits) -> Selection:
-    """Return the position-by-position selection from `candidates` that already respect `limits.blocked`."""
-    groups = None if limits.groups is None else limits.groups.cpu().numpy()
-    selector = Selector(limits.counts.tolist(), limits.min_score, groups, limits.max_per_group)
-    select_by_position(candidates, selector)
-    return Selection(torch.from_numpy(selector.items), torch.from_numpy(selector.scores))
+    return selector
 
 
 def position_runs(first: int, last: int, scores_per_position: int) -> Iterator[tuple[int, int]]:

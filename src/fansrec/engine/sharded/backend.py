@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from fansrec.engine.batching import batches_by_length
-from fansrec.engine.decoding.selection import Selector, select_by_position
+from fansrec.engine.decoding.selection import select_by_position
 from fansrec.engine.generation import ONE_PASS
 from fansrec.engine.interface import (
     CategoryLookup,
@@ -77,7 +77,7 @@ class ShardedEngine:
     def _answer(
         self, inputs: Inputs, counts: list[int], rules: Rules, shard_rules: ShardRules
     ) -> Iterator[Continuation]:
-        selector = Selector(counts, rules.min_score, rules.groups, rules.max_per_group)
+        width = max(counts)
         candidates = ShardCandidates(
             self.shards,
             self.plan,
@@ -85,8 +85,8 @@ class ShardedEngine:
             SeenItems([] if rules.keep_seen else inputs, self.plan.starts),
             shard_rules,
             ranks=self.model.ranks,
-            scores_per_position=selector.items.size,
-            count=selector.items.shape[1],
+            scores_per_position=len(inputs) * width,
+            count=width,
         )
-        select_by_position(candidates, selector)
+        selector = select_by_position(candidates, counts, rules)
         return continuations(selector.items, selector.scores, self._categories)

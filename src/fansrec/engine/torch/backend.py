@@ -58,7 +58,7 @@ class TorchEngine:
 
     def _answer(self, inputs: Inputs, counts: Sequence[int], rules: Rules) -> Iterator[Continuation]:
         limits = make_limits(rules, inputs, counts, self.items, self.device)
-        selection = generate(self.model, self.generation, inputs, counts, limits, rules.fill)
+        selection = generate(self.model, self.generation, inputs, counts, rules, limits)
         return continuations(selection.items.cpu().numpy(), selection.scores.cpu().numpy(), self._categories)
 
     def _batches(self, inputs: Inputs, counts: Sequence[int], rules: Rules) -> Iterator[list[int]]:
