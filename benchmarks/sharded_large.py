@@ -65,7 +65,7 @@ def measure(folder: Path, options: argparse.Namespace) -> None:
         timed("checking all sums", lambda: sharded.describe(folder))  # part of loading, once more by itself
         continuer = timed("loading, sums and all", lambda: sharded.load(folder, options.shards))
         lists = some_lists(options, HELD_AGAINST)
-        timed("finding items by id", lambda: continuer.numbers(map(str, lists[0])))
+        timed("finding items by id", lambda: continuer.indices(map(str, lists[0])))
         given = timed("the first answers", lambda: continuer.continue_lists(lists, options.k))
         for batch in (1, 16):
             tell_latency(lambda some: continuer.continue_lists(some, options.k), options, batch)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from fansrec.api.answers import Answer as Answer
 from fansrec.api.answers import Position as Position
 from fansrec.api.formatting import Details, format_answer, item_details
-from fansrec.api.formatting import shortage_reason as shortage_reason
 from fansrec.artifact import Artifact, read_artifact
 from fansrec.engine.backends import open_engine
 from fansrec.engine.interface import Engine
@@ -125,8 +124,6 @@ class Continuer:
             raise UnknownItems(f"no item of the list is known to this model: {_shown(unknown)}")
         return np.array(known, dtype=np.int64), unknown
 
-    numbers = indices  # the former name
-
     @cached_property
     def details(self) -> Details:
         return item_details(self.vocabulary)
@@ -146,6 +143,3 @@ def load(run: str | Path, device: str = "cpu", backend: str = "auto", generation
 
 def _shown(items: Sequence[object], most: int = 5) -> str:
     return ", ".join(str(item) for item in items[:most]) + (", …" if len(items) > most else "")
-
-
-why_fewer = shortage_reason  # the former name

@@ -82,6 +82,3 @@ def _refusal(items: list[Any], continuer: Continuer, k: int) -> str | None:
     if limit is not None and len(known) + k > limit:
         return f"the list is too long: {len(known)} items and {k} more are over the limit of {limit}"
     return None
-
-
-ODD_TEXT, answered = ENCODING_ERRORS, answer_rows  # the former names

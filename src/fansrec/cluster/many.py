@@ -13,7 +13,7 @@ from ray.data import ActorPoolStrategy
 from ray.util.annotations import RayDeprecationWarning
 
 from fansrec.api.continuer import Continuer, load
-from fansrec.api.many_lists import ODD_TEXT, answered
+from fansrec.api.many_lists import ENCODING_ERRORS, answer_rows
 from fansrec.artifact import check
 from fansrec.cluster.many_folder import digest, finish, finished, open_folder
 from fansrec.cluster.many_pieces import ENDINGS, MOST_PIECES, Piece, batches_of, piece_bytes
@@ -116,9 +116,9 @@ class PieceWorker:
 
         def write(path: Path) -> None:
             nonlocal lists, empty
-            with batches_of(piece) as batches, path.open("w", encoding="utf-8", errors=ODD_TEXT) as out:
+            with batches_of(piece) as batches, path.open("w", encoding="utf-8", errors=ENCODING_ERRORS) as out:
                 for rows in batches:
-                    answer = answered(rows, continuer, self.work.rules)
+                    answer = answer_rows(rows, continuer, self.work.rules)
                     out.writelines(answer.lines)
                     lists, empty = lists + len(rows), empty + answer.empty
 

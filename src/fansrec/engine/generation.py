@@ -105,6 +105,3 @@ class RecomputedSteps:
     def append(self, items: Tensor) -> None:
         grown = zip(self.lists, items.tolist(), strict=True)
         self.lists = [np.append(given, item) if item != NONE else given for given, item in grown]
-
-
-way_of, ways = generation_mode, generation_modes  # the former names, until all callers use the new ones

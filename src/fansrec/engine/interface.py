@@ -110,13 +110,3 @@ def check_not_empty(given: NDArray[np.int64], answer: Continuation, count: int, 
 def warn_once(message: str) -> None:
     """Log a warning the first time it is given."""
     log.warning("%s", printable(message))
-
-
-# The former names, until all callers use the new ones.
-class Categories(CategoryLookup):
-    def __call__(self, items: NDArray[np.int64]) -> NDArray[np.int64]:
-        return self[items]
-
-
-wanted_of, unknown_number, check_numbers = requested_counts, invalid_index, check_indices
-check_answered, say_once = check_not_empty, warn_once

@@ -100,10 +100,3 @@ def list_metrics(
 
 def mean(values: NDArray[np.float64]) -> float:
     return float(values.mean()) if len(values) else float("nan")
-
-
-# The former names, until all callers use the new ones.
-CUTS, LONGEST, FIGURES = CUTOFFS, MAX_CUTOFF, METRICS
-Questions = EvaluationLists
-questions, ask, judge = evaluation_lists, predict, list_metrics
-wanted, rules = answer_counts, protocol_rules

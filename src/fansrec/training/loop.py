@@ -15,7 +15,7 @@ from torch import Tensor
 from fansrec.data.corpus import Corpus
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting, Interrupted
-from fansrec.evaluation.protocol import ask, judge, mean, protocol, questions
+from fansrec.evaluation.protocol import evaluation_lists, list_metrics, mean, predict, protocol
 from fansrec.training import checkpoint
 from fansrec.training.averaging import Average
 from fansrec.training.batches import BatchBuilder, epoch_plan, share_of
@@ -51,7 +51,7 @@ class Loop:
         self.rank, self.processes = self.accelerator.process_index, self.accelerator.num_processes
         self.share = share_of(corpus.part("train"), self.rank, self.processes)
         self.engine = TorchEngine(self.network, network.config.alphabet.items, self.accelerator.device)
-        self.asked = questions(corpus, "valid", self.settings.validation_lists)
+        self.asked = evaluation_lists(corpus, "valid", self.settings.validation_lists)
         # The paper leaves lists with fewer than 5 targets out at 5; where there are no others, all count.
         papers = self.settings.recipe == "paper" and any(len(target) >= 5 for target in self.asked.targets)
         self.how = protocol("paper" if papers else "standard")
@@ -173,7 +173,7 @@ class Loop:
         """The validation lists with the whole target masked, whatever the curriculum's step."""
         self.network.eval()
         own = self.asked.every(self.processes, self.rank)
-        figures = judge(ask(self.engine, own, self.how), own, self.how)
+        figures = list_metrics(predict(self.engine, own, self.how), own, self.how)
         return {f"valid {name}": self._mean(figures[name]) for name in ("HR@5", "NDCG@5")}
 
     def _mean(self, values: NDArray[np.float64]) -> float:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fansrec.data.corpus import Corpus
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting
-from fansrec.evaluation.protocol import Questions, ask, judge, mean, protocol, questions
+from fansrec.evaluation.protocol import EvaluationLists, evaluation_lists, list_metrics, mean, predict, protocol
 from fansrec.models.registry import entry
 from fansrec.training.plan import Plan
 from fansrec.training.reporting import Reporter
@@ -35,7 +35,7 @@ class Found:
 
 def search(plan: Plan, corpus: Corpus, lists: Lists, reporter: Reporter) -> Found:
     """Among equals the first candidate wins."""
-    asked = questions(corpus, "valid", plan.training.validation_lists)
+    asked = evaluation_lists(corpus, "valid", plan.training.validation_lists)
     if not asked.inputs:
         raise BadSetting("the corpus has no validation lists to choose by; prepare it anew, or use --recipe paper")
     best: Found | None = None
@@ -73,8 +73,8 @@ def _grids(model: str) -> Mapping[str, tuple[Any, ...]]:
     return dict(getattr(entry(model, "best").model, "search", {}))
 
 
-def _judged(network: Any, asked: Questions, items: int) -> Row:
-    figures = judge(ask(TorchEngine(network, items), asked, HOW), asked, HOW)
+def _judged(network: Any, asked: EvaluationLists, items: int) -> Row:
+    figures = list_metrics(predict(TorchEngine(network, items), asked, HOW), asked, HOW)
     return {f"valid {name}": mean(figures[name]) for name in ("HR@5", "NDCG@5")}
 
 

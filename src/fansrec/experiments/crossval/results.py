@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fansrec.errors import Unfinished
-from fansrec.evaluation.protocol import CUTS
+from fansrec.evaluation.protocol import CUTOFFS
 from fansrec.experiments.crossval.cells import Cell, Content, read_cell
 from fansrec.experiments.crossval.order_skill import order_rows
 from fansrec.experiments.crossval.train_cell import WAYS
 from fansrec.experiments.paper.significance import LEVEL, means, resampled_means
 
-METRICS = tuple(f"{name}@{n}" for n in CUTS for name in ("NDCG", "HR"))
+METRICS = tuple(f"{name}@{n}" for n in CUTOFFS for name in ("NDCG", "HR"))
 VARIETY = tuple(
     f"{name}@10{which}"
     for name in ("coverage", "categories", "popularity", "coherence")

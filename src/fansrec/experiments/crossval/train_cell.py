@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fansrec.artifact import CONFIG, MANIFEST, Artifact
 from fansrec.data.corpus import Corpus, read_corpus
 from fansrec.evaluation.metrics import counted
-from fansrec.evaluation.protocol import CUTS, Protocol, protocol
+from fansrec.evaluation.protocol import CUTOFFS, Protocol, protocol
 from fansrec.evaluation.rows import Measured, measure_run, open_run
 from fansrec.experiments.crossval.cells import Cell, write_cell
 from fansrec.experiments.paper.machine import default_device, machine
@@ -76,7 +76,7 @@ def _way(artifact: Artifact, corpus: Corpus, how: Protocol, part: str, device: s
     measured = measure_run(artifact, corpus, how, part, device=device)
     values = {
         metric: _spread(measured.metrics[metric], counted(measured.lists.targets, n, how.name))
-        for n in CUTS
+        for n in CUTOFFS
         for metric in (f"NDCG@{n}", f"HR@{n}")
     }
     return {"row": measured.row, "values": values, "order": _order(measured)}

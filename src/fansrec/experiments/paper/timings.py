@@ -16,7 +16,7 @@ from fansrec.artifact import MANIFEST
 from fansrec.data.corpus import read_corpus
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
-from fansrec.evaluation.protocol import Questions, questions
+from fansrec.evaluation.protocol import EvaluationLists, evaluation_lists
 from fansrec.evaluation.rows import open_run
 from fansrec.experiments.paper.catalogue import systems
 from fansrec.experiments.paper.cells import Cell, Folder, read_object
@@ -83,7 +83,7 @@ def write_timing(timing: Timing, device: str, rows: Sequence[Mapping[str, Any]],
 class Timed:
     entry: Entry
     engine: TorchEngine
-    asked: Questions
+    asked: EvaluationLists
     weights: str
     lists: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -138,7 +138,7 @@ def _opened(entry: Entry, device: str) -> Timed:
         torch.manual_seed(cell.seed)
         model, weights = make_plan(cell.model, cell.settings, corpus).build().eval(), RANDOM
     engine = TorchEngine(model.to(device), len(corpus.vocabulary), device, systems()[entry.system].generation)
-    return Timed(entry, engine, questions(corpus, "test"), weights)
+    return Timed(entry, engine, evaluation_lists(corpus, "test"), weights)
 
 
 def time_generated(timing: Timing, device: str) -> None:

@@ -14,7 +14,15 @@ from fansrec.data.corpus import read_corpus
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.evaluation.bootstrap import interval
 from fansrec.evaluation.metrics import counted
-from fansrec.evaluation.protocol import CUTS, Protocol, Questions, ask, judge, protocol, questions
+from fansrec.evaluation.protocol import (
+    CUTOFFS,
+    EvaluationLists,
+    Protocol,
+    evaluation_lists,
+    list_metrics,
+    predict,
+    protocol,
+)
 from fansrec.evaluation.rows import open_run
 from fansrec.experiments.paper.cells import Cell, agrees, generations, way_name, write_cell
 from fansrec.experiments.paper.machine import default_device, machine
@@ -59,7 +67,7 @@ def _of_today(cell: Cell) -> bool:
 def _figures(cell: Cell) -> dict[str, Any]:
     corpus, device = read_corpus(cell.corpus), default_device()
     artifact = open_run(cell.run, corpus)
-    model, asked = artifact.model.to(device), questions(corpus, "test")
+    model, asked = artifact.model.to(device), evaluation_lists(corpus, "test")
     ways = {
         way_name(way): {
             name: _judged(TorchEngine(model, len(corpus.vocabulary), device, way), asked, how)
@@ -71,11 +79,11 @@ def _figures(cell: Cell) -> dict[str, Any]:
     return {**about, "ways": ways, "machine": machine(device)}
 
 
-def _judged(engine: TorchEngine, asked: Questions, how: Protocol) -> dict[str, Any]:
+def _judged(engine: TorchEngine, asked: EvaluationLists, how: Protocol) -> dict[str, Any]:
     """Means, intervals, how many lists are behind them, and every list's own value: None where it does not count."""
-    figures = judge(ask(engine, asked, how), asked, how)
+    figures = list_metrics(predict(engine, asked, how), asked, how)
     judged: dict[str, Any] = {}
-    for n in CUTS:
+    for n in CUTOFFS:
         counts = counted(asked.targets, n, how.name)
         for metric in (f"NDCG@{n}", f"HR@{n}"):
             values = figures[metric]
