@@ -67,10 +67,11 @@ def select_by_position(candidates: Candidates, counts: Sequence[int], rules: Rul
     The candidates are already restricted to the items that `rules` allow; the selector adds `min_score` and groups.
     """
     selector = Selector(counts, rules)
+    capacities = None  # counted only if the first rank leaves positions without an item
     for rank in range(candidates.ranks):
-        waiting = selector.waiting()
-        if rank and waiting.any():
-            waiting = selector.waiting(candidates.capacities())
+        if rank == 1 and selector.waiting().any():
+            capacities = candidates.capacities()
+        waiting = selector.waiting(capacities)
         positions = np.flatnonzero(waiting.any(0))
         if not len(positions):
             break
