@@ -33,8 +33,8 @@ from fansrec.artifact import read_artifact
 from fansrec.data.corpus import read_corpus
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
-from fansrec.evaluation.protocol import questions
-inputs = questions(read_corpus(Path(sys.argv[1])), "test", 200).inputs
+from fansrec.evaluation.protocol import evaluation_lists
+inputs = evaluation_lists(read_corpus(Path(sys.argv[1])), "test", 200).inputs
 model = read_artifact(Path(sys.argv[2])).model
 engine = TorchEngine(model, model.config.category_starts[-1])
 began = time.perf_counter()

@@ -19,7 +19,7 @@ from fansrec.engine.backends import open_engine
 from fansrec.engine.interface import Continuation
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
-from fansrec.evaluation.protocol import questions
+from fansrec.evaluation.protocol import evaluation_lists
 
 
 def main() -> None:
@@ -33,7 +33,7 @@ def main() -> None:
     items = len(corpus.vocabulary)
     engine = open_engine(model, items, options.device, backend=options.backend)
     reference = TorchEngine(copy.deepcopy(model).double(), items, options.device)
-    lists = questions(corpus, "test")
+    lists = evaluation_lists(corpus, "test")
     print(f"{engine.backend}, {len(lists.inputs):,} lists")
     for name, rules, counts in (
         ("as many as the target has", Rules(keep_seen=True), [len(target) for target in lists.targets]),

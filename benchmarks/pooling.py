@@ -15,7 +15,7 @@ import torch
 
 from fansrec.artifact import read_artifact
 from fansrec.data.corpus import read_corpus
-from fansrec.evaluation.protocol import judge, mean, protocol, questions
+from fansrec.evaluation.protocol import evaluation_lists, list_metrics, mean, protocol
 from fansrec.models.hybrid.model import FansBest
 
 MASKS = 10
@@ -27,7 +27,7 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path, required=True)
     parser.add_argument("--part", choices=["valid", "test"], default="valid")
     options = parser.parse_args()
-    network, lists = read_artifact(options.run).model, questions(read_corpus(options.corpus), options.part)
+    network, lists = read_artifact(options.run).model, evaluation_lists(read_corpus(options.corpus), options.part)
     answers: dict[str, list[np.ndarray]] = {"by position": [], "mean of logarithms": [], "mean of probabilities": []}
     for given in lists.inputs:
         by_position = probabilities(network, given)
@@ -36,7 +36,7 @@ def main() -> None:
         answers["mean of logarithms"].append(by_position.log().mean(0).topk(MASKS).indices.numpy())
         answers["mean of probabilities"].append(by_position.mean(0).topk(MASKS).indices.numpy())
     for method, rows in answers.items():
-        figures = judge(np.array(rows), lists, protocol("standard"))
+        figures = list_metrics(np.array(rows), lists, protocol("standard"))
         print(f"{method:24s}" + "  ".join(f"{name} {mean(values):.4f}" for name, values in figures.items()))
 
 

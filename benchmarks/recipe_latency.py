@@ -23,7 +23,7 @@ from fansrec.data.corpus import Corpus, read_corpus
 from fansrec.engine.backends import BACKENDS, open_engine
 from fansrec.engine.interface import Engine
 from fansrec.engine.rules import Rules
-from fansrec.evaluation.protocol import questions
+from fansrec.evaluation.protocol import evaluation_lists
 from fansrec.experiments.speed.workloads import make_corpus, workload
 from fansrec.models.hybrid.list_memory import ListMemory
 from fansrec.models.hybrid.model import FansBest
@@ -59,7 +59,7 @@ def main() -> None:
     engines = {
         name: open_engine(model, len(corpus.vocabulary), backend=options.backend) for name, model in models.items()
     }
-    lists = questions(corpus, "test", options.lists)
+    lists = evaluation_lists(corpus, "test", options.lists)
     counts = [len(target) if options.workload else options.k for target in lists.targets]
     calls = [slice(start, start + options.batch) for start in range(0, len(counts), options.batch)]
     repeats = [medians(engines, lists.inputs, counts, calls) for _ in range(1 + options.repeats)]

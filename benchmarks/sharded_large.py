@@ -65,7 +65,7 @@ def measure(folder: Path, options: argparse.Namespace) -> None:
         timed("verifying checksums", lambda: sharded.describe(folder))  # part of loading, measured separately
         continuer = timed("loading", lambda: sharded.load(folder, options.shards))
         lists = some_lists(options, COMPARED)
-        timed("finding items by id", lambda: continuer.numbers(map(str, lists[0])))
+        timed("finding items by id", lambda: continuer.indices(map(str, lists[0])))
         given = timed("the first answers", lambda: continuer.continue_lists(lists, options.k))
         for batch in (1, 16):
             print_latency(lambda some: continuer.continue_lists(some, options.k), options, batch)

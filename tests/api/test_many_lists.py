@@ -1,4 +1,4 @@
-"""Lines of lists in batches."""
+"""Reading many lists in batches."""
 
 import io
 import json
@@ -11,16 +11,14 @@ from fansrec.errors import BadInput
 
 
 def lines(count: int) -> bytes:
-    """Short lists, empty lines, and now and then a list longer than a block."""
+    """Return short lists, empty lines, and a few lists longer than a block."""
     draw = random.Random(0)
     rows = [json.dumps(["x" * draw.randrange(1, 30)] * draw.choice([0, 1, 2, 3, 60])) for _ in range(count)]
     return "\n".join(row if draw.random() > 0.1 else "" for row in rows).encode()
 
 
 @pytest.mark.parametrize("blocks", [1, 3])
-def test_who_begins_at_a_block_makes_the_batches_of_the_whole_file(
-    monkeypatch: pytest.MonkeyPatch, blocks: int
-) -> None:
+def test_reading_from_a_block_gives_the_batches_of_the_whole_file(monkeypatch: pytest.MonkeyPatch, blocks: int) -> None:
     monkeypatch.setattr(many, "BLOCK_BYTES", 1000)
     monkeypatch.setattr(many, "LISTS_AT_ONCE", 7)
     content, size, batches = lines(500), blocks * 1000, []
@@ -35,6 +33,6 @@ def test_who_begins_at_a_block_makes_the_batches_of_the_whole_file(
     assert max(map(len, whole)) == 7 and sum(map(len, whole)) == sum(bool(line) for line in content.split(b"\n"))
 
 
-def test_a_broken_line_is_named_by_its_number_in_the_file() -> None:
+def test_invalid_line_is_reported_with_its_line_number() -> None:
     with pytest.raises(BadInput, match="lists, line 42: neither an array"):
-        list(many.read_batches(io.BytesIO(b'["a"]\n{}\n'), "lists", before=lambda: 40))
+        list(many.read_batches(io.BytesIO(b'["a"]\n{}\n'), "lists", lines_before=lambda: 40))

@@ -9,7 +9,7 @@ from fansrec.data.corpus import Corpus, fingerprint, read_corpus, write_all_but_
 from fansrec.data.describe import describe_source
 from fansrec.data.shards import Shards, shard_name
 from fansrec.errors import BadArtifact
-from fansrec.evaluation.beside import training_shares
+from fansrec.evaluation.row_parts import training_shares
 from fansrec.training.reporting import NullReporter
 from fansrec.training.trainer import train
 from worlds import MINUTE, walks

@@ -1,4 +1,4 @@
-"""What the tests of engines share."""
+"""Fixtures of the tests of engines."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from skipping import skip_or_fail
 
 @pytest.fixture(scope="session")
 def native_kernel() -> None:
-    """Requires the native kernel that the installation compiles."""
+    """Require the native kernel that the installation compiles."""
     reason = missing()
     if reason is not None:
         skip_or_fail(f"{reason}; `make install` builds it where there is a C++ compiler")

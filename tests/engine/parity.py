@@ -1,9 +1,10 @@
-"""The judge of answers: what a backend gives, held against float64 scores.
+"""The check of a backend's answers against float64 scores.
 
-Two right engines may part where scores tie, and then go on differently, since an item is given only once. So every item
-is judged in the light of the backend's own earlier ones: it must be allowed, and its float64 score must be within a
-tolerance of the best allowed one at its place. Backends that compute in fp32 are judged with `FP32`, those that round
-to fp16 with `FP16`. A tolerance only covers ties: an item that is not allowed, repeated or missing is always a fault.
+Two correct engines may differ where scores tie, and then continue differently, since an item is given only once. So
+every item is checked given the backend's own earlier items: it must be allowed, and its float64 score must be within a
+tolerance of the best allowed one at its position. Backends that compute in fp32 are checked with `FP32`, those that
+round to fp16 with `FP16`. A tolerance only covers ties: an item that is not allowed, repeated or missing is always a
+fault. The check shares no code with the selection that it checks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,10 +15,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fansrec.engine.decoding.dense import Choice, Limits
-from fansrec.engine.generation import AUTOREGRESSIVE, ONE_PASS, begin, recalled
+from fansrec.engine.decoding.limits import Limits
+from fansrec.engine.generation import AUTOREGRESSIVE, ONE_PASS, repeat_first, start_steps
 from fansrec.engine.interface import Continuation
-from fansrec.engine.rules import Rules, limits_of
+from fansrec.engine.rules import Rules, make_limits
+from fansrec.models.contract import ScoresLists, ScoresNext
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Tolerance:
     """How far a backend may be from float64, in log-probabilities."""
 
     tie: float  # below the best allowed item, or the best category
-    score: float  # between the reported score and the right one; relative where scores are beyond 1
+    score: float  # between the reported score and the correct one; relative where scores are beyond 1
 
 
 FP32 = Tolerance(tie=1e-5, score=1e-4)
@@ -37,27 +39,27 @@ FP16 = Tolerance(tie=1e-2, score=2e-2)
 
 def faults(
     double: Any,
-    way: str,
+    mode: str,
     inputs: Sequence[NDArray[np.int64]],
-    wanted: Sequence[int],
+    counts: Sequence[int],
     rules: Rules,
     answers: Sequence[Continuation],
     tolerance: Tolerance = FP32,
 ) -> list[str]:
-    """What is wrong with `answers`, a line each, by `double`: the model in float64; nothing if they are right."""
+    """Return what is wrong with `answers`, one line each, by `double`, the model in float64; empty if all is right."""
     found = []
     with torch.inference_mode():
-        for number, (given, count, answer) in enumerate(zip(inputs, wanted, answers, strict=True)):
+        for number, (given, count, answer) in enumerate(zip(inputs, counts, answers, strict=True)):
             items = double.config.category_starts[-1]
-            limits = limits_of(rules, [given], [min(count, items)], items, torch.device("cpu"))
-            for fault in _faults_of_one(double, way, given, min(count, items), limits, answer, tolerance):
-                found.append(f"list {number} ({len(given)} given, {count} wanted): {fault}")
+            limits = make_limits(rules, [given], [min(count, items)], items, torch.device("cpu"))
+            for fault in _faults_of_one(double, mode, given, min(count, items), limits, answer, tolerance):
+                found.append(f"list {number} ({len(given)} given, {count} requested): {fault}")
     return found
 
 
 def _faults_of_one(
     double: Any,
-    way: str,
+    mode: str,
     given: NDArray[np.int64],
     count: int,
     limits: Limits,
@@ -65,15 +67,16 @@ def _faults_of_one(
     tolerance: Tolerance,
 ) -> Iterator[str]:
     if len(answer.items) != len(set(answer.items.tolist())):
-        yield "an item came twice"
-    if way == AUTOREGRESSIVE:
+        yield "an item is repeated"
+    scored = [count if mode == ONE_PASS else 1]
+    if mode == AUTOREGRESSIVE:
         yield from _step_by_step(double, given, count, limits, answer, tolerance)
-    elif hasattr(double, "score_lists"):
-        scores = double.score_lists([given], [count if way == ONE_PASS else 1])
-        yield from _in_order(scores.expand(count, -1), limits, answer, tolerance)
-    elif way == ONE_PASS or not hasattr(double, "score_next"):
-        score = double.score_positions([given], [count]) if way == ONE_PASS else recalled(double, [given])
-        yield from _by_position(score, double.ranks, count, limits, answer, tolerance)
+    elif isinstance(double, ScoresLists):
+        yield from _in_order(double.score_lists([given], scored).expand(count, -1), limits, answer, tolerance)
+    elif mode == ONE_PASS or not isinstance(double, ScoresNext):
+        scores = double.score_positions([given], scored)
+        scores = scores if mode == ONE_PASS else repeat_first(scores)
+        yield from _by_position(scores, double.ranks, count, limits, answer, tolerance)
     else:
         yield from _in_order(double.score_next([given]).expand(count, -1), limits, answer, tolerance)
 
@@ -81,8 +84,8 @@ def _faults_of_one(
 def _step_by_step(
     double: Any, given: NDArray[np.int64], count: int, limits: Limits, answer: Continuation, tolerance: Tolerance
 ) -> Iterator[str]:
-    """Every step is asked anew after the backend's own items."""
-    steps = begin(double, [given], count)
+    """Score every step after the backend's own items."""
+    steps = start_steps(double, [given], count)
     rows = []
     for item in answer.items.tolist():
         rows.append(steps.scores()[0].clone())
@@ -93,49 +96,47 @@ def _step_by_step(
 
 
 def _in_order(scores: torch.Tensor, limits: Limits, answer: Continuation, tolerance: Tolerance) -> Iterator[str]:
-    """One row of scores for each place; an answer that ends early must have had nothing more to give."""
-    choice = Choice(limits)
-    for place, row in enumerate(scores):
-        if place < len(answer.items):
-            yield from _judge(choice, row, place, int(answer.items[place]), float(answer.scores[place]), tolerance)
-        elif _best(choice, row) is not None:
+    """Check one row of scores for each position; an answer that ends early must have had no allowed item left."""
+    progress = Progress(limits, tolerance)
+    for position, row in enumerate(scores):
+        if position < len(answer.items):
+            yield from progress.check(row, position, int(answer.items[position]), float(answer.scores[position]))
+        elif progress.best(row) is not None:
             yield f"ended after {len(answer.items)}, though more was allowed"
             return
 
 
 def _by_position(
-    score: Any, ranks: int, count: int, limits: Limits, answer: Continuation, tolerance: Tolerance
+    scores: Any, ranks: int, count: int, limits: Limits, answer: Continuation, tolerance: Tolerance
 ) -> Iterator[str]:
-    """All positions at the first rank, then those without an item at the next: `decoding.by_position`, followed.
+    """Check all positions at the first rank, then those without an item at the next rank.
 
-    Positions without any item are left out of an answer, so the walk finds by itself which ones have none; an answer is
+    Positions without an item are left out of an answer, so the check finds out which ones they are; an answer is
     matched to the positions that could be filled, in order.
     """
-    choice = Choice(limits)
-    taken: dict[int, tuple[int, float]] = {}
-    by_rank = [score(0, count, rank)[0] for rank in range(ranks)]
-    told = list(zip(answer.items.tolist(), answer.scores.tolist(), strict=True))
-    if len(told) == count:
-        taken = dict(enumerate(told))
+    progress = Progress(limits, tolerance)
+    by_rank = [scores(0, count, rank)[0] for rank in range(ranks)]
+    reported = list(zip(answer.items.tolist(), answer.scores.tolist(), strict=True))
+    taken = dict(enumerate(reported)) if len(reported) == count else {}
     waiting = list(range(count))
-    for scores in by_rank:
+    for rows in by_rank:
         left = []
-        for place in waiting:
-            best = _best(choice, scores[place])
+        for position in waiting:
+            best = progress.best(rows[position])
             if best is None:
-                left.append(place)
+                left.append(position)
                 continue
-            item, said = taken.get(place, (best[1], best[0]))
-            row = _row_of(item, scores[place], [others[place] for others in by_rank], tolerance)
+            item, score = taken.get(position, (best[1], best[0]))
+            row = _row_of(item, rows[position], [others[position] for others in by_rank], tolerance)
             if row is None:
-                yield f"position {place} has item {item} of another category, {best[1]} was right"
+                yield f"position {position} has item {item} of another category, {best[1]} was right"
                 return
-            yield from _judge(choice, row, place, item, said, tolerance)
+            yield from progress.check(row, position, item, score)
         waiting = left
-    if len(told) != count:  # then it must be what is left, item by item, ties aside
-        right = choice.items[0][choice.items[0] >= 0].tolist()
-        if len(right) != len(told):
-            yield f"gave {len(told)} items, {len(right)} were right"
+    if len(reported) != count:  # then it must be what is left, item by item, ties aside
+        right = [item for _, item in sorted(progress.items.items())]
+        if len(right) != len(reported):
+            yield f"gave {len(reported)} items, {len(right)} were right"
         elif right != answer.items.tolist():
             yield f"gave {answer.items.tolist()}, {right} was right"
 
@@ -150,21 +151,37 @@ def _row_of(
     return row if expected.logsumexp(0) - row.logsumexp(0) <= tolerance.tie else None
 
 
-def _best(choice: Choice, row: torch.Tensor) -> tuple[float, int] | None:
-    value, item = row.masked_fill(choice.blocked[0], -torch.inf).max(0)
-    return (float(value), int(item)) if bool(choice.good_enough(value)) else None
+class Progress:
+    """The items of one answer so far, by position."""
 
+    def __init__(self, limits: Limits, tolerance: Tolerance) -> None:
+        self.limits, self.tolerance = limits, tolerance
+        self.items: dict[int, int] = {}
 
-def _judge(
-    choice: Choice, row: torch.Tensor, place: int, item: int, said: float, tolerance: Tolerance
-) -> Iterator[str]:
-    best = _best(choice, row)
-    if best is None or bool(choice.blocked[0, item]):
-        yield f"position {place} has item {item}, which is not allowed"
-        return
-    if best[0] - float(row[item]) > tolerance.tie:
-        yield f"position {place} has item {item} of score {float(row[item]):.7f}, but {best[1]} has {best[0]:.7f}"
-    if abs(float(row[item]) - said) > tolerance.score * max(1.0, abs(said)):
-        yield f"position {place}: item {item} was said to have score {said:.6f}, it has {float(row[item]):.6f}"
-    where, which = torch.tensor([0]), torch.tensor([item])
-    choice.put(where, torch.tensor([place]), which, row[which].to(choice.scores))
+    def blocked(self) -> torch.Tensor:
+        """Return what the answer may not contain at the next position, (M,)."""
+        blocked, groups, taken = self.limits.blocked[0].clone(), self.limits.groups, list(self.items.values())
+        blocked[taken] = True
+        if groups is not None and self.limits.max_per_group is not None:
+            own = groups[taken].tolist()
+            full = [group for group in set(own) if own.count(group) >= self.limits.max_per_group]
+            blocked |= torch.isin(groups, torch.tensor(full, dtype=groups.dtype))
+        return blocked
+
+    def best(self, row: torch.Tensor) -> tuple[float, int] | None:
+        """Return the best allowed score and its item, if there is one."""
+        value, item = row.masked_fill(self.blocked(), -torch.inf).max(0)
+        floor = -torch.inf if self.limits.min_score is None else self.limits.min_score
+        return (float(value), int(item)) if bool(value.isfinite()) and float(value) >= floor else None
+
+    def check(self, row: torch.Tensor, position: int, item: int, score: float) -> Iterator[str]:
+        best = self.best(row)
+        if best is None or bool(self.blocked()[item]):
+            yield f"position {position} has item {item}, which is not allowed"
+            return
+        right = float(row[item])
+        if best[0] - right > self.tolerance.tie:
+            yield f"position {position} has item {item} of score {right:.7f}, but {best[1]} has {best[0]:.7f}"
+        if abs(right - score) > self.tolerance.score * max(1.0, abs(score)):
+            yield f"position {position}: item {item} is reported with score {score:.6f}, it has {right:.6f}"
+        self.items[position] = item

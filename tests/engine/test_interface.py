@@ -1,4 +1,4 @@
-"""What every engine refuses, in the same words."""
+"""What every engine refuses, with the same message."""
 
 import numpy as np
 import pytest
@@ -21,16 +21,16 @@ REFUSED = {
 
 @pytest.mark.parametrize("backend", ["torch", "native"])
 @pytest.mark.parametrize("what", REFUSED)
-def test_numbers_that_no_item_has_are_refused(what: str, backend: str) -> None:
-    given, rules, said = REFUSED[what]
+def test_invalid_indices_are_refused(what: str, backend: str) -> None:
+    given, rules, message = REFUSED[what]
     engine = open_engine(FANS, 40, backend=backend)
-    for _ in range(2):  # a second time too: nothing of it is remembered
-        with pytest.raises(BadSetting, match=said):
+    for _ in range(2):  # twice: a refused call leaves no state behind
+        with pytest.raises(BadSetting, match=message):
             engine.continue_lists([given], 3, rules())
 
 
 @pytest.mark.parametrize("backend", ["torch", "native"])
-def test_rules_do_not_change_with_the_list_they_were_made_from(backend: str) -> None:
+def test_rules_copy_the_lists_they_are_made_from(backend: str) -> None:
     excluded: list[int] = []
     rules, engine = Rules(exclude=excluded), open_engine(FANS, 40, backend=backend)
     (before,) = engine.continue_lists([KNOWN], 5, rules)

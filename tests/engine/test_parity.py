@@ -1,4 +1,4 @@
-"""The judge of answers is judged first: it accepts the reference's own, and notices a wrong one."""
+"""The check of answers accepts those of the reference engine and finds a wrong one."""
 
 import copy
 
@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from engine.parity import faults
-from fansrec.engine.generation import ways
+from fansrec.engine.generation import generation_modes
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.models.registry import build
@@ -40,7 +40,7 @@ def lists(count: int) -> tuple[list[np.ndarray], list[int]]:
 
 @pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
 @pytest.mark.parametrize("name", MODELS)
-def test_the_reference_in_single_precision_has_no_faults_and_a_swapped_answer_has(name: str, rules: Rules) -> None:
+def test_reference_has_no_faults_and_a_reversed_answer_has(name: str, rules: Rules) -> None:
     model_name, values = MODELS[name]
     torch.manual_seed(0)
     model = build(model_name, SIZES | values).eval()
@@ -49,13 +49,13 @@ def test_the_reference_in_single_precision_has_no_faults_and_a_swapped_answer_ha
             if parameter.dim() > 1:
                 parameter.normal_(std=0.4)
     double = copy.deepcopy(model).double()
-    inputs, wanted = lists(12)
-    for way in ways(model):
-        answers = TorchEngine(model, ITEMS, generation=way).continue_lists(inputs, wanted, rules)
-        assert faults(double, way, inputs, wanted, rules, answers) == []
+    inputs, counts = lists(12)
+    for mode in generation_modes(model):
+        answers = TorchEngine(model, ITEMS, generation=mode).continue_lists(inputs, counts, rules)
+        assert faults(double, mode, inputs, counts, rules, answers) == []
         longest = max(answers, key=lambda answer: len(answer.items))
         if len(longest.items) > 1:
             at = [answer is longest for answer in answers].index(True)
             wrong = list(answers)
             wrong[at] = longest._replace(items=longest.items[::-1].copy())
-            assert faults(double, way, inputs, wanted, rules, wrong) != []
+            assert faults(double, mode, inputs, counts, rules, wrong) != []

@@ -1,4 +1,4 @@
-"""Small trained models for the tests of what is said about them."""
+"""Small trained models for the tests of evaluation."""
 
 from pathlib import Path
 
@@ -14,8 +14,7 @@ from worlds import MINUTE, write_walks
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two corpora, `corpus` and `short`, whose targets never have 10 items; `fans` and `popularity`
-    are trained on the first."""
+    """Return a folder with two corpora, `corpus` and `short`, whose targets never have 10 items, and trained models."""
     folder = tmp_path_factory.mktemp("world")
     write_walks(folder / "corpus", shortest=6, longest=24)
     write_walks(folder / "short", shortest=6, longest=12)

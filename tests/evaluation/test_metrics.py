@@ -29,45 +29,45 @@ def ideal(n: int) -> float:
     return sum(1 / math.log2(rank + 1) for rank in range(1, n + 1))
 
 
-def test_a_hit_is_an_item_that_stands_anywhere_in_the_target() -> None:
+def test_hit_is_an_item_anywhere_in_the_target() -> None:
     found = hits(answers_of([4, 9, 5], [5]), targets_of([5, 4, 5], [4]))
     assert found[:, :3].tolist() == [[True, False, True], [False, False, False]]
 
 
-def test_where_an_answer_ends_there_is_no_hit_even_if_the_target_held_the_filler() -> None:
+def test_filler_is_never_a_hit() -> None:
     assert not hits(answers_of([3]), targets_of([-1, 7])).any()
 
 
-def test_hr_asks_only_whether_there_is_any_hit_among_the_first_n() -> None:
+def test_hr_is_one_with_any_hit_among_the_first_n() -> None:
     found = hits(answers_of([1, 2, 3, 4, 5, 6], [6, 5, 1, 1, 1]), targets_of([6], [6, 5]))
     assert hit_ratio(found, 5).tolist() == [0, 1]
     assert hit_ratio(found, 10).tolist() == [1, 1]
 
 
-def test_the_papers_ideal_covers_the_whole_target_and_not_only_the_first_n() -> None:
+def test_paper_ideal_covers_the_whole_target() -> None:
     answer, target = [1, 90, 2, 91, 92], [6, 5, 4, 3, 2, 1]  # hits at ranks 1 and 3
     assert ndcg_of(answer, target, 5, PAPER) == pytest.approx((1 + 0.5) / ideal(6))
     assert ndcg_of(answer, target, 5, STANDARD) == pytest.approx((1 + 0.5) / ideal(5))
 
 
-def test_a_perfect_answer_of_five_is_not_perfect_in_the_papers_protocol_if_the_target_is_longer() -> None:
+def test_perfect_answer_is_below_one_in_paper_protocol_if_target_is_longer() -> None:
     assert ndcg_of([1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 6], 5, STANDARD) == pytest.approx(1)
     assert ndcg_of([1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 6], 5, PAPER) == pytest.approx(ideal(5) / ideal(6))
 
 
-def test_repeats_in_a_target_count_for_the_papers_ideal_and_not_for_the_standard_one() -> None:
+def test_repeats_count_only_in_the_paper_ideal() -> None:
     assert ndcg_of([7, 1, 2, 3, 4], [7, 7, 7, 7, 7], 5, PAPER) == pytest.approx(1 / ideal(5))
     assert ndcg_of([7, 1, 2, 3, 4], [7, 7, 7, 7, 7], 5, STANDARD) == pytest.approx(1)
 
 
-def test_the_paper_leaves_out_lists_whose_target_is_shorter_than_n() -> None:
+def test_paper_protocol_excludes_sampledshorter_than_n() -> None:
     targets = targets_of([1] * 4, [1] * 5, [1] * 12)
     assert counted(targets, 5, PAPER).tolist() == [False, True, True]
     assert counted(targets, 10, PAPER).tolist() == [False, False, True]
     assert counted(targets, 10, STANDARD).all()
 
 
-def test_no_lists_make_no_figures_rather_than_an_error() -> None:
+def test_metrics_without_lists_are_empty() -> None:
     nothing = np.empty((0, 10), dtype=np.int64)
     assert hits(nothing, []).shape == (0, 10)
     assert ndcg(hits(nothing, []), 5, ideal_lengths([], 5, STANDARD)).shape == (0,)
@@ -79,7 +79,7 @@ protocols = st.sampled_from([PAPER, STANDARD])
 
 
 @given(rows, targets, st.sampled_from([5, 10]), protocols)
-def test_ndcg_lies_between_0_and_hr(answer: list[int], target: list[int], n: int, protocol: str) -> None:
+def test_ndcg_is_between_zero_and_hr(answer: list[int], target: list[int], n: int, protocol: str) -> None:
     value = ndcg_of(answer, target, n, protocol)
     hit = hit_ratio(hits(answers_of(answer), targets_of(target)), n)[0]
     assert 0 <= value <= hit + 1e-12
@@ -87,12 +87,12 @@ def test_ndcg_lies_between_0_and_hr(answer: list[int], target: list[int], n: int
 
 
 @given(targets, st.sampled_from([5, 10]))
-def test_naming_the_distinct_items_of_a_target_is_the_standard_ideal(target: list[int], n: int) -> None:
+def test_distinct_target_items_are_the_standard_ideal(target: list[int], n: int) -> None:
     assert ndcg_of(list(dict.fromkeys(target))[:10], target, n, STANDARD) == pytest.approx(1)
 
 
 @given(rows, targets, st.randoms())
-def test_the_order_of_the_target_changes_nothing(answer: list[int], target: list[int], random: object) -> None:
+def test_order_of_the_target_does_not_matter(answer: list[int], target: list[int], random: object) -> None:
     shuffled = list(target)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     for protocol in (PAPER, STANDARD):
@@ -100,36 +100,36 @@ def test_the_order_of_the_target_changes_nothing(answer: list[int], target: list
 
 
 @given(rows.filter(lambda row: len(row) > 1), targets)
-def test_bringing_a_hit_forward_never_lowers_ndcg(answer: list[int], target: list[int]) -> None:
+def test_moving_hits_forward_never_lowers_ndcg(answer: list[int], target: list[int]) -> None:
     best_first = sorted(answer, key=lambda item: item not in target)
     assert ndcg_of(best_first, target, 5, PAPER) >= ndcg_of(answer, target, 5, PAPER) - 1e-12
 
 
 @pytest.mark.parametrize("n", [5, 10])
-def test_the_standard_figures_are_those_of_an_independent_implementation(n: int) -> None:
+def test_standard_metrics_equal_ir_measures(n: int) -> None:
     random = np.random.default_rng(n)
     answers = np.stack([random.permutation(40)[:10] for _ in range(300)])
-    asked = targets_of(*(random.integers(0, 40, random.integers(1, 25)).tolist() for _ in range(300)))
-    found = hits(answers, asked)
+    sampled = targets_of(*(random.integers(0, 40, random.integers(1, 25)).tolist() for _ in range(300)))
+    found = hits(answers, sampled)
     ours = {
-        f"nDCG@{n}": ndcg(found, n, ideal_lengths(asked, n, STANDARD)),
+        f"nDCG@{n}": ndcg(found, n, ideal_lengths(sampled, n, STANDARD)),
         f"Success@{n}": hit_ratio(found, n),
     }
-    theirs = independent([ir_measures.nDCG @ n, ir_measures.Success @ n], answers, asked)
+    theirs = independent([ir_measures.nDCG @ n, ir_measures.Success @ n], answers, sampled)
     for name, values in ours.items():
         assert 0 < values.mean() < 1
         np.testing.assert_allclose(values, theirs[name], atol=1e-6)
 
 
-def independent(measures: list[object], answers: NDArray[np.int64], asked: Targets) -> dict[str, list[float]]:
-    """The same figures by ir-measures: a list is a query, a target item is relevant, a rank is a score."""
-    relevant = [ir_measures.Qrel(f"{q}", f"{i}", 1) for q, target in enumerate(asked) for i in set(target.tolist())]
+def independent(measures: list[object], answers: NDArray[np.int64], sampled: Targets) -> dict[str, list[float]]:
+    """Return the same metrics from ir-measures: a list is a query, a target item is relevant, a rank is a score."""
+    relevant = [ir_measures.Qrel(f"{q}", f"{i}", 1) for q, target in enumerate(sampled) for i in set(target.tolist())]
     ranked = [
         ir_measures.ScoredDoc(f"{q}", f"{item}", 10.0 - rank)
         for q, row in enumerate(answers.tolist())
         for rank, item in enumerate(row)
     ]
-    values: dict[str, list[float]] = {str(measure): [math.nan] * len(asked) for measure in measures}
+    values: dict[str, list[float]] = {str(measure): [math.nan] * len(sampled) for measure in measures}
     for metric in ir_measures.iter_calc(measures, relevant, ranked):
         values[str(metric.measure)][int(metric.query_id)] = metric.value
     return values

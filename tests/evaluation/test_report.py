@@ -8,17 +8,17 @@ from rich.console import Console
 
 from fansrec.artifact import Artifact
 from fansrec.data.corpus import Corpus
-from fansrec.evaluation.protocol import protocol
+from fansrec.evaluation.formatting import Row, format_interval, format_value
+from fansrec.evaluation.protocol import METRICS, protocol
 from fansrec.evaluation.report import draw_history, write_report
-from fansrec.evaluation.rows import Row, evaluate_run
+from fansrec.evaluation.rows import evaluate_run
 from fansrec.evaluation.tables import print_tables
-from fansrec.evaluation.wording import METRICS, bounds, figure
 
 NASTY = '<script>alert("x")</script> & $\\frac$'
 
 
-class Seen(HTMLParser):
-    """Collects the tags, what they would load, and the text of a page."""
+class ParsedPage(HTMLParser):
+    """Collects the tags of a page, what they would load, and the text."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -37,8 +37,8 @@ class Seen(HTMLParser):
 
 @pytest.fixture(scope="module")
 def rows(fans_run: Artifact, popularity_run: Artifact, corpus: Corpus) -> list[Row]:
-    how = (protocol("paper"), protocol("standard", input="kept"))
-    return [evaluate_run(run, corpus, one) for run in (fans_run, popularity_run) for one in how]
+    protocols = (protocol("paper"), protocol("standard", input="kept"))
+    return [evaluate_run(run, corpus, one) for run in (fans_run, popularity_run) for one in protocols]
 
 
 @pytest.fixture
@@ -46,72 +46,72 @@ def configs(fans_run: Artifact, popularity_run: Artifact) -> list[dict[str, Any]
     return [fans_run.config, popularity_run.config]
 
 
-def reported(path: Path, rows: list[Row], configs: list[dict[str, Any]], summary: dict[str, Any]) -> str:
+def written(path: Path, rows: list[Row], configs: list[dict[str, Any]], summary: dict[str, Any]) -> str:
     write_report(path, rows, configs, summary)
     return path.read_text(encoding="utf-8")
 
 
-def test_the_report_loads_nothing_from_anywhere(
-    tmp_path: Path, rows: list[Row], configs: list[dict[str, Any]], corpus: Corpus
-) -> None:
-    page = reported(tmp_path / "report.html", rows, configs, corpus.summary)
-    seen = Seen(page)
-    assert len(seen.loads) == 2 * len(METRICS)  # a light and a dark picture each
+def test_report_loads_nothing(tmp_path: Path, rows: list[Row], configs: list[dict[str, Any]], corpus: Corpus) -> None:
+    page = written(tmp_path / "report.html", rows, configs, corpus.summary)
+    seen = ParsedPage(page)
+    assert len(seen.loads) == 2 * len(METRICS)  # one for light and one for dark pages each
     assert all(load.startswith("data:image/png;base64,") for load in seen.loads)
     assert not {"script", "link", "iframe"} & set(seen.tags)
     assert "http" not in page and "url(" not in page and "@import" not in page
 
 
-def test_the_report_holds_every_figure_with_its_interval_and_lists(
+def test_report_contains_every_metric_with_its_interval(
     tmp_path: Path, rows: list[Row], configs: list[dict[str, Any]], corpus: Corpus
 ) -> None:
-    text = Seen(reported(tmp_path / "report.html", rows, configs, corpus.summary)).text
+    text = ParsedPage(written(tmp_path / "report.html", rows, configs, corpus.summary)).text
     for row in rows:
         assert f"{row['lists@5']:,}" in text
         for name in METRICS:
-            assert figure(row[name]) in text
-            assert bounds(row[f"{name}_ci"]) in text
+            assert format_value(row[name]) in text
+            assert format_interval(row[f"{name}_ci"]) in text
     assert "standard, input kept" in text
     assert "splits test" in text
     assert "training epochs" in text
 
 
-def test_all_text_of_the_report_is_escaped(tmp_path: Path, rows: list[Row], configs: list[dict[str, Any]]) -> None:
+def test_report_escapes_all_text(tmp_path: Path, rows: list[Row], configs: list[dict[str, Any]]) -> None:
     nasty = [row | {"run": NASTY, "variant": NASTY} for row in rows]
     configs = [config | {"config": {NASTY: NASTY}} for config in configs]
-    seen = Seen(reported(tmp_path / "report.html", nasty, configs, {"source": NASTY, NASTY: {NASTY: NASTY}}))
+    seen = ParsedPage(written(tmp_path / "report.html", nasty, configs, {"source": NASTY, NASTY: {NASTY: NASTY}}))
     assert "script" not in seen.tags
     assert seen.text.count(NASTY) > 10
 
 
-def test_a_figure_without_lists_is_a_dash(
+def test_metric_without_lists_is_a_dash(
     tmp_path: Path, rows: list[Row], configs: list[dict[str, Any]], corpus: Corpus
 ) -> None:
     without: Row = {"NDCG@10": None, "NDCG@10_ci": None, "HR@10": None, "HR@10_ci": None, "order": None}
-    text = Seen(reported(tmp_path / "r.html", [row | without for row in rows], configs, corpus.summary)).text
+    text = ParsedPage(written(tmp_path / "r.html", [row | without for row in rows], configs, corpus.summary)).text
     assert "–" in text
     assert "None" not in text and "nan" not in text
 
 
-def test_a_file_gets_one_line_a_row_however_long(rows: list[Row], tmp_path: Path) -> None:
+def test_file_gets_one_line_per_row(rows: list[Row], tmp_path: Path) -> None:
     with (tmp_path / "out.txt").open("w+") as file:
         print_tables(rows, Console(file=file, width=60))
         file.seek(0)
         lines = file.read().splitlines()
     ours = [line for line in lines if line.startswith(("fans ", "popularity "))]
-    assert len(ours) == 2 * len(rows)  # accuracy, and what stands beside it
+    assert len(ours) == 2 * len(rows)  # accuracy, and order and diversity
     for line, row in zip(ours[: len(rows)], rows, strict=True):
-        assert all(f"{figure(row[name])} {bounds(row[f'{name}_ci'])}".strip() in line for name in METRICS)
+        assert all(
+            f"{format_value(row[name])} {format_interval(row[f'{name}_ci'])}".strip() in line for name in METRICS
+        )
 
 
-def test_a_narrow_terminal_gets_intervals_below_their_figures(rows: list[Row], tmp_path: Path) -> None:
+def test_narrow_terminal_gets_intervals_below_values(rows: list[Row], tmp_path: Path) -> None:
     with (tmp_path / "out.txt").open("w+") as file:
         print_tables(rows, Console(file=file, width=100, force_terminal=True, color_system=None))
         file.seek(0)
         lines = file.read().splitlines()
     assert max(map(len, lines)) <= 100
-    found = next(number for number, line in enumerate(lines) if figure(rows[0]["NDCG@5"]) in line)
-    assert bounds(rows[0]["NDCG@5_ci"]) in lines[found + 1]
+    found = next(number for number, line in enumerate(lines) if format_value(rows[0]["NDCG@5"]) in line)
+    assert format_interval(rows[0]["NDCG@5_ci"]) in lines[found + 1]
 
 
 def epochs(count: int, **changes: Any) -> list[dict[str, Any]]:
@@ -133,7 +133,7 @@ def epochs(count: int, **changes: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("count", [1, 12, 60])
-def test_a_history_becomes_one_picture_in_the_folder(tmp_path: Path, count: int) -> None:
+def test_history_is_drawn_as_one_file(tmp_path: Path, count: int) -> None:
     draw_history(epochs(count), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["curves.png"]
     picture = imread(tmp_path / "curves.png")
@@ -141,6 +141,6 @@ def test_a_history_becomes_one_picture_in_the_folder(tmp_path: Path, count: int)
     assert picture[..., :3].std() > 0.05  # something is drawn
 
 
-def test_a_model_without_categories_and_a_figure_that_is_no_number_can_be_drawn(tmp_path: Path) -> None:
+def test_missing_and_nan_values_can_be_drawn(tmp_path: Path) -> None:
     draw_history(epochs(5, category_accuracy=None, **{"valid NDCG@5": float("nan")}), tmp_path)
     assert (tmp_path / "curves.png").stat().st_size > 10_000

@@ -1,4 +1,4 @@
-"""What every model offers, as `fansrec.models.contract` says it; whatever stands in the registry is held to it."""
+"""Every registered model implements the contract of `fansrec.models.contract`."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -9,10 +9,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from fansrec.engine.generation import Recomputed, ways
+from fansrec.engine.generation import RecomputedSteps, generation_modes
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting
+from fansrec.models.contract import KeepsState, ScoresLists, ScoresNext, ScoresPositions
 from fansrec.models.registry import build, entry, names
 from fansrec.training.plan import make_plan
 from fansrec.training.settings import known_names
@@ -33,7 +34,7 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
 
 
 def made(name: str, settings: dict[str, Any]) -> Any:
-    """A small model of a kind, fitted if it is of those that are."""
+    """Return a small model of a kind, fitted if it has `fit`."""
     torch.manual_seed(0)
     known = known_names(name, settings.get("recipe", "paper"))
     small = {setting: value for setting, value in SMALL.items() if setting in known}
@@ -47,10 +48,10 @@ def kind_id(kind: tuple[str, dict[str, Any]]) -> str:
     return "-".join([kind[0], *map(str, kind[1].values())])
 
 
-def kinds_with(method: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return the kinds whose class has an optional method of the contract."""
-    kinds = [kind for kind in KINDS if hasattr(entry(kind[0], kind[1].get("recipe", "paper")).model, method)]
-    assert kinds, f"no model has {method}; was it renamed?"
+def kinds_of(protocol: type) -> list[tuple[str, dict[str, Any]]]:
+    """Return the kinds whose class implements an optional protocol of the contract."""
+    kinds = [kind for kind in KINDS if issubclass(entry(kind[0], kind[1].get("recipe", "paper")).model, protocol)]
+    assert kinds, f"no model implements {protocol.__name__}; was a method renamed?"
     return kinds
 
 
@@ -61,10 +62,10 @@ def model(request: pytest.FixtureRequest) -> Any:
 
 @torch.inference_mode()
 def scores(model: Any, first: int = 0, last: int = max(COUNTS), rank: int = 0) -> torch.Tensor:
-    """Of all positions, if the model tells them apart, else the same for each."""
-    if hasattr(model, "score_positions"):
+    """Return the scores of positions, (B, last - first, M), all equal if the model does not distinguish positions."""
+    if isinstance(model, ScoresPositions):
         return model.score_positions(INPUTS, COUNTS)(first, last, rank)
-    score = model.score_lists(INPUTS, COUNTS) if hasattr(model, "score_lists") else model.score_next(INPUTS)
+    score = model.score_lists(INPUTS, COUNTS) if isinstance(model, ScoresLists) else model.score_next(INPUTS)
     return score[:, None].expand(-1, last - first, -1)
 
 
@@ -72,20 +73,20 @@ def recipe_of(model: Any) -> str:
     return "best" if entry(model.name).best is not None and entry(model.name).model is not type(model) else "paper"
 
 
-def wanted() -> torch.Tensor:
-    """(lists, positions): which positions were asked for."""
+def requested() -> torch.Tensor:
+    """Return which positions are requested, (lists, positions)."""
     return torch.arange(max(COUNTS)) < torch.tensor(COUNTS)[:, None]
 
 
-def test_it_says_who_it_is(model: Any) -> None:
+def test_model_has_a_name_a_mode_and_limits(model: Any) -> None:
     assert entry(model.name, recipe_of(model)).model is type(model)
-    assert model.generation in ways(model)
+    assert model.generation in generation_modes(model)
     assert model.ranks >= 1
     limit = model.longest_sequence()
     assert limit is None or limit >= int(CORPUS.lengths.max())
 
 
-def test_config_and_state_make_the_same_model_again(model: Any, tmp_path: Path) -> None:
+def test_config_and_state_restore_the_model(model: Any, tmp_path: Path) -> None:
     save_file(model.state_dict(), tmp_path / "weights.safetensors")
     torch.manual_seed(1)  # a new model must not need the starting weights of the old one
     again = build(model.name, asdict(model.config), recipe_of(model)).eval()
@@ -95,39 +96,37 @@ def test_config_and_state_make_the_same_model_again(model: Any, tmp_path: Path) 
         assert torch.equal(scores(again, rank=rank), scores(model, rank=rank))
 
 
-def test_every_position_of_every_list_gets_a_score_for_every_item(model: Any) -> None:
+def test_scores_have_the_expected_shape(model: Any) -> None:
     for rank in range(model.ranks):
         assert scores(model, rank=rank).shape == (len(INPUTS), max(COUNTS), ITEMS)
 
 
-def test_scores_are_numbers_or_minus_infinity_and_some_are_numbers(model: Any) -> None:
+def test_scores_are_finite_or_minus_infinity(model: Any) -> None:
     for rank in range(model.ranks):
-        given = scores(model, rank=rank)[wanted()]
+        given = scores(model, rank=rank)[requested()]
         assert not given.isnan().any() and not given.isposinf().any()
         assert given.isfinite().any(1).all()
 
 
 def test_the_ranks_together_score_every_item_once(model: Any) -> None:
-    finite = sum(scores(model, rank=rank)[wanted()].isfinite().int() for rank in range(model.ranks))
+    finite = sum(scores(model, rank=rank)[requested()].isfinite().int() for rank in range(model.ranks))
     assert (finite == 1).all()
 
 
-def test_a_run_of_positions_is_scored_as_it_is_among_all(model: Any) -> None:
+def test_scores_of_a_run_equal_those_of_all_positions(model: Any) -> None:
     everything = scores(model)
     for first, last in ((0, 1), (1, 3), (2, 6)):
         torch.testing.assert_close(scores(model, first, last), everything[:, first:last], rtol=1e-5, atol=1e-6)
 
 
-def test_scoring_twice_gives_the_same(model: Any) -> None:
+def test_scoring_is_repeatable(model: Any) -> None:
     assert torch.equal(scores(model), scores(model))
 
 
 @pytest.mark.parametrize("fill", ["by-position", "depth-first"])
-def test_answers_are_distinct_known_items_without_those_of_the_input_however_they_are_made(
-    model: Any, fill: str
-) -> None:
-    for way in ways(model):
-        answers = TorchEngine(model, ITEMS, generation=way).continue_lists(INPUTS, COUNTS, Rules(fill=fill))
+def test_answers_are_distinct_items_that_are_not_in_the_input(model: Any, fill: str) -> None:
+    for mode in generation_modes(model):
+        answers = TorchEngine(model, ITEMS, generation=mode).continue_lists(INPUTS, COUNTS, Rules(fill=fill))
         for items, k, answer in zip(INPUTS, COUNTS, answers, strict=True):
             assert len(answer.items) == len(set(answer.items.tolist())) == k
             assert answer.items.min() >= 0 and answer.items.max() < ITEMS
@@ -135,16 +134,16 @@ def test_answers_are_distinct_known_items_without_those_of_the_input_however_the
             assert np.isfinite(answer.scores).all()
 
 
-def test_all_items_can_be_asked_for(model: Any) -> None:
-    for way in ways(model):
-        engine = TorchEngine(model, ITEMS, generation=way)
+def test_all_items_can_be_requested(model: Any) -> None:
+    for mode in generation_modes(model):
+        engine = TorchEngine(model, ITEMS, generation=mode)
         (answer,) = engine.continue_lists([np.array([7])], ITEMS, Rules(keep_seen=True))
         assert sorted(answer.items.tolist()) == list(range(ITEMS))
 
 
-def test_an_answer_does_not_depend_on_the_lists_asked_beside_it(model: Any) -> None:
-    for way in ways(model):
-        engine = TorchEngine(model, ITEMS, generation=way)
+def test_answers_do_not_depend_on_the_batch(model: Any) -> None:
+    for mode in generation_modes(model):
+        engine = TorchEngine(model, ITEMS, generation=mode)
         together = engine.continue_lists(INPUTS, COUNTS, Rules())
         for items, k, answer in zip(INPUTS, COUNTS, together, strict=True):
             (alone,) = engine.continue_lists([items], k, Rules())
@@ -152,29 +151,29 @@ def test_an_answer_does_not_depend_on_the_lists_asked_beside_it(model: Any) -> N
             np.testing.assert_allclose(alone.scores, answer.scores, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("model", kinds_with("begin"), indirect=True, ids=kind_id)
+@pytest.mark.parametrize("model", kinds_of(KeepsState), indirect=True, ids=kind_id)
 @torch.inference_mode()
-def test_incremental_steps_score_as_a_full_recomputation(model: Any) -> None:
-    kept, anew = model.begin(INPUTS, 8), Recomputed(model, INPUTS)
+def test_incremental_steps_equal_full_recomputation(model: Any) -> None:
+    kept, recomputed = model.begin(INPUTS, 8), RecomputedSteps(model, INPUTS)
     for step in range(9):
-        torch.testing.assert_close(kept.scores(), anew.scores(), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(kept.scores(), recomputed.scores(), rtol=1e-4, atol=1e-5)
         if step < 8:  # whatever is appended: the best, the worst, anything
             items = torch.randint(ITEMS, (len(INPUTS),), generator=torch.Generator().manual_seed(step))
             kept.append(items)
-            anew.append(items)
+            recomputed.append(items)
 
 
 @pytest.mark.parametrize("name", ["sasrec", "car", "gru4rec"])
-def test_models_that_read_from_left_to_right_keep_their_state(name: str) -> None:
-    assert hasattr(entry(name).model, "begin")
+def test_causal_models_keep_their_state(name: str) -> None:
+    assert issubclass(entry(name).model, KeepsState)
 
 
 def next_scores(model: Any) -> torch.Tensor:
-    """(lists, M): scores of the very next item, by whichever method the model has."""
-    if hasattr(model, "score_next"):
+    """Return the scores of the next item, (lists, M), by the method that the model has."""
+    if isinstance(model, ScoresNext):
         return model.score_next(INPUTS)
     ones = [1] * len(INPUTS)
-    if hasattr(model, "score_lists"):
+    if isinstance(model, ScoresLists):
         return model.score_lists(INPUTS, ones)
     return model.score_positions(INPUTS, ones)(0, 1, 0)[:, 0]  # the first category has enough items for COUNTS
 
@@ -186,17 +185,17 @@ def test_recall_is_the_best_k_of_one_prediction(model: Any) -> None:
         np.testing.assert_allclose(answer.scores, row.topk(len(answer.items)).values.numpy())
 
 
-def test_a_way_a_model_does_not_have_is_refused() -> None:
+def test_unsupported_generation_mode_is_refused() -> None:
     with pytest.raises(BadSetting, match="sasrec cannot be run one-pass; it can be run autoregressive or recall"):
         TorchEngine(made("sasrec", {}), ITEMS, generation="one-pass")
 
 
-def test_a_model_that_does_not_exist_is_refused_with_those_that_do() -> None:
+def test_unknown_model_is_refused() -> None:
     with pytest.raises(BadSetting, match="there is no model 'fanz'; choose one of .*fans"):
         entry("fanz")
 
 
-def test_popularity_counts_the_lists_an_item_stands_in_not_how_often() -> None:
+def test_popularity_counts_lists_not_occurrences() -> None:
     model = build("popularity", {"category_starts": [0, 3]})
     model.fit(np.array([0, 0, 0, 1, 1, 2]), np.array([0, 4, 6]))
     assert model.counts.tolist() == [1, 2, 1]

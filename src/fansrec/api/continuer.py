@@ -1,6 +1,7 @@
-"""A trained model ready to continue lists of the user's own items: `fansrec.load(RUN).continue_lists(…)`."""
+"""A trained model that continues lists of the user's own items: `fansrec.load(RUN).continue_lists(…)`."""
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -8,15 +9,18 @@ from numpy.typing import NDArray
 
 from fansrec.api.answers import Answer as Answer
 from fansrec.api.answers import Position as Position
+from fansrec.api.formatting import Details, format_answer, item_details
 from fansrec.artifact import Artifact, read_artifact
 from fansrec.engine.backends import open_engine
-from fansrec.engine.interface import Continuation
+from fansrec.engine.interface import Engine
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting, UnknownItems
 
 
 class Continuer:
-    """Names are turned into numbers here, once, and back again at the end."""
+    """A model, its vocabulary and its engine; item ids and names become item indices here, and back."""
+
+    engine: Engine
 
     def __init__(
         self, artifact: Artifact, device: str = "cpu", backend: str = "auto", generation: str | None = None
@@ -38,7 +42,18 @@ class Continuer:
         keep_seen: bool = False,
         fill: str = "by-position",
     ) -> list[Answer]:
-        """`k` distinct items for each list of item ids or names, or as many as the rules leave, with the reason."""
+        """Return the continuation of each list.
+
+        Args:
+            lists: Lists of item ids or names; a list may be empty.
+            k: How many distinct items each continuation has; fewer, with a reason, if the rules leave fewer.
+            exclude: Items that are never answered.
+            allow: The only items that may be answered; by default all items of the model.
+            max_per_group: Maximum number of items of one group (artist, author) in an answer.
+            min_score: Items with a lower score are left out.
+            keep_seen: Whether items of the input may be answered again.
+            fill: How positions share the items: by-position, depth-first or arranged.
+        """
         rules = self.rules(
             exclude=exclude,
             allow=allow,
@@ -47,9 +62,12 @@ class Continuer:
             keep_seen=keep_seen,
             fill=fill,
         )
-        inputs, unknown = zip(*[self.numbers(items) for items in lists], strict=True) if lists else ((), ())
+        inputs, unknown = zip(*[self.indices(items) for items in lists], strict=True) if lists else ((), ())
         answers = self.engine.continue_lists(inputs, k, rules)
-        return [self._answer(a, u, k, rules) for a, u in zip(answers, unknown, strict=True)]
+        return [
+            Answer.from_fields(format_answer(answer, own_unknown, k, rules, self.details))
+            for answer, own_unknown in zip(answers, unknown, strict=True)
+        ]
 
     def rules(
         self,
@@ -62,8 +80,8 @@ class Continuer:
         keep_seen: bool = False,
         fill: str = "by-position",
     ) -> Rules:
-        """A caller's rules in the model's own numbers; `categories` allows only items of these."""
-        allowed = None if allow is None else self._known(allow, "allow")
+        """Return a caller's rules in item indices; `categories` allows only their items."""
+        allowed = None if allow is None else self._allowed(allow)
         if categories is not None:
             inside = self._in_categories(categories)
             allowed = inside.tolist() if allowed is None else np.intersect1d(allowed, inside).tolist()
@@ -78,55 +96,50 @@ class Continuer:
         )
 
     def _in_categories(self, names: Iterable[str]) -> NDArray[np.int64]:
+        """Return the items of categories, category after category."""
         names = list(dict.fromkeys(names))
-        places = {name: place for place, name in enumerate(self.vocabulary.category_names)}
-        if unknown := [name for name in names if name not in places]:
-            raise BadSetting(f"this model has no category {_some(unknown)}")
+        indices = {name: index for index, name in enumerate(self.vocabulary.category_names)}
+        if unknown := [name for name in names if name not in indices]:
+            raise BadSetting(f"this model has no category {_shown(unknown)}")
         starts = self.vocabulary.starts
-        ranges = [np.arange(starts[places[name]], starts[places[name] + 1]) for name in names]
+        ranges = [np.arange(starts[indices[name]], starts[indices[name] + 1]) for name in names]
         return np.concatenate([np.zeros(0, dtype=np.int64), *ranges])
 
-    def _known(self, items: Iterable[object], what: str) -> list[int]:
-        numbers, unknown = self.vocabulary.indices(items)
-        if not numbers:
-            raise BadSetting(f"{what} names no item this model knows (unknown: {_some(unknown)})")
-        return numbers
+    def _allowed(self, items: Iterable[object]) -> list[int]:
+        indices, unknown = self.vocabulary.indices(items)
+        if not indices:
+            raise BadSetting(f"allow names no item this model knows (unknown: {_shown(unknown)})")
+        return indices
 
-    def numbers(self, items: Iterable[object]) -> tuple[NDArray[np.int64], list[object]]:
-        """A list's known items as numbers, and the unknown ones; a list of only unknown items is refused."""
+    def indices(self, items: Iterable[object]) -> tuple[NDArray[np.int64], list[object]]:
+        """Return the indices of a list's known items, and its unknown items.
+
+        Raises:
+            UnknownItems: If the list has items, and none of them is known.
+        """
         if isinstance(items, str):
             raise BadSetting(f"{items!r} is a text; give lists of items, such as [[{items!r}]]")
         known, unknown = self.vocabulary.indices(items)
         if unknown and not known:
-            raise UnknownItems(f"no item of the list is known to this model: {_some(unknown)}")
+            raise UnknownItems(f"no item of the list is known to this model: {_shown(unknown)}")
         return np.array(known, dtype=np.int64), unknown
 
-    def _answer(self, answer: Continuation, unknown: list[object], k: int, rules: Rules) -> Answer:
-        words = self.vocabulary
-        positions = [
-            Position(words.id(i), words.name(i), words.category(i), float(score), words.group(i))
-            for i, score in zip(answer.items.tolist(), answer.scores.tolist(), strict=True)
-        ]
-        return Answer(positions, unknown, None if len(positions) == k else why_fewer(len(positions), k, rules))
+    @cached_property
+    def details(self) -> Details:
+        return item_details(self.vocabulary)
 
 
 def load(run: str | Path, device: str = "cpu", backend: str = "auto", generation: str | None = None) -> Continuer:
-    """A trained model from its folder."""
+    """Load a trained model from its folder.
+
+    Args:
+        run: The folder that `fans train --out` wrote.
+        device: cpu or cuda.
+        backend: auto, torch, native or cuda; auto selects the fastest one that can run the model.
+        generation: one-pass, autoregressive or recall; by default the model's own generation mode.
+    """
     return Continuer(read_artifact(Path(run)), device, backend, generation)
 
 
-def why_fewer(given: int, k: int, rules: Rules) -> str:
-    """What keeps an answer from having all items asked for."""
-    limits = {
-        "exclude": bool(rules.exclude),
-        "allow": rules.allow is not None,
-        "max_per_group": rules.max_per_group is not None,
-        "min_score": rules.min_score is not None,
-        "the items of the input": not rules.keep_seen,
-    }
-    asked = ", ".join(name for name, used in limits.items() if used)
-    return f"only {given} of {k} items are left under the rules ({asked or 'the catalogue has no more'})"
-
-
-def _some(items: Sequence[object], most: int = 5) -> str:
+def _shown(items: Sequence[object], most: int = 5) -> str:
     return ", ".join(str(item) for item in items[:most]) + (", …" if len(items) > most else "")

@@ -17,6 +17,7 @@ from fansrec import __version__
 from fansrec.artifact.weights import check_header, outline_of
 from fansrec.errors import BadArtifact, BadSetting
 from fansrec.files import json_text, read_json, sha256, write_atomically, write_bytes, write_json, write_text
+from fansrec.models.contract import ContinuationModel
 from fansrec.models.registry import MODELS, build, is_known
 from fansrec.models.validation import check_model
 from fansrec.printable import printable
@@ -40,13 +41,15 @@ UNREADABLE = (
 @dataclass(frozen=True)
 class Artifact:
     folder: Path
-    model: Any  # models.contract.ContinuationModel
+    model: ContinuationModel
     vocabulary: Vocabulary
     config: dict[str, Any]
     hash: str  # of the manifest, and so of everything in it
 
 
-def write_artifact(folder: Path, model: Any, vocabulary: Vocabulary, config: dict[str, Any], card: str) -> None:
+def write_artifact(
+    folder: Path, model: ContinuationModel, vocabulary: Vocabulary, config: dict[str, Any], card: str
+) -> None:
     """Write all parts and, last, the manifest: without it the folder is not an artifact yet."""
     weights = {name: tensor.contiguous().cpu() for name, tensor in model.state_dict().items()}
     write_atomically(folder / WEIGHTS, lambda path: save_file(weights, path))

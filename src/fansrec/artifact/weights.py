@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors import safe_open
@@ -24,7 +23,7 @@ TYPES = {
 Outline = dict[str, tuple[str, tuple[int, ...]]]  # type and shape of every tensor, by name
 
 
-def outline_of(model: Any) -> Outline:
+def outline_of(model: torch.nn.Module) -> Outline:
     """Return what a model's weights must look like; the model may be on the meta device."""
     state: Mapping[str, torch.Tensor] = model.state_dict()
     return {name: (TYPES.get(w.dtype, str(w.dtype)), tuple(w.shape)) for name, w in state.items()}

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -163,7 +162,7 @@ def _read_items(items: list[str] | None) -> list[str] | None:
 
 def _print(answer: Any, as_json: bool) -> None:
     if as_json:
-        echo_json({"items": answer.items} | asdict(answer))
+        echo_json(answer.to_json())
         return
     warnings = Terminal(stderr=True)
     if answer.unknown:

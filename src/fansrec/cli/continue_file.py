@@ -6,7 +6,7 @@ from typing import Any
 from rich.progress import TextColumn, TimeRemainingColumn
 
 from fansrec.api.continuer import Continuer
-from fansrec.api.many_lists import ODD_TEXT, answered, read_batches
+from fansrec.api.many_lists import ENCODING_ERRORS, answer_rows, read_batches
 from fansrec.cli.progress_bars import progress_bar
 from fansrec.cli.terminal import Terminal
 from fansrec.errors import BadInput
@@ -29,9 +29,9 @@ def continue_file(continuer: Continuer, source: Path, target: Path, rules: dict[
 
         def write(path: Path) -> None:
             nonlocal done
-            with path.open("w", encoding="utf-8", errors=ODD_TEXT) as out:
+            with path.open("w", encoding="utf-8", errors=ENCODING_ERRORS) as out:
                 for rows in read_batches(lines, source):
-                    out.writelines(answered(rows, continuer, rules).lines)
+                    out.writelines(answer_rows(rows, continuer, rules).lines)
                     done += len(rows)
                     progress.update(task, completed=lines.tell(), lists=done)
 

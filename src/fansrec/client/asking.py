@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from fansrec.api.answers import Answer, Item, Position
+from fansrec.api.answers import Answer, Item
 from fansrec.client.retrying import PASSING, Call, Reply, Unavailable
 from fansrec.errors import BadArtifact, BadInput, BadSetting, FansError, UnknownItems
 
@@ -78,10 +78,7 @@ def search_call(text: str, limit: int, model: str | None) -> Call:
 def answers_of(reply: Reply) -> Answers:
     value = value_of(reply)
     try:
-        answers = [
-            Answer([_position(one) for one in answer["positions"]], answer["unknown"], answer["reason"])
-            for answer in value["answers"]
-        ]
+        answers = [Answer.from_fields(answer) for answer in value["answers"]]
         return Answers(answers, value["model"]["name"], value["model"]["hash"], value["milliseconds"])
     except (KeyError, TypeError) as error:
         raise _stranger(reply) from error
@@ -132,11 +129,6 @@ def _object(reply: Reply) -> dict[str, Any] | None:
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
-
-
-def _position(one: dict[str, Any]) -> Position:
-    """Fields of a newer service are passed over."""
-    return Position(one["item"], one["name"], one["category"], one["score"], one["group"])
 
 
 def _items_of(items: Iterable[object]) -> list[object]:

@@ -13,7 +13,7 @@ from ray.data import ActorPoolStrategy
 from ray.util.annotations import RayDeprecationWarning
 
 from fansrec.api.continuer import Continuer, load
-from fansrec.api.many_lists import ODD_TEXT, answered
+from fansrec.api.many_lists import ENCODING_ERRORS, answer_rows
 from fansrec.artifact import check
 from fansrec.cluster.batch_output import digest, finish, finished_summary, open_folder
 from fansrec.cluster.batch_pieces import MAX_PIECES, SUFFIXES, Piece, open_batches, piece_bytes
@@ -116,9 +116,9 @@ class PieceWorker:
 
         def write(path: Path) -> None:
             nonlocal lists, empty
-            with open_batches(piece) as batches, path.open("w", encoding="utf-8", errors=ODD_TEXT) as out:
+            with open_batches(piece) as batches, path.open("w", encoding="utf-8", errors=ENCODING_ERRORS) as out:
                 for rows in batches:
-                    answer = answered(rows, continuer, self.batch.rules)
+                    answer = answer_rows(rows, continuer, self.batch.rules)
                     out.writelines(answer.lines)
                     lists, empty = lists + len(rows), empty + answer.empty
 

@@ -12,10 +12,11 @@ from ray.exceptions import GetTimeoutError
 from fansrec.api.continuer import Continuer
 from fansrec.artifact import Artifact
 from fansrec.cluster.errors import ray_errors
+from fansrec.engine.decoding.candidates import Shortlists
 from fansrec.engine.sharded.backend import ShardedEngine
 from fansrec.engine.sharded.loading import Described, describe, open_sharded, read_shard
 from fansrec.engine.sharded.plan import Plan
-from fansrec.engine.sharded.shard import Floats, LocalShard, Numbers, Question, Shortlists
+from fansrec.engine.sharded.shard import Floats, Indices, LocalShard, Question
 from fansrec.errors import BadSetting, Unfinished
 
 MAX_INLINE_BYTES = 100_000  # of an argument that is sent with the call, as in Ray itself
@@ -39,11 +40,11 @@ class HeldShard:
         """Load the shard and return its number of items."""
         return len(self._shard.weights.bias)
 
-    def vectors(self, items: Numbers) -> Floats:
+    def vectors(self, items: Indices) -> Floats:
         return self._shard.vectors(items)
 
     def best(
-        self, question: Question, excluded: Numbers, allowed: Numbers | None, groups: Numbers | None
+        self, question: Question, excluded: Indices, allowed: Indices | None, groups: Indices | None
     ) -> Shortlists:
         return self._shard.best(question, excluded, allowed, groups)
 
@@ -66,7 +67,7 @@ class RayShards:
         calls = [getattr(self.actors[shard], method).remote(*arguments) for shard, arguments in questions.items()]
         return _get(calls, CALL_SECONDS, "the shards did not answer")
 
-    def share(self, numbers: Numbers) -> Any:
+    def share(self, numbers: Indices) -> Any:
         return numbers if numbers.nbytes < MAX_INLINE_BYTES else ray.put(numbers)
 
 

@@ -1,17 +1,17 @@
-"""Which backend answers: the fastest that can run a model here, or the one asked for."""
+"""Selection of a backend: the fastest one that can run a model here, or the one requested."""
 
 from types import ModuleType
 
 import torch
 
-from fansrec.engine.generation import way_of
-from fansrec.engine.interface import Engine, say_once
+from fansrec.engine.generation import generation_mode
+from fansrec.engine.interface import Engine, warn_once
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting
 from fansrec.models.contract import ContinuationModel
 
 BACKENDS = ("auto", "torch", "native", "cuda")
-FAST = {"cpu": "native", "cuda": "cuda"}  # the one worth trying on each kind of device
+FAST = {"cpu": "native", "cuda": "cuda"}  # the fastest backend of each kind of device
 
 
 def open_engine(
@@ -21,36 +21,47 @@ def open_engine(
     generation: str | None = None,
     backend: str = "auto",
 ) -> Engine:
-    """An engine around a model that is on `device`; `auto` falls back to torch, and says what is missing.
+    """Return an engine for a model that is on `device`; `auto` falls back to torch and logs why.
 
-    `generation` is the model's own way unless told otherwise.
+    `generation` is the generation mode, by default the model's own.
     """
     if backend not in BACKENDS:
         raise BadSetting(f"there is no backend {backend!r}; choose from {', '.join(BACKENDS)}")
-    place, way = torch.device(device), way_of(model, generation)
-    fast = FAST.get(place.type)
+    device, mode = torch.device(device), generation_mode(model, generation)
+    fast = FAST.get(device.type)
     if backend not in ("auto", "torch", fast):
-        raise BadSetting(f"the {backend} backend does not run on {place.type}; choose another device or backend")
+        raise BadSetting(f"the {backend} backend does not run on {device.type}; choose another device or backend")
     if backend == "torch" or fast is None:
-        return TorchEngine(model, items, place, way)
+        return TorchEngine(model, items, device, mode)
     module = _module(fast)
     missing = module.missing()
-    reason = missing or module.why_not(model, way)
+    reason = missing or module.why_not(model, mode)
     if reason is None:
         try:
-            engine: Engine = module.open_backend(model, items, way)
+            engine: Engine = module.open_backend(model, items, mode)
             return engine
-        except (BadSetting, RuntimeError, OSError, AttributeError) as error:  # of drivers and devices nobody has tried
+        except (BadSetting, OSError, RuntimeError) as error:
+            if not _is_device_error(error):
+                raise
             missing = reason = f"the {fast} backend cannot be opened ({error})"
     if backend != "auto":
         raise BadSetting(f"the {fast} backend cannot run {model.name} here: {reason}")
-    if missing or place.type == "cuda":
-        say_once(f"{reason}; using plain torch, which is slower")
-    return TorchEngine(model, items, place, way)
+    if missing or device.type == "cuda":
+        warn_once(f"{reason}; using plain torch, which is slower")
+    return TorchEngine(model, items, device, mode)
+
+
+def _is_device_error(error: Exception) -> bool:
+    """Return whether a driver, a compiler or a device failed, rather than our own code.
+
+    torch and the CUDA driver report their errors as RuntimeError with "CUDA" in the message. Any other RuntimeError,
+    such as one about shapes, is a bug that a fallback would hide.
+    """
+    return isinstance(error, BadSetting | OSError) or "CUDA" in str(error)
 
 
 def _module(name: str) -> ModuleType:
-    """A fast backend's module: it offers `missing()`, `why_not(model, generation)` and `open_backend(…)`."""
+    """Return a fast backend's module, with `missing()`, `why_not(model, generation)` and `open_backend(…)`."""
     if name == "native":
         from fansrec.engine.native import backend as native_backend
 

@@ -1,84 +1,107 @@
-"""The three ways to make an answer, for whatever a model can do."""
+"""The generation modes: how a model's scores become an answer, depending on what the model can score."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from fansrec.engine.decoding.dense import NONE, Answers, Limits, best_of, by_position, depth_first, one_by_one
-from fansrec.engine.decoding.shortlists import by_position_from_shortlists
-from fansrec.engine.interface import Inputs
+from fansrec.engine.decoding.autoregressive import select_autoregressively
+from fansrec.engine.decoding.candidates import ScoreCandidates
+from fansrec.engine.decoding.depth_first import select_depth_first
+from fansrec.engine.decoding.limits import NONE, Limits, Selection
+from fansrec.engine.decoding.selection import select_by_position
+from fansrec.engine.decoding.top_items import select_best
+from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting
-from fansrec.models.contract import ScoreBlock, Steps
+from fansrec.models.contract import (
+    ArrangesItems,
+    ContinuationModel,
+    Inputs,
+    KeepsState,
+    ScoreBlock,
+    ScoresLists,
+    ScoresNext,
+    ScoresPositions,
+    Steps,
+)
 
 ONE_PASS, AUTOREGRESSIVE, RECALL = "one-pass", "autoregressive", "recall"
 
 
-def ways(model: Any) -> list[str]:
-    """The ways a model can be asked: recall is always one."""
-    one_pass = hasattr(model, "score_positions") or hasattr(model, "score_lists")
-    able = {ONE_PASS: one_pass, AUTOREGRESSIVE: hasattr(model, "score_next"), RECALL: True}
-    return [way for way, can in able.items() if can]
+def generation_modes(model: object) -> list[str]:
+    """Return the generation modes that a model supports; recall is always one of them."""
+    supported = {
+        ONE_PASS: isinstance(model, ScoresPositions | ScoresLists),
+        AUTOREGRESSIVE: isinstance(model, ScoresNext),
+        RECALL: True,
+    }
+    return [mode for mode, is_supported in supported.items() if is_supported]
 
 
-def way_of(model: Any, asked: str | None) -> str:
-    """The way asked for, or the model's own."""
-    if asked is None or asked in ways(model):
-        return asked or str(model.generation)
-    raise BadSetting(f"{model.name} cannot be run {asked}; it can be run {' or '.join(ways(model))}")
+def generation_mode(model: ContinuationModel, requested: str | None) -> str:
+    """Return the requested generation mode, by default the model's own; raise BadSetting if it is not supported."""
+    modes = generation_modes(model)
+    if requested is None or requested in modes:
+        return requested or model.generation
+    raise BadSetting(f"{model.name} cannot be run {requested}; it can be run {' or '.join(modes)}")
 
 
-def generate(model: Any, way: str, inputs: Inputs, counts: Sequence[int], limits: Limits, fill: str) -> Answers:
-    """Answers under `limits`; `fill` says how positions scored together become a list."""
-    if fill == "arranged" and not hasattr(model, "expected_places"):
+def generate(
+    model: ContinuationModel, mode: str, inputs: Inputs, counts: Sequence[int], rules: Rules, limits: Limits
+) -> Selection:
+    """Return the items for each list under `rules`; `limits` are the same rules as tensors."""
+    if rules.fill == "arranged" and not isinstance(model, ArrangesItems):
         raise BadSetting(f"{model.name} cannot arrange an answer; only fans of --recipe best can, use by-position")
-    if way == AUTOREGRESSIVE:
-        return one_by_one(begin(model, inputs, max(counts)), limits)
-    if hasattr(model, "score_lists"):
-        answers = best_of(model.score_lists(inputs, counts if way == ONE_PASS else [1] * len(inputs)), limits)
-        return arranged(model, inputs, counts, answers) if fill == "arranged" else answers
-    if way == RECALL and hasattr(model, "score_next"):
-        return best_of(model.score_next(inputs), limits)
-    score = model.score_positions(inputs, counts) if way == ONE_PASS else recalled(model, inputs)
-    if fill != "by-position":
-        return depth_first(score, model.ranks, limits)
-    if hasattr(score, "best") and limits.max_per_group is None:
-        return by_position_from_shortlists(score, model.ranks, limits)
-    return by_position(score, model.ranks, limits)
+    if mode == AUTOREGRESSIVE:
+        return select_autoregressively(start_steps(model, inputs, max(counts)), limits)
+    scored_counts = counts if mode == ONE_PASS else [1] * len(inputs)
+    if isinstance(model, ScoresLists):
+        selection = select_best(model.score_lists(inputs, scored_counts), limits)
+        if rules.fill == "arranged" and isinstance(model, ArrangesItems):
+            return _arrange(model, inputs, counts, selection)
+        return selection
+    if mode == RECALL and isinstance(model, ScoresNext):
+        return select_best(model.score_next(inputs), limits)
+    assert isinstance(model, ScoresPositions)
+    scores = model.score_positions(inputs, scored_counts)
+    if rules.fill != "by-position":
+        return select_depth_first(scores if mode == ONE_PASS else repeat_first(scores), model.ranks, limits)
+    candidates = ScoreCandidates(scores, model.ranks, limits, repeat_first=mode == RECALL)
+    selector = select_by_position(candidates, counts, rules)
+    return Selection(torch.from_numpy(selector.items), torch.from_numpy(selector.scores))
 
 
-def arranged(model: Any, inputs: Inputs, counts: Sequence[int], answers: Answers) -> Answers:
-    """The same items in the order in which the model expects them to stand."""
-    places = model.expected_places(inputs, counts, answers.items.clamp(min=0))
-    order = places.masked_fill(answers.items == NONE, torch.inf).argsort(dim=1, stable=True)
-    return Answers(answers.items.gather(1, order), answers.scores.gather(1, order))
+def _arrange(model: ArrangesItems, inputs: Inputs, counts: Sequence[int], selection: Selection) -> Selection:
+    """Return the same items in the order in which the model expects them."""
+    expected = model.expected_places(inputs, counts, selection.items.clamp(min=0))
+    order = expected.masked_fill(selection.items == NONE, torch.inf).argsort(dim=1, stable=True)
+    return Selection(selection.items.gather(1, order), selection.scores.gather(1, order))
 
 
-def recalled(model: Any, inputs: Inputs) -> ScoreBlock:
-    """The scores of the very next position for every position: the best k of one prediction."""
-    score: ScoreBlock = model.score_positions(inputs, [1] * len(inputs))
-    return lambda first, last, rank: score(0, 1, rank).expand(-1, last - first, -1)
+def repeat_first(scores: ScoreBlock) -> ScoreBlock:
+    """Return a block with the scores of the first position at every position."""
+    return lambda first, last, rank: scores(0, 1, rank).expand(-1, last - first, -1)
 
 
-def begin(model: Any, inputs: Inputs, room: int) -> Steps:
-    """Steps that reuse what the model knows of the list so far, if it can."""
-    steps: Steps = model.begin(inputs, room) if hasattr(model, "begin") else Recomputed(model, inputs)
-    return steps
+def start_steps(model: ContinuationModel, inputs: Inputs, room: int) -> Steps:
+    """Return steps that reuse the model's state if it keeps one, for at most `room` more items."""
+    if isinstance(model, KeepsState):
+        return model.begin(inputs, room)
+    assert isinstance(model, ScoresNext)
+    return RecomputedSteps(model, inputs)
 
 
-class Recomputed:
-    """Every step looks at the whole list again."""
+class RecomputedSteps:
+    """Steps each of which scores the whole list again."""
 
-    def __init__(self, model: Any, inputs: Inputs) -> None:
+    def __init__(self, model: ScoresNext, inputs: Inputs) -> None:
         self.model = model
         self.lists = list(inputs)
 
     def scores(self) -> Tensor:
-        scores: Tensor = self.model.score_next(self.lists)
-        return scores
+        return self.model.score_next(self.lists)
 
     def append(self, items: Tensor) -> None:
         grown = zip(self.lists, items.tolist(), strict=True)
-        self.lists = [np.append(given, item) if item >= 0 else given for given, item in grown]
+        self.lists = [np.append(given, item) if item != NONE else given for given, item in grown]

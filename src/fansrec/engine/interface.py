@@ -1,22 +1,25 @@
-"""What every engine gives and takes: the one seam between a trained model and whoever asks it."""
+"""The interface between a trained model and its callers: what every engine takes, checks and returns."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadArtifact, BadSetting
+from fansrec.models.contract import ContinuationModel
+from fansrec.models.contract import Inputs as Inputs
 from fansrec.printable import printable
 
-Inputs = Sequence[NDArray[np.int64]]
+log = logging.getLogger("fansrec")
 
 
 class Continuation(NamedTuple):
-    """The items given to one list, best guess for each position in order, their scores and their categories."""
+    """The items that continue one list, in the order of their positions, their scores and their categories."""
 
     items: NDArray[np.int64]
     scores: NDArray[np.float32]
@@ -24,23 +27,44 @@ class Continuation(NamedTuple):
 
 
 class Engine(Protocol):
-    """Continues lists of item numbers; an answer never depends on the other lists of the call."""
+    """Continues lists of item indices; an answer never depends on the other lists of the call."""
 
     backend: str  # torch, native or cuda
     generation: str  # one-pass, autoregressive or recall
     items: int
-    model: Any  # models.contract.ContinuationModel
-    device: Any  # torch.device
+    device: torch.device
+
+    @property
+    def model(self) -> ContinuationModel: ...
 
     def continue_lists(self, inputs: Inputs, k: int | Sequence[int], rules: Rules) -> list[Continuation]:
-        """`k` items (or `k[i]`) for each list: exactly so many distinct ones, or as many as the rules leave."""
+        """Return `k` (or `k[i]`) distinct items for each list, fewer only if the rules leave fewer."""
         ...
 
 
-def wanted_of(inputs: Inputs, k: int | Sequence[int], items: int, longest: int | None) -> list[int]:
-    """How many items each list shall get, no more than there are; refuses what a model cannot hold."""
-    wanted = [k] * len(inputs) if isinstance(k, int) else list(k)
-    for given, count in zip(inputs, wanted, strict=True):
+class CategoryLookup:
+    """The category of every item index (and token), from the first item of each category."""
+
+    def __init__(self, category_starts: Sequence[int]) -> None:
+        self._ends = np.array(category_starts[1:], dtype=np.int64)
+
+    def __getitem__(self, items: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the categories of items; special tokens, which come after all items, give the number of categories."""
+        return self._ends.searchsorted(items, side="right")
+
+
+def continuations(items: NDArray[np.int64], scores: NDArray[Any], categories: CategoryLookup) -> Iterator[Continuation]:
+    """Yield the answer of each row of selected items and their scores, (B, K) each; negative items are left out."""
+    for row, row_scores in zip(items, scores, strict=True):
+        selected = row >= 0
+        answer = row[selected]
+        yield Continuation(answer, row_scores[selected].astype(np.float32), categories[answer])
+
+
+def requested_counts(inputs: Inputs, k: int | Sequence[int], items: int, longest: int | None) -> list[int]:
+    """Return how many items each list requests, at most all `items`; raise BadSetting if a model cannot hold them."""
+    counts = [k] * len(inputs) if isinstance(k, int) else list(k)
+    for given, count in zip(inputs, counts, strict=True):
         if count < 1:
             raise BadSetting(f"k is {count}; ask for at least one item")
         if longest is not None and len(given) + count > longest:
@@ -48,53 +72,41 @@ def wanted_of(inputs: Inputs, k: int | Sequence[int], items: int, longest: int |
                 f"{len(given)} items and {count} more are over this model's limit of {longest}; "
                 f"ask for fewer, or give only the last items of the list"
             )
-    return [min(count, items) for count in wanted]
+    return [min(count, items) for count in counts]
 
 
-def unknown_number(items: int) -> BadSetting:
-    return BadSetting(f"an item number is not from 0 to {items - 1}")
+def invalid_index(items: int) -> BadSetting:
+    """Return the error for an index that is not one of `items`."""
+    return BadSetting(f"an item index is not from 0 to {items - 1}; use the indices of this model's vocabulary")
 
 
-def check_numbers(numbers: Sequence[Sequence[int] | NDArray[np.int64]], items: int) -> None:
-    """Refuse what no item has."""
-    if any(len(some) and (np.min(some) < 0 or np.max(some) >= items) for some in numbers):
-        raise unknown_number(items)
+def check_indices(indices: Sequence[Sequence[int] | NDArray[np.int64]], items: int) -> None:
+    """Raise BadSetting if an index is not one of `items`."""
+    if any(len(some) and (np.min(some) < 0 or np.max(some) >= items) for some in indices):
+        raise invalid_index(items)
 
 
 def check_rules(rules: Rules, items: int) -> None:
-    """The same of rules, whose groups must be as many as the items."""
-    check_numbers((rules.exclude, rules.allow or ()), items)
+    """Raise BadSetting if the rules contain an invalid index, or groups of another number of items."""
+    check_indices((rules.exclude, rules.allow or ()), items)
     if rules.groups is not None and len(rules.groups) != items:
-        raise BadSetting(f"there are {len(rules.groups)} groups for {items} items")
+        raise BadSetting(f"there are {len(rules.groups)} groups for {items} items; give one group per item")
 
 
-def check_answered(given: NDArray[np.int64], answer: Continuation, wanted: int, rules: Rules, items: int) -> None:
-    """Raise BadArtifact if an answer is empty although the rules leave items: then no score was a finite number.
+def check_not_empty(given: NDArray[np.int64], answer: Continuation, count: int, rules: Rules, items: int) -> None:
+    """Raise BadArtifact if an answer is empty although the rules leave items: then no score was finite.
 
-    Finite weights may still be so large that sums over them overflow. Fewer items than wanted are no fault: a model
-    may give minus infinity to items that it never recommends.
+    Finite weights may still be so large that sums over them overflow. Fewer items than requested are not an error: a
+    model may give -inf to items that it never recommends.
     """
-    if len(answer.items) or not wanted or rules.allow is not None or rules.min_score is not None:
+    if len(answer.items) or not count or rules.allow is not None or rules.min_score is not None:
         return
-    kept_out = {*rules.exclude} | (set() if rules.keep_seen else {*given.tolist()})
-    if len(kept_out) < items:
+    unavailable = {*rules.exclude} | (set() if rules.keep_seen else {*given.tolist()})
+    if len(unavailable) < items:
         raise BadArtifact("no score of the model is a finite number, its weights are too large; train it again")
 
 
-log = logging.getLogger("fansrec")
-
-
 @cache
-def say_once(message: str) -> None:
-    """What a user should know and need not hear again."""
+def warn_once(message: str) -> None:
+    """Log a warning the first time it is given."""
     log.warning("%s", printable(message))
-
-
-class Categories:
-    """The category of every item number, from where the categories start."""
-
-    def __init__(self, starts: Sequence[int]) -> None:
-        self._ends = np.array(starts[1:], dtype=np.int64)
-
-    def __call__(self, items: NDArray[np.int64]) -> NDArray[np.int64]:
-        return self._ends.searchsorted(items, side="right")

@@ -1,4 +1,4 @@
-"""What a caller allows in an answer, in item numbers."""
+"""What a caller allows in an answer, in item indices."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,35 +7,39 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fansrec.engine.decoding.dense import Limits
+from fansrec.engine.decoding.limits import Limits
 from fansrec.errors import BadSetting
+
+FILLS = ("by-position", "depth-first", "arranged")
 
 
 @dataclass(frozen=True)
 class Rules:
+    """The restrictions on the answers to all lists of a call."""
+
     exclude: Sequence[int] = ()
-    allow: Sequence[int] | None = None  # None: everything
-    keep_seen: bool = False  # whether items of the input may come again
+    allow: Sequence[int] | None = None  # None: all items
+    keep_seen: bool = False  # whether items of the input may be answered again
     max_per_group: int | None = None
     min_score: float | None = None
     fill: str = "by-position"  # or "depth-first", or "arranged": the same items in the order they are likely to have
     groups: NDArray[np.int64] | None = field(default=None, repr=False)  # (M,)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "exclude", tuple(self.exclude))  # engines keep what they made of rules
+        object.__setattr__(self, "exclude", tuple(self.exclude))  # copies: engines cache what they derive from rules
         object.__setattr__(self, "allow", None if self.allow is None else tuple(self.allow))
         if self.max_per_group is not None and self.max_per_group < 1:
             raise BadSetting(f"max_per_group is {self.max_per_group}; it must be at least 1")
         if self.max_per_group is not None and self.groups is None:
             raise BadSetting("max_per_group needs groups, and this model's items have none; give --items with groups")
-        if self.fill not in ("by-position", "depth-first", "arranged"):
+        if self.fill not in FILLS:
             raise BadSetting(f"fill is {self.fill!r}; it can be by-position, depth-first or arranged")
 
 
-def limits_of(
-    rules: Rules, inputs: Sequence[NDArray[np.int64]], wanted: Sequence[int], items: int, device: torch.device
+def make_limits(
+    rules: Rules, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int], items: int, device: torch.device
 ) -> Limits:
-    """The rules for a batch of inputs as tensors."""
+    """Return the rules for a batch of inputs as tensors."""
     blocked = np.zeros((len(inputs), items), dtype=bool)
     if rules.allow is not None:
         blocked[:] = True
@@ -46,7 +50,7 @@ def limits_of(
             row[seen] = True
     return Limits(
         blocked=torch.from_numpy(blocked).to(device),
-        wanted=torch.tensor(wanted, dtype=torch.int64, device=device),
+        counts=torch.tensor(counts, dtype=torch.int64, device=device),
         groups=None if rules.groups is None else torch.from_numpy(rules.groups).to(device),
         max_per_group=rules.max_per_group,
         min_score=rules.min_score,

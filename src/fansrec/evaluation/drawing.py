@@ -1,4 +1,4 @@
-"""What all pictures share: colours for light and dark pages, tidy axes, a file's bytes."""
+"""What all plots share: colors for light and dark pages, axes, PNG files."""
 
 import io
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
-"""Metrics of one answer against one target: pure functions over arrays, a row a list.
+"""Metrics of answers against targets: pure functions over arrays with one row per list.
 
-An answer is a row of item numbers, -1 where it has none. A hit is membership in the target's set, in both protocols:
+An answer is a row of item indices, -1 where it is shorter. A hit is an item of the target, in both protocols:
 
 - `paper`: lists whose target is shorter than n are left out at n; the ideal ranking covers the whole target, repeats
   counted.
@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 
 def hits(answers: NDArray[np.int64], targets: Sequence[NDArray[np.int32]]) -> NDArray[np.bool_]:
-    """(lists, k): whether each answered item stands anywhere in its list's target."""
+    """Return whether each answered item occurs anywhere in its list's target, (lists, k)."""
     found = np.zeros(answers.shape, dtype=bool)
     for row, answer, target in zip(found, answers, targets, strict=True):
         row[:] = np.isin(answer, target) & (answer >= 0)
@@ -31,24 +31,24 @@ def discounts(n: int) -> Floats:
 
 
 def hit_ratio(hit: NDArray[np.bool_], n: int) -> Floats:
-    """(lists,): 1 where any of the first n answers is a hit."""
+    """Return 1 for the lists with a hit among the first n items, else 0, (lists,)."""
     return np.asarray(hit[:, :n].any(1), dtype=np.float64)
 
 
 def ndcg(hit: NDArray[np.bool_], n: int, ideal_lengths: NDArray[np.int64]) -> Floats:
-    """(lists,): the discounted gain of the first n answers over that of `ideal_lengths` hits in a row."""
+    """Return the discounted gain of the first n items over that of `ideal_lengths` hits at the top, (lists,)."""
     gain = hit[:, :n] @ discounts(hit.shape[1])[:n]
     ideal = np.concatenate([[0.0], np.cumsum(discounts(int(ideal_lengths.max(initial=1))))])
     return np.asarray(gain / ideal[ideal_lengths])
 
 
 def counted(targets: Sequence[NDArray[np.int32]], n: int, protocol: str) -> NDArray[np.bool_]:
-    """Which lists count at n."""
+    """Return which lists count at n, (lists,)."""
     return lengths(targets) >= n if protocol == PAPER else np.ones(len(targets), dtype=bool)
 
 
 def ideal_lengths(targets: Sequence[NDArray[np.int32]], n: int, protocol: str) -> NDArray[np.int64]:
-    """How many hits the ideal answer has."""
+    """Return how many hits the ideal answer of each list has, (lists,)."""
     if protocol == PAPER:
         return lengths(targets)
     return np.array([min(n, len(np.unique(target))) for target in targets], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The report as one HTML page: everything inside it, nothing to load, all text escaped."""
+"""The report as one HTML page: it contains everything, loads nothing, and all text is escaped."""
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,17 +9,26 @@ from string import Template
 from typing import Any
 
 from fansrec import __version__
-from fansrec.evaluation.rows import Row
-from fansrec.evaluation.wording import FIGURES, PROTOCOLS, Cell, accuracy, beside, manner
+from fansrec.evaluation.formatting import (
+    METRIC_NOTES,
+    PROTOCOL_NOTES,
+    Cell,
+    Row,
+    accuracy_cells,
+    diversity_cells,
+    protocol_label,
+)
 
-NOT_SHOWN = {"category_starts"}  # a number a category: the corpus tells how many there are
+NOT_SHOWN = {"category_starts"}  # one number per category; the corpus summary has their count
 
 
 @dataclass(frozen=True)
 class Picture:
-    light: bytes  # PNG
+    """A plot for light and for dark pages, as PNG."""
+
+    light: bytes
     dark: bytes
-    text: str
+    text: str  # for those who do not see it
 
 
 def page(
@@ -28,41 +37,45 @@ def page(
     summary: Mapping[str, Any],
     pictures: Sequence[Picture],
 ) -> str:
+    """Return the report of `rows`; each of `configs`, the runs' configurations, has the same number of rows."""
     source = str(summary.get("source", "a corpus"))
     return Template(files("fansrec.evaluation").joinpath("page.html").read_text(encoding="utf-8")).substitute(
         title=escape(f"List continuation on {source}"),
         style=style(),
         about=_about(rows[0], len(configs)),
-        accuracy=_table([(row, accuracy(row)) for row in rows]),
+        accuracy=_table([(row, accuracy_cells(row)) for row in rows]),
         pictures="\n".join(picture_html(picture) for picture in pictures),
-        beside=_table([(row, beside(row)) for row in rows]),
-        protocols=_terms({name: PROTOCOLS[name] for name in dict.fromkeys(row["protocol"] for row in rows)}),
-        figures=_terms(FIGURES),
-        corpus=f'<div class="card scroll">{_pairs(flat(summary))}</div>',
-        settings="\n".join(_settings(row, config) for row, config in zip(_runs(rows, configs), configs, strict=True)),
+        diversity=_table([(row, diversity_cells(row)) for row in rows]),
+        protocols=_terms({name: PROTOCOL_NOTES[name] for name in dict.fromkeys(row["protocol"] for row in rows)}),
+        metrics=_terms(METRIC_NOTES),
+        corpus=f'<div class="card scroll">{_pairs(flatten(summary))}</div>',
+        settings="\n".join(
+            _settings(row, config) for row, config in zip(rows[:: len(rows) // len(configs)], configs, strict=True)
+        ),
     )
 
 
 def style() -> str:
+    """Return the style sheet of all reports."""
     return files("fansrec.evaluation").joinpath("page.css").read_text(encoding="utf-8")
 
 
 def _about(row: Row, runs: int) -> str:
-    said = f"{runs} {'model' if runs == 1 else 'models'} on {row['lists']:,} {row['part']} lists"
-    return escape(f"{said}, positions filled {row['fill']}, on {row['device']}; fansrec {__version__}.")
+    scope = f"{runs} {'model' if runs == 1 else 'models'} on {row['lists']:,} {row['part']} lists"
+    return escape(f"{scope}, positions filled {row['fill']}, on {row['device']}; fansrec {__version__}.")
 
 
 def _table(lines: Sequence[tuple[Row, Mapping[str, Cell]]]) -> str:
-    """A line a row, headed by its run."""
+    """Return a table with one line per row, headed by its run."""
     head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in ["run", *lines[0][1]])
     body = "\n".join(_line(row, cells.values()) for row, cells in lines)
     return f'<div class="card scroll"><table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>'
 
 
 def _line(row: Row, cells: Iterable[Cell]) -> str:
-    about = escape(f"{row['variant']}, {row['generation']}, {manner(row)}")
-    figures = "".join(f"<td>{escape(main)} <small>{escape(note)}</small></td>" for main, note in cells)
-    return f'<tr><th scope="row">{escape(row["run"])}<small>{about}</small></th>{figures}</tr>'
+    about = escape(f"{row['variant']}, {row['generation']}, {protocol_label(row)}")
+    values = "".join(f"<td>{escape(value)} <small>{escape(note)}</small></td>" for value, note in cells)
+    return f'<tr><th scope="row">{escape(row["run"])}<small>{about}</small></th>{values}</tr>'
 
 
 def picture_html(picture: Picture) -> str:
@@ -80,16 +93,11 @@ def _terms(terms: Mapping[str, str]) -> str:
 
 
 def _settings(row: Row, config: Mapping[str, Any]) -> str:
-    """What a run was trained with; training settings say nothing of a model that was only counted together."""
+    """Return a run's settings; those of training say nothing about a model that was not trained by gradient."""
     parts = ("model", "config", "training", "validation") if config.get("validation") else ("model", "config")
-    shown = flat({name: config[name] for name in parts if name in config})
+    shown = flatten({name: config[name] for name in parts if name in config})
     title = escape(f"{row['run']}: {row['variant']}")
     return f'<details class="card"><summary>{title}</summary><div class="scroll">{_pairs(shown)}</div></details>'
-
-
-def _runs(rows: Sequence[Row], configs: Sequence[Mapping[str, Any]]) -> Sequence[Row]:
-    """The first row of every run; each run has as many."""
-    return rows[:: len(rows) // len(configs)]
 
 
 def _pairs(values: Mapping[str, Any]) -> str:
@@ -100,12 +108,12 @@ def _pairs(values: Mapping[str, Any]) -> str:
     return f'<table class="names"><tbody>{"".join(lines)}</tbody></table>'
 
 
-def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    """Nested settings as one level: `splits test`, `training epochs`, …"""
-    found: dict[str, Any] = {}
+def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested settings as one level: `splits test`, `training epochs`, …"""
+    flat: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, Mapping):
-            found |= flat(value, f"{above}{name} ")
+            flat |= flatten(value, f"{prefix}{name} ")
         elif name not in NOT_SHOWN:
-            found[above + name] = value
-    return found
+            flat[prefix + name] = value
+    return flat

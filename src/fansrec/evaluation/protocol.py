@@ -1,4 +1,4 @@
-"""How a model is asked and judged: the paper's way, and the usual one."""
+"""Evaluation protocols: how a model is run on test lists, and how its answers are scored."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting
 from fansrec.evaluation.metrics import PAPER, STANDARD, counted, hit_ratio, hits, ideal_lengths, ndcg
 
-LONGEST = 10  # the deepest place any metric looks at
-CUTS = (5, 10)
-FIGURES = ("NDCG@5", "HR@5", "NDCG@10", "HR@10")
+CUTOFFS = (5, 10)
+MAX_CUTOFF = 10  # no metric looks at a later position
+METRICS = ("NDCG@5", "HR@5", "NDCG@10", "HR@10")
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """`paper`: masks as many as the target has, the input's items may come again. `standard`: 10, and they may not."""
+    """`paper` masks as many positions as the target has and keeps the input's items; `standard` masks 10 without."""
 
     name: str = PAPER
     input: str = "kept"  # or "excluded"
@@ -30,7 +30,7 @@ class Protocol:
 
 
 def protocol(name: str, input: str | None = None, masks: str | None = None) -> Protocol:
-    """A protocol by name, with its own defaults unless told otherwise."""
+    """Return a protocol by name; `input` and `masks` override its defaults."""
     defaults = {PAPER: ("kept", "target"), STANDARD: ("excluded", "10")}
     if name not in defaults:
         raise BadSetting(f"there is no protocol {name!r}; choose {PAPER} or {STANDARD}")
@@ -38,62 +38,64 @@ def protocol(name: str, input: str | None = None, masks: str | None = None) -> P
 
 
 @dataclass(frozen=True)
-class Questions:
-    """Lists cut in two: what a model is given, and what it should have said."""
+class EvaluationLists:
+    """Lists cut in two: the input that a model continues, and the target, which is the real continuation."""
 
     inputs: list[NDArray[np.int64]]
     targets: list[NDArray[np.int32]]
 
-    def every(self, step: int, first: int) -> "Questions":
-        """One of `step` equal shares."""
-        return Questions(self.inputs[first::step], self.targets[first::step])
+    def every(self, step: int, first: int) -> "EvaluationLists":
+        """Return every `step`-th list from `first` on."""
+        return EvaluationLists(self.inputs[first::step], self.targets[first::step])
 
 
-def questions(corpus: Corpus, part: str, most: int | None = None) -> Questions:
-    """The lists of a part; if there are more than `most`, evenly spread ones."""
+def evaluation_lists(corpus: Corpus, part: str, most: int | None = None) -> EvaluationLists:
+    """Return the lists of a part of the corpus, or `most` evenly spaced ones if there are more."""
     lists = corpus.part(part)
     if most is not None and len(lists) > most:
         lists = lists[np.linspace(0, len(lists) - 1, most).astype(int)]
     cuts = corpus.lengths[lists] - target_lengths(corpus.lengths[lists])
     both = [(corpus.list(i), cut) for i, cut in zip(lists, cuts, strict=True)]
-    return Questions([items[:cut].astype(np.int64) for items, cut in both], [items[cut:] for items, cut in both])
+    return EvaluationLists([items[:cut].astype(np.int64) for items, cut in both], [items[cut:] for items, cut in both])
 
 
-def ask(engine: Engine, asked: Questions, how: Protocol, fill: str = Rules.fill) -> NDArray[np.int64]:
-    """The first 10 items of every answer, (lists, 10), -1 where an answer is shorter."""
-    counts = wanted(asked, how)
-    if engine.generation != ONE_PASS:  # later items do not change the first ones, and only those are judged
-        counts = [min(count, LONGEST) for count in counts]
-    answers = engine.continue_lists(asked.inputs, counts, rules(how, fill))
+def predict(engine: Engine, lists: EvaluationLists, protocol: Protocol, fill: str = Rules.fill) -> NDArray[np.int64]:
+    """Return the first 10 items of every answer, (lists, 10), -1 where an answer is shorter."""
+    counts = answer_counts(lists, protocol)
+    if engine.generation != ONE_PASS:  # later items do not change the first ones, and only those are scored
+        counts = [min(count, MAX_CUTOFF) for count in counts]
+    answers = engine.continue_lists(lists.inputs, counts, protocol_rules(protocol, fill))
     return first_items([answer.items for answer in answers])
 
 
-def wanted(asked: Questions, how: Protocol) -> list[int]:
-    """How many items each answer shall have."""
-    return [len(target) if how.masks == "target" else LONGEST for target in asked.targets]
+def answer_counts(lists: EvaluationLists, protocol: Protocol) -> list[int]:
+    """Return how many items each answer is to have."""
+    return [len(target) if protocol.masks == "target" else MAX_CUTOFF for target in lists.targets]
 
 
-def rules(how: Protocol, fill: str = Rules.fill) -> Rules:
-    return Rules(keep_seen=how.input == "kept", fill=fill)
+def protocol_rules(protocol: Protocol, fill: str = Rules.fill) -> Rules:
+    return Rules(keep_seen=protocol.input == "kept", fill=fill)
 
 
 def first_items(rows: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
-    """The first 10 items of each row as (rows, 10), -1 where a row is shorter."""
-    firsts = np.full((len(rows), LONGEST), -1, dtype=np.int64)
+    """Return the first 10 items of each row as (rows, 10), -1 where a row is shorter."""
+    firsts = np.full((len(rows), MAX_CUTOFF), -1, dtype=np.int64)
     for first, row in zip(firsts, rows, strict=True):
-        first[: len(row)] = row[:LONGEST]
+        first[: len(row)] = row[:MAX_CUTOFF]
     return firsts
 
 
-def judge(answers: NDArray[np.int64], asked: Questions, how: Protocol) -> dict[str, NDArray[np.float64]]:
-    """NDCG and HR of every list that counts: the figures behind each mean."""
-    hit = hits(answers, asked.targets)
-    figures = {}
-    for n in CUTS:
-        counts = counted(asked.targets, n, how.name)
-        figures[f"NDCG@{n}"] = ndcg(hit, n, ideal_lengths(asked.targets, n, how.name))[counts]
-        figures[f"HR@{n}"] = hit_ratio(hit, n)[counts]
-    return figures
+def list_metrics(
+    answers: NDArray[np.int64], lists: EvaluationLists, protocol: Protocol
+) -> dict[str, NDArray[np.float64]]:
+    """Return NDCG and HR of every list that counts, (lists that count,) by metric."""
+    hit = hits(answers, lists.targets)
+    values = {}
+    for n in CUTOFFS:
+        counts = counted(lists.targets, n, protocol.name)
+        values[f"NDCG@{n}"] = ndcg(hit, n, ideal_lengths(lists.targets, n, protocol.name))[counts]
+        values[f"HR@{n}"] = hit_ratio(hit, n)[counts]
+    return values
 
 
 def mean(values: NDArray[np.float64]) -> float:

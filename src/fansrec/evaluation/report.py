@@ -1,4 +1,4 @@
-"""Pictures of figures: the HTML report of an evaluation, and the curves of a training."""
+"""The HTML report of an evaluation, and the curves of a training run."""
 
 import math
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from fansrec.evaluation.drawing import DARK, LIGHT, Theme, png, tidy
+from fansrec.evaluation.drawing import DARK, LIGHT, Theme, new_figure, png, tidy
+from fansrec.evaluation.formatting import Row, format_value, protocol_label
 from fansrec.evaluation.page import Picture, page
-from fansrec.evaluation.rows import Row
-from fansrec.evaluation.wording import METRICS, NOTHING, figure, manner
+from fansrec.evaluation.protocol import METRICS
 from fansrec.files import write_atomically, write_text
 
 CURVES = "curves.png"
-NAMED_BAND = 0.07  # narrower ones, as a share of the width, have no room for their name
+MIN_LABELED_WIDTH = 0.07  # of a band, as a share of the plot; narrower ones have no room for their label
 PANELS = {
     "loss": "training loss",
     "category_accuracy": "category accuracy in training",
@@ -27,18 +27,18 @@ PANELS = {
 
 
 def write_report(path: Path, rows: Sequence[Row], configs: Sequence[dict[str, Any]], summary: dict[str, Any]) -> None:
-    """One HTML file that needs nothing else; `configs` are those of the runs, `summary` is that of the corpus."""
+    """Write one self-contained HTML file; `configs` are those of the runs, `summary` is that of the corpus."""
     pictures = [
-        Picture(light=png(_bars(metric, rows, LIGHT)), dark=png(_bars(metric, rows, DARK)), text=_told(metric, rows))
+        Picture(light=png(_bars(metric, rows, LIGHT)), dark=png(_bars(metric, rows, DARK)), text=_text(metric, rows))
         for metric in METRICS
     ]
     write_text(path, page(rows, configs, summary, pictures))
 
 
 def draw_history(history: list[dict[str, Any]], folder: Path) -> None:
-    """Loss and validation curves of a training as `curves.png`; curriculum steps are shaded in turn."""
+    """Write the loss and validation curves of a training run as `curves.png`; curriculum steps are shaded in turn."""
     shown = [name for name in PANELS if any(row.get(name) is not None for row in history)]
-    picture = Figure(figsize=(10, 3.2 * math.ceil(len(shown) / 2)), dpi=120, layout="constrained")
+    picture = new_figure(10, 3.2 * math.ceil(len(shown) / 2))
     for number, name in enumerate(shown, 1):
         axes = picture.add_subplot(math.ceil(len(shown) / 2), 2, number)
         _draw_curve(axes, history, name)
@@ -60,28 +60,29 @@ def _draw_curve(axes: Axes, history: list[dict[str, Any]], name: str) -> None:
 
 
 def _shade_steps(axes: Axes, history: list[dict[str, Any]]) -> None:
-    """A band a curriculum step, headed by the share of the target that is masked in it."""
+    """Draw one band per curriculum step, labeled with the share of the target that is masked in it."""
     for step, group in groupby(history, key=lambda row: row["curriculum_step"]):
         rows = list(group)
         first, last = rows[0]["epoch"] - 0.5, rows[-1]["epoch"] + 0.5
         if step % 2:
             axes.axvspan(first, last, color=LIGHT.bars["paper"], alpha=0.1, linewidth=0)
-        if rows[0]["masked_share"] is not None and len(rows) >= NAMED_BAND * len(history):
-            place = ((first + last) / 2, 1.01)
-            word = f"{rows[0]['masked_share']:.0%}"
-            axes.text(*place, word, transform=axes.get_xaxis_transform(), ha="center", fontsize=8, color=LIGHT.ink)
+        if rows[0]["masked_share"] is not None and len(rows) >= MIN_LABELED_WIDTH * len(history):
+            middle, label = (first + last) / 2, f"{rows[0]['masked_share']:.0%}"
+            axes.text(
+                middle, 1.01, label, transform=axes.get_xaxis_transform(), ha="center", fontsize=8, color=LIGHT.ink
+            )
     axes.set_xlim(history[0]["epoch"] - 0.5, history[-1]["epoch"] + 0.5)
 
 
 def _bars(metric: str, rows: Sequence[Row], theme: Theme) -> Figure:
-    """A bar a row with its interval, the rows of one protocol together."""
+    """Draw one bar per row with its interval, the rows of one protocol together."""
     ordered = sorted(rows, key=lambda row: list(theme.bars).index(row["protocol"]))
-    picture = Figure(figsize=(5.2, 1.0 + 0.45 * len(rows)), dpi=150, layout="constrained", facecolor=theme.background)
+    picture = new_figure(5.2, 1.0 + 0.45 * len(rows), theme, dpi=150)
     axes = picture.add_subplot()
-    for place, row in enumerate(ordered):
-        _draw_bar(axes, place, row, metric, theme)
-    labels = [f"{_short(row['run'])}\n{_short(manner(row))}" for row in ordered]
-    axes.set_yticks(range(len(ordered)), labels, parse_math=False)  # a $ in a name is a $
+    for y, row in enumerate(ordered):
+        _draw_bar(axes, y, row, metric, theme)
+    labels = [f"{_shorten(row['run'])}\n{_shorten(protocol_label(row))}" for row in ordered]
+    axes.set_yticks(range(len(ordered)), labels, parse_math=False)  # a $ in a name is not math
     axes.invert_yaxis()
     axes.set_xlim(left=0, right=1.25 * max(0.001, *(_end(row, metric) for row in rows)))
     axes.set_title(metric, fontsize=13, fontweight="bold", color=theme.ink)
@@ -91,14 +92,14 @@ def _bars(metric: str, rows: Sequence[Row], theme: Theme) -> Figure:
     return picture
 
 
-def _draw_bar(axes: Axes, place: int, row: Row, metric: str, theme: Theme) -> None:
-    axes.barh(place, row[metric] or 0, height=0.7, color=theme.bars[row["protocol"]])
+def _draw_bar(axes: Axes, y: int, row: Row, metric: str, theme: Theme) -> None:
+    axes.barh(y, row[metric] or 0, height=0.7, color=theme.bars[row["protocol"]])
     ends = row[f"{metric}_ci"]
     if ends is not None:
-        axes.plot(ends, [place, place], color=theme.ink, linewidth=1.4, marker="|", markersize=7)
-    word = figure(row[metric]) if row[metric] is not None else "no list counts"
+        axes.plot(ends, [y, y], color=theme.ink, linewidth=1.4, marker="|", markersize=7)
+    label = format_value(row[metric]) if row[metric] is not None else "no list counts"
     axes.annotate(
-        word, (_end(row, metric), place), (6, 0), textcoords="offset points", va="center", fontsize=9, color=theme.ink
+        label, (_end(row, metric), y), (6, 0), textcoords="offset points", va="center", fontsize=9, color=theme.ink
     )
 
 
@@ -106,11 +107,13 @@ def _end(row: Row, metric: str) -> float:
     return float(max(row[metric] or 0, *(row[f"{metric}_ci"] or (0, 0))))
 
 
-def _short(text: str, most: int = 24) -> str:
+def _shorten(text: str, most: int = 24) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def _told(metric: str, rows: Sequence[Row]) -> str:
-    """The picture in words, for those who do not see it."""
-    bars = [f"{row['run']}, {manner(row)}: {figure(row[metric])}" for row in rows if figure(row[metric]) != NOTHING]
+def _text(metric: str, rows: Sequence[Row]) -> str:
+    """Return what a plot shows as text."""
+    bars = [
+        f"{row['run']}, {protocol_label(row)}: {format_value(row[metric])}" for row in rows if row[metric] is not None
+    ]
     return f"{metric}. " + "; ".join(bars)

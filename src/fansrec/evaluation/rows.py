@@ -1,11 +1,10 @@
-"""A trained model and a corpus -> one row of figures, plain enough for JSON."""
+"""From a trained model and a corpus to one row of metrics that can be written as JSON."""
 
 import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,60 +13,59 @@ from numpy.typing import NDArray
 from fansrec.artifact import Artifact, read_artifact
 from fansrec.data.corpus import Corpus, fingerprint
 from fansrec.engine.backends import open_engine
-from fansrec.engine.generation import way_of
+from fansrec.engine.generation import generation_mode
 from fansrec.engine.interface import Engine
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting
-from fansrec.evaluation.beside import order_row, pair, variety_row
 from fansrec.evaluation.bootstrap import interval
-from fansrec.evaluation.order import Order, order
+from fansrec.evaluation.order import OrderCounts, ShuffledCounts, count_order, count_shuffled
 from fansrec.evaluation.protocol import (
-    CUTS,
-    LONGEST,
+    CUTOFFS,
+    MAX_CUTOFF,
+    EvaluationLists,
     Protocol,
-    Questions,
-    ask,
-    judge,
+    answer_counts,
+    evaluation_lists,
+    list_metrics,
     mean,
-    questions,
-    rules,
-    wanted,
+    predict,
+    protocol_rules,
 )
-from fansrec.evaluation.shuffling import Shuffled, shuffled
+from fansrec.evaluation.row_parts import Row as Row
+from fansrec.evaluation.row_parts import diversity_part, interval_list, order_part
 
-Row = dict[str, Any]
-Progress = Callable[[int, int], None]  # lists done, lists in all
+Progress = Callable[[int, int], None]  # finished lists, all lists
 
-LISTS_AT_ONCE = 512  # between two words on the progress
+LISTS_AT_ONCE = 512  # between two reports of progress
 TIMED_LISTS = 100
 TIMED_SECONDS = 20
 WARM_UP = 5
 
 
 def open_run(folder: Path, corpus: Corpus, generation: str | None = None) -> Artifact:
-    """A trained model, refused unless it was trained on this very corpus and generates as asked."""
+    """Read a trained model; raise BadSetting if it was trained on another corpus or cannot generate as requested."""
     artifact = read_artifact(folder)
     if artifact.config.get("fingerprint") != fingerprint(corpus):
         raise BadSetting(f"{folder} was trained on another corpus; give --corpus the one it was trained on")
-    way_of(artifact.model, generation)
+    generation_mode(artifact.model, generation)
     return artifact
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A row, and every list's part in it."""
+    """A row, and what each list contributes to it."""
 
     row: Row
-    figures: dict[str, NDArray[np.float64]]  # (lists that count,) by metric
-    order: Order
-    shuffled: Shuffled
-    asked: Questions
+    metrics: dict[str, NDArray[np.float64]]  # (lists that count,) by metric
+    order: OrderCounts
+    shuffled: ShuffledCounts
+    lists: EvaluationLists
 
 
 def evaluate_run(
     artifact: Artifact,
     corpus: Corpus,
-    how: Protocol,
+    protocol: Protocol,
     part: str = "test",
     fill: str = Rules.fill,
     device: torch.device | str = "cpu",
@@ -75,98 +73,98 @@ def evaluate_run(
     generation: str | None = None,
     backend: str | None = None,
 ) -> Row:
-    """Ask the model about every list of a part, and judge and time its answers."""
-    return measure_run(artifact, corpus, how, part, fill, device, progress, generation, backend).row
+    """Return the row of a model on a part of the corpus; see `measure_run`."""
+    return measure_run(artifact, corpus, protocol, part, fill, device, progress, generation, backend).row
 
 
 def measure_run(
     artifact: Artifact,
     corpus: Corpus,
-    how: Protocol,
+    protocol: Protocol,
     part: str = "test",
     fill: str = Rules.fill,
     device: torch.device | str = "cpu",
     progress: Progress | None = None,
     generation: str | None = None,
-    backend: str | None = None,  # in full precision, unless told otherwise: on a GPU that is plain torch
+    backend: str | None = None,  # default: full precision, which on a GPU is plain torch
     timed: bool = True,
 ) -> Measured:
-    """The same, with the figures list by list."""
-    began = time.perf_counter()
-    asked = questions(corpus, part)
-    if not asked.inputs:
+    """Continue every list of a part, and score and time the answers."""
+    started = time.perf_counter()
+    lists = evaluation_lists(corpus, part)
+    if not lists.inputs:
         raise BadSetting(f"the corpus has no {part} lists; choose another --part")
     exact = "torch" if torch.device(device).type == "cuda" else "auto"
     engine = open_engine(artifact.model.to(device), len(corpus.vocabulary), device, generation, backend or exact)
-    answers = _answers(engine, asked, how, fill, progress)
-    latency = _latency(engine, asked, how, fill) if timed else {"latency_ms": None, "latency_lists": 0}
-    figures = judge(answers, asked, how)
-    ordered, mixed = order(answers, asked.targets), shuffled(answers, asked.targets)
+    answers = _predict(engine, lists, protocol, fill, progress)
+    latency = _latency(engine, lists, protocol, fill) if timed else {"latency_ms": None, "latency_lists": 0}
+    metrics = list_metrics(answers, lists, protocol)
+    order, shuffled = count_order(answers, lists.targets), count_shuffled(answers, lists.targets)
     row = {
-        **_names(artifact, engine.generation, how, part, fill),
-        **_accuracy(figures),
-        **order_row(ordered, mixed),
-        **variety_row(answers, asked, corpus),
-        "lists": len(asked.inputs),
-        "short_answers": _short(answers, wanted(asked, how)),
+        **_names(artifact, engine.generation, protocol, part, fill),
+        **_accuracy(metrics),
+        **order_part(order, shuffled),
+        **diversity_part(answers, lists, corpus),
+        "lists": len(lists.inputs),
+        "short_answers": _short_answers(answers, answer_counts(lists, protocol)),
         **latency,
         "device": str(engine.device),
         "backend": engine.backend,
-        "seconds": round(time.perf_counter() - began, 3),
+        "seconds": round(time.perf_counter() - started, 3),
     }
-    plain = {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
-    return Measured(plain, figures, ordered, mixed, asked)
+    row = {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
+    return Measured(row, metrics, order, shuffled, lists)
 
 
-def _names(artifact: Artifact, generation: str, how: Protocol, part: str, fill: str) -> Row:
+def _names(artifact: Artifact, generation: str, protocol: Protocol, part: str, fill: str) -> Row:
     return {
         "run": artifact.folder.resolve().name,
         "model": artifact.config["model"],
         "variant": str(artifact.config.get("variant", "")),
         "generation": generation,
-        "protocol": how.name,
-        "input": how.input,
-        "masks": how.masks,
+        "protocol": protocol.name,
+        "input": protocol.input,
+        "masks": protocol.masks,
         "part": part,
         "fill": fill,
     }
 
 
-def _answers(
-    engine: Engine, asked: Questions, how: Protocol, fill: str, progress: Progress | None
+def _predict(
+    engine: Engine, lists: EvaluationLists, protocol: Protocol, fill: str, progress: Progress | None
 ) -> NDArray[np.int64]:
-    """Asked in handfuls, so that a long evaluation can say how far it is; the answers are the same."""
-    total, given = len(asked.inputs), []
+    """Return the answers of `predict`, batch by batch so that a long evaluation can report its progress."""
+    total, answers = len(lists.inputs), []
     for first in range(0, total, LISTS_AT_ONCE):
-        some = slice(first, first + LISTS_AT_ONCE)
-        given.append(ask(engine, Questions(asked.inputs[some], asked.targets[some]), how, fill))
+        batch = slice(first, first + LISTS_AT_ONCE)
+        answers.append(predict(engine, EvaluationLists(lists.inputs[batch], lists.targets[batch]), protocol, fill))
         if progress is not None:
-            progress(min(some.stop, total), total)
-    return np.concatenate(given)
+            progress(min(batch.stop, total), total)
+    return np.concatenate(answers)
 
 
-def _latency(engine: Engine, asked: Questions, how: Protocol, fill: str) -> Row:
-    """The mean time of one list asked alone; an answer is in numpy's hands at the end, so a GPU has finished it."""
-    spread = np.linspace(0, len(asked.inputs) - 1, min(TIMED_LISTS, len(asked.inputs))).astype(int)
-    mixed = np.random.default_rng(0).permutation(spread)  # a slow model is timed on fewer lists, of all lengths still
-    counts, allowed = wanted(asked, how), rules(how, fill)
+def _latency(engine: Engine, lists: EvaluationLists, protocol: Protocol, fill: str) -> Row:
+    """Return the mean time of a call with one list; the answer is a numpy array, so a GPU has finished it."""
+    spaced = np.linspace(0, len(lists.inputs) - 1, min(TIMED_LISTS, len(lists.inputs))).astype(int)
+    order = np.random.default_rng(0).permutation(spaced)  # so that fewer lists of a slow model still have all lengths
+    counts, rules = answer_counts(lists, protocol), protocol_rules(protocol, fill)
     seconds: list[float] = []
-    for i in [*mixed[:WARM_UP], *mixed]:
+    for i in [*order[:WARM_UP], *order]:
         if len(seconds) > WARM_UP and sum(seconds) > TIMED_SECONDS:
             break
-        began = time.perf_counter()
-        engine.continue_lists([asked.inputs[i]], counts[i], allowed)
-        seconds.append(time.perf_counter() - began)
-    timed = seconds[min(WARM_UP, len(mixed)) :]
+        started = time.perf_counter()
+        engine.continue_lists([lists.inputs[i]], counts[i], rules)
+        seconds.append(time.perf_counter() - started)
+    timed = seconds[min(WARM_UP, len(order)) :]
     return {"latency_ms": 1000 * sum(timed) / len(timed), "latency_lists": len(timed)}
 
 
-def _accuracy(figures: dict[str, NDArray[np.float64]]) -> Row:
-    row: Row = {name: mean(values) for name, values in figures.items()}
-    row |= {f"lists@{n}": len(figures[f"HR@{n}"]) for n in CUTS}
-    return row | {f"{name}_ci": pair(interval(values)) for name, values in figures.items()}
+def _accuracy(metrics: dict[str, NDArray[np.float64]]) -> Row:
+    row: Row = {name: mean(values) for name, values in metrics.items()}
+    row |= {f"lists@{n}": len(metrics[f"HR@{n}"]) for n in CUTOFFS}
+    return row | {f"{name}_ci": interval_list(interval(values)) for name, values in metrics.items()}
 
 
-def _short(answers: NDArray[np.int64], counts: Sequence[int]) -> int:
-    """How many answers have fewer items than were asked for: the rules left the model nothing more to give."""
-    return int(((answers >= 0).sum(1) < np.minimum(counts, LONGEST)).sum())
+def _short_answers(answers: NDArray[np.int64], counts: Sequence[int]) -> int:
+    """Return how many answers have fewer items than requested: the rules left the model no more."""
+    return int(((answers >= 0).sum(1) < np.minimum(counts, MAX_CUTOFF)).sum())

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fansrec.artifact import CONFIG, Artifact
 from fansrec.data.corpus import Corpus, read_corpus
 from fansrec.evaluation.metrics import counted
-from fansrec.evaluation.protocol import CUTS
+from fansrec.evaluation.protocol import CUTOFFS
 from fansrec.evaluation.rows import Measured, measure_run, open_run
 from fansrec.experiments.cells import Cell, Content, Evaluation, agrees, write_cell
 from fansrec.experiments.machine import default_device, describe_machine
@@ -91,8 +91,8 @@ def _figures(artifact: Artifact, corpus: Corpus, evaluation: Evaluation, part: s
         timed=evaluation.timed,
     )
     values = {
-        f"{metric}@{n}": _per_list(measured.figures[f"{metric}@{n}"], counted(measured.asked.targets, n, how.name))
-        for n in CUTS
+        f"{metric}@{n}": _per_list(measured.metrics[f"{metric}@{n}"], counted(measured.lists.targets, n, how.name))
+        for n in CUTOFFS
         for metric in ("NDCG", "HR")
     }
     return {"row": measured.row, "values": values, "order": _order(measured)}

@@ -9,7 +9,7 @@ from accelerate import PartialState
 
 from fansrec.data.corpus import read_corpus
 from fansrec.errors import BadSetting, FansError, Interrupted
-from fansrec.evaluation.protocol import CUTS, protocol
+from fansrec.evaluation.protocol import CUTOFFS, protocol
 from fansrec.evaluation.rows import evaluate_run, open_run
 from fansrec.files import write_json
 from fansrec.models.registry import names
@@ -48,7 +48,7 @@ def evaluate(options: argparse.Namespace) -> None:
     run = open_run(options.out, corpus)
     rows = [evaluate_run(run, corpus, protocol(name)) for name in ("paper", "standard")]
     for row in rows:
-        figures = "  ".join(f"{metric}@{n} {row[f'{metric}@{n}']}" for n in CUTS for metric in ("NDCG", "HR"))
+        figures = "  ".join(f"{metric}@{n} {row[f'{metric}@{n}']}" for n in CUTOFFS for metric in ("NDCG", "HR"))
         print(printable(f"{row['variant']}, {row['protocol']}: {figures}"), flush=True)
     if options.json is not None:
         write_json(options.json, rows)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fansrec.data.corpus import Corpus
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting
-from fansrec.evaluation.protocol import Questions, ask, judge, mean, protocol, questions
+from fansrec.evaluation.protocol import EvaluationLists, evaluation_lists, list_metrics, mean, predict, protocol
 from fansrec.models.registry import entry
 from fansrec.training.plan import Plan
 from fansrec.training.reporting import Reporter
@@ -35,7 +35,7 @@ class SearchResult:
 
 def search(plan: Plan, corpus: Corpus, lists: Lists, reporter: Reporter) -> SearchResult:
     """Return the best candidate, the first one in a tie."""
-    validation = questions(corpus, "valid", plan.training.validation_lists)
+    validation = evaluation_lists(corpus, "valid", plan.training.validation_lists)
     if not validation.inputs:
         raise BadSetting("the corpus has no validation lists to choose by; prepare it again, or use --recipe paper")
     best: SearchResult | None = None
@@ -73,8 +73,8 @@ def _grids(model: str) -> Mapping[str, tuple[Any, ...]]:
     return dict(getattr(entry(model, "best").model, "search", {}))
 
 
-def _evaluate(network: Any, validation: Questions, items: int) -> Row:
-    figures = judge(ask(TorchEngine(network, items), validation, PROTOCOL), validation, PROTOCOL)
+def _evaluate(network: Any, validation: EvaluationLists, items: int) -> Row:
+    figures = list_metrics(predict(TorchEngine(network, items), validation, PROTOCOL), validation, PROTOCOL)
     return {f"valid {name}": mean(figures[name]) for name in ("HR@5", "NDCG@5")}
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fansrec.data.corpus import Corpus
 from fansrec.engine.torch.backend import TorchEngine
-from fansrec.evaluation.protocol import ask, judge, mean, protocol, questions
+from fansrec.evaluation.protocol import evaluation_lists, list_metrics, mean, predict, protocol
 from fansrec.training.settings import TrainSettings
 
 
@@ -20,7 +20,7 @@ class Validation:
     def __init__(self, network: Any, corpus: Corpus, settings: TrainSettings, accelerator: Accelerator) -> None:
         self.network, self.accelerator = network, accelerator
         self.engine = TorchEngine(network, network.config.alphabet.items, accelerator.device)
-        lists = questions(corpus, "valid", settings.validation_lists)
+        lists = evaluation_lists(corpus, "valid", settings.validation_lists)
         # The paper ignores lists with fewer than 5 targets in figures at 5; if there are no others, all count.
         as_paper = settings.recipe == "paper" and any(len(target) >= 5 for target in lists.targets)
         self.protocol = protocol("paper" if as_paper else "standard")
@@ -29,7 +29,7 @@ class Validation:
     def figures(self) -> dict[str, float]:
         """Return the figures over all processes, with the whole target masked in every curriculum step."""
         self.network.eval()
-        figures = judge(ask(self.engine, self.lists, self.protocol), self.lists, self.protocol)
+        figures = list_metrics(predict(self.engine, self.lists, self.protocol), self.lists, self.protocol)
         return {f"valid {name}": self._mean(figures[name]) for name in ("HR@5", "NDCG@5")}
 
     def _mean(self, values: NDArray[np.float64]) -> float:

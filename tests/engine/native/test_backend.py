@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from engine.parity import faults
-from fansrec.engine.generation import ways
+from fansrec.engine.generation import generation_modes
 from fansrec.engine.interface import Continuation
 from fansrec.engine.native import compile as native_compile
 from fansrec.engine.native import library as native_library
@@ -83,7 +83,7 @@ def check(name: str, count: int = 15) -> None:
     model = model_of(*MODELS[name])
     double = copy.deepcopy(model).double()
     inputs, wanted = lists(count)
-    for way in ways(model):
+    for way in generation_modes(model):
         engine = NativeEngine(model, ITEMS, way)
         for rules in RULES.values():
             assert faults(double, way, inputs, wanted, rules, engine.continue_lists(inputs, wanted, rules)) == []

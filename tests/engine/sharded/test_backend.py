@@ -1,4 +1,4 @@
-"""A catalogue in shards gives the answers it gives whole."""
+"""A sharded model returns the answers of the whole model."""
 
 from functools import cache
 from pathlib import Path
@@ -16,9 +16,8 @@ from fansrec.artifact import WEIGHTS, seal, write_artifact
 from fansrec.engine.interface import Continuation
 from fansrec.engine.rules import Rules
 from fansrec.engine.sharded import backend, shard
-from fansrec.engine.sharded.capped import best_of_groups
 from fansrec.engine.sharded.loading import describe, in_process, read_shard
-from fansrec.engine.sharded.plan import deal
+from fansrec.engine.sharded.plan import divide
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadArtifact, BadSetting
 from fansrec.models.registry import build
@@ -40,7 +39,7 @@ RULES = {
 
 
 def model_of(name: str = "fans", recipe: str = "paper", sizes: list[int] = SIZES, **values: Any) -> Any:
-    """Weights far enough apart for scores to differ."""
+    """Return a model whose weights are far enough apart for scores to differ."""
     torch.manual_seed(0)
     starts = tuple(np.cumsum([0, *sizes]).tolist())
     shape = {"category_starts": starts, "positions": 30, "width": 16, "layers": 2, "heads": 2, "dropout": 0.0}
@@ -77,7 +76,7 @@ def whole() -> TorchEngine:
 
 
 def lists(count: int, items: int = ITEMS, most: int = 45) -> tuple[list[np.ndarray], list[int]]:
-    """Some of them empty, some that want more than a category has, or than there is."""
+    """Return lists, some of them empty, and counts, some larger than a category or than the catalog."""
     random = np.random.default_rng(1)
     inputs = [random.integers(items, size=random.integers(0, 12)) for _ in range(count)]
     return inputs, random.integers(1, most, size=count).tolist()
@@ -92,73 +91,73 @@ def assert_same(given: list[Continuation], right: list[Continuation]) -> None:
 
 @pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
 @pytest.mark.parametrize("shards", [1, 2, 3])
-def test_any_number_of_shards_gives_what_the_whole_model_gives(run: Path, shards: int, rules: Rules) -> None:
-    inputs, wanted = lists(25)
-    answers = opened(run, shards).continue_lists(inputs, wanted, rules)
-    assert_same(answers, whole().continue_lists(inputs, wanted, rules))
+def test_any_number_of_shards_gives_the_answers_of_the_whole_model(run: Path, shards: int, rules: Rules) -> None:
+    inputs, counts = lists(25)
+    answers = opened(run, shards).continue_lists(inputs, counts, rules)
+    assert_same(answers, whole().continue_lists(inputs, counts, rules))
 
 
-NUMBERS = st.lists(st.integers(0, ITEMS - 1), max_size=30)
+INDICES = st.lists(st.integers(0, ITEMS - 1), max_size=30)
 
 
 @settings(max_examples=40, deadline=None)
 @given(
-    given=st.lists(NUMBERS, min_size=1, max_size=4),
-    wanted=st.lists(st.integers(1, ITEMS + 3), min_size=4, max_size=4),
-    exclude=NUMBERS,
-    allow=st.none() | NUMBERS,
+    given=st.lists(INDICES, min_size=1, max_size=4),
+    counts=st.lists(st.integers(1, ITEMS + 3), min_size=4, max_size=4),
+    exclude=INDICES,
+    allow=st.none() | INDICES,
     groups=st.lists(st.integers(0, 6), min_size=ITEMS, max_size=ITEMS),
     most=st.none() | st.integers(1, 4),
     floor=st.none() | st.floats(-12, -1),
     keep_seen=st.booleans(),
     shards=st.integers(1, 4),
 )
-def test_no_rule_and_no_list_tells_shards_from_the_whole(
-    run: Path, given: Any, wanted: Any, exclude: Any, allow: Any, groups: Any, most: Any, floor: Any,
+def test_shards_equal_the_whole_model_for_any_rules_and_lists(
+    run: Path, given: Any, counts: Any, exclude: Any, allow: Any, groups: Any, most: Any, floor: Any,
     keep_seen: bool, shards: int,
 ) -> None:  # fmt: skip
     rules = Rules(exclude, allow, keep_seen, most, floor, groups=np.array(groups))
     inputs = [np.array(items, dtype=np.int64) for items in given]
-    answers = opened(run, shards).continue_lists(inputs, wanted[: len(inputs)], rules)
-    assert_same(answers, whole().continue_lists(inputs, wanted[: len(inputs)], rules))
+    answers = opened(run, shards).continue_lists(inputs, counts[: len(inputs)], rules)
+    assert_same(answers, whole().continue_lists(inputs, counts[: len(inputs)], rules))
 
 
-def test_a_trained_model_gives_the_same_in_shards(tmp_path: Path) -> None:
+def test_trained_model_gives_the_same_answers_in_shards(tmp_path: Path) -> None:
     train(write_walks(tmp_path / "corpus"), tmp_path / "run", "fans", SHORT | {"recipe": "paper"}, compare=False)
     right = load(tmp_path / "run", backend="torch").engine
-    inputs, wanted = lists(20, right.items)
-    answers = opened(tmp_path / "run", 3).continue_lists(inputs, wanted, Rules())
-    assert_same(answers, right.continue_lists(inputs, wanted, Rules()))
+    inputs, counts = lists(20, right.items)
+    answers = opened(tmp_path / "run", 3).continue_lists(inputs, counts, Rules())
+    assert_same(answers, right.continue_lists(inputs, counts, Rules()))
 
 
-def test_work_in_small_pieces_gives_the_same(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_do_not_depend_on_batch_sizes(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = opened(run, 2)
-    inputs, wanted = lists(25)
-    right = engine.continue_lists(inputs, wanted, RULES["groups"])
+    inputs, counts = lists(25)
+    right = engine.continue_lists(inputs, counts, RULES["groups"])
     monkeypatch.setattr(shard, "SCORES_AT_ONCE", 24)
     monkeypatch.setattr(backend, "TOKENS_AT_ONCE", 64)
-    monkeypatch.setattr("fansrec.engine.decoding.dense.SCORES_AT_ONCE", 200)
-    assert_same(engine.continue_lists(inputs, wanted, RULES["groups"]), right)
+    monkeypatch.setattr("fansrec.engine.decoding.selection.SCORES_AT_ONCE", 200)
+    assert_same(engine.continue_lists(inputs, counts, RULES["groups"]), right)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 @pytest.mark.parametrize("devices", [["cuda", "cuda"], ["cuda", "cpu", "cuda"]])
-def test_shards_may_be_on_several_devices(run: Path, devices: list[str]) -> None:
+def test_shards_on_several_devices(run: Path, devices: list[str]) -> None:
     model = model_of().double()
-    inputs, wanted = lists(25)
+    inputs, counts = lists(25)
     for rules in RULES.values():
-        answers = in_process(run, devices)[1].continue_lists(inputs, wanted, rules)
-        assert faults(model, "one-pass", inputs, wanted, rules, answers) == []
+        answers = in_process(run, devices)[1].continue_lists(inputs, counts, rules)
+        assert faults(model, "one-pass", inputs, counts, rules, answers) == []
 
 
 def test_models_without_category_embeddings_can_be_sharded(tmp_path: Path) -> None:
     model = model_of(use_categories=False, layers=1)
-    inputs, wanted = lists(10)
-    answers = in_process(write(tmp_path, model), ["cpu"] * 2)[1].continue_lists(inputs, wanted, Rules())
-    assert_same(answers, TorchEngine(model, ITEMS).continue_lists(inputs, wanted, Rules()))
+    inputs, counts = lists(10)
+    answers = in_process(write(tmp_path, model), ["cpu"] * 2)[1].continue_lists(inputs, counts, Rules())
+    assert_same(answers, TorchEngine(model, ITEMS).continue_lists(inputs, counts, Rules()))
 
 
-def test_neither_the_coordinator_nor_a_shard_has_more_than_its_part(run: Path) -> None:
+def test_coordinator_and_shards_hold_only_their_own_weights(run: Path) -> None:
     artifact, engine = in_process(run, ["cpu"] * 2)
     assert all(ITEMS not in weight.shape and ITEMS + 4 not in weight.shape for weight in artifact.model.parameters())
     weights = [part.weights for part in engine.shards.shards]
@@ -166,7 +165,7 @@ def test_neither_the_coordinator_nor_a_shard_has_more_than_its_part(run: Path) -
     assert [len(part.local.weight) for part in weights] == [1, 3]
 
 
-def test_no_lists_get_no_answers_and_what_no_item_has_is_refused(run: Path) -> None:
+def test_empty_call_and_invalid_indices(run: Path) -> None:
     engine = opened(run, 2)
     assert engine.continue_lists([], 3, Rules()) == []
     for inputs, rules in (([ITEMS], Rules()), ([-1], Rules()), ([1], Rules(exclude=[ITEMS])), ([1], Rules(allow=[-1]))):
@@ -177,13 +176,13 @@ def test_no_lists_get_no_answers_and_what_no_item_has_is_refused(run: Path) -> N
 
 
 @pytest.mark.parametrize("fill", ["depth-first", "arranged"])
-def test_fills_that_need_whole_rows_of_scores_are_refused(run: Path, fill: str) -> None:
+def test_fills_that_need_all_scores_are_refused(run: Path, fill: str) -> None:
     with pytest.raises(BadSetting, match=f"cannot fill {fill}; use by-position"):
         in_process(run, ["cpu"])[1].continue_lists([np.array([1])], 3, Rules(fill=fill))
 
 
 @pytest.mark.parametrize(
-    ("name", "recipe", "values", "told"),
+    ("name", "recipe", "values", "description"),
     [
         ("fans", "paper", {"classifier": "vanilla"}, "fans with a vanilla classifier"),
         ("fans", "best", {}, "fans by --recipe best"),
@@ -191,9 +190,9 @@ def test_fills_that_need_whole_rows_of_scores_are_refused(run: Path, fill: str) 
     ],
 )
 def test_models_without_local_classifiers_are_refused(
-    tmp_path: Path, name: str, recipe: str, values: dict[str, Any], told: str
+    tmp_path: Path, name: str, recipe: str, values: dict[str, Any], description: str
 ) -> None:
-    with pytest.raises(BadSetting, match=f"is {told}, which cannot be sharded; only fans by"):
+    with pytest.raises(BadSetting, match=f"is {description}, which cannot be sharded; only fans by"):
         describe(write(tmp_path, model_of(name, recipe, **values), name, recipe))
 
 
@@ -202,7 +201,7 @@ def test_more_shards_than_categories_are_refused(run: Path) -> None:
         in_process(run, ["cpu"] * 5)
 
 
-def test_a_damaged_file_is_refused_and_so_is_another_model_in_the_same_place(tmp_path: Path) -> None:
+def test_damaged_file_and_replaced_model_are_refused(tmp_path: Path) -> None:
     run = write(tmp_path / "run", model_of())
     described = describe(run)
     write(run, model_of(layers=1))
@@ -215,7 +214,7 @@ def test_a_damaged_file_is_refused_and_so_is_another_model_in_the_same_place(tmp
         in_process(run, ["cpu"])
 
 
-def test_weights_of_another_shape_than_the_config_says_are_refused(tmp_path: Path) -> None:
+def test_weights_that_do_not_match_the_config_are_refused(tmp_path: Path) -> None:
     run = write(tmp_path / "run", model_of())
     other = write(tmp_path / "other", model_of(width=8))
     (other / WEIGHTS).replace(run / WEIGHTS)
@@ -228,28 +227,9 @@ def test_weights_of_another_shape_than_the_config_says_are_refused(tmp_path: Pat
 @given(st.lists(st.integers(1, 1000), min_size=1, max_size=30).flatmap(
     lambda sizes: st.tuples(st.just(sizes), st.integers(1, len(sizes)))
 ))  # fmt: skip
-def test_shards_have_all_categories_in_order_and_about_as_many_items_each(dealt: tuple[list[int], int]) -> None:
-    sizes, shards = dealt
-    plan = deal(np.cumsum([0, *sizes]).tolist(), shards)
+def test_shards_divide_categories_in_order_and_evenly(divided: tuple[list[int], int]) -> None:
+    sizes, shards = divided
+    plan = divide(np.cumsum([0, *sizes]).tolist(), shards)
     assert plan.cuts[0] == 0 and plan.cuts[-1] == len(sizes) and plan.shards == shards
     assert all(first < last for first, last in zip(plan.cuts, plan.cuts[1:], strict=False))
     assert np.diff(plan.items).max() <= sum(sizes) / shards + max(sizes)
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=40), st.integers(1, 3), st.integers(1, 6), st.integers(0, 99))
-def test_a_shortlist_has_the_best_items_but_no_more_of_a_group_than_allowed(
-    groups: list[int], most: int, count: int, seed: int
-) -> None:
-    scores = torch.randn(2, len(groups), generator=torch.Generator().manual_seed(seed)).masked_fill_(
-        torch.rand(2, len(groups), generator=torch.Generator().manual_seed(seed)) < 0.2, -torch.inf
-    )
-    best, places = best_of_groups(scores, torch.tensor(groups), most, count)
-    for row, got, at in zip(scores, best, places, strict=True):
-        right: list[int] = []
-        for place in row.argsort(descending=True).tolist():
-            before = [groups[other] for other in right].count(groups[place])
-            if before < most and len(right) < count and row[place] > -torch.inf:
-                right.append(place)
-        assert at[got > -torch.inf].tolist() == right
-        assert got[got > -torch.inf].tolist() == row[right].tolist()

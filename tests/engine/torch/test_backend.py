@@ -29,7 +29,7 @@ GROUPS = np.arange(ITEMS) % 7
 
 
 def engine(classifier: str = "two-stage") -> TorchEngine:
-    """A model with weights large enough that its answers differ from list to list."""
+    """Return an engine whose weights are large enough that its answers differ from list to list."""
     torch.manual_seed(0)
     model = Fans(replace(CONFIG, classifier=classifier))
     with torch.no_grad():
@@ -64,24 +64,24 @@ RULES = {
 }
 
 
-def test_a_list_is_answered_in_a_batch_as_it_is_alone_whatever_the_padding(fans: TorchEngine) -> None:
+def test_answers_do_not_depend_on_padding(fans: TorchEngine) -> None:
     inputs, k = random_lists(200)
     together = fans.continue_lists(inputs, k, Rules())
     assert len({answer.items.tobytes() for answer in together}) > 100  # they do depend on the list
-    for items, wanted, answer in zip(inputs, k, together, strict=True):
-        assert_same(answer, fans.continue_lists([items], wanted, Rules())[0])
+    for items, count, answer in zip(inputs, k, together, strict=True):
+        assert_same(answer, fans.continue_lists([items], count, Rules())[0])
 
 
 @pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
-def test_under_any_rules_a_list_is_answered_in_a_batch_as_it_is_alone(fans: TorchEngine, rules: Rules) -> None:
+def test_answers_under_rules_do_not_depend_on_the_batch(fans: TorchEngine, rules: Rules) -> None:
     inputs, k = random_lists(30)
     together = fans.continue_lists(inputs, k, rules)
-    for items, wanted, answer in zip(inputs, k, together, strict=True):
-        assert_same(answer, fans.continue_lists([items], wanted, rules)[0])
+    for items, count, answer in zip(inputs, k, together, strict=True):
+        assert_same(answer, fans.continue_lists([items], count, rules)[0])
 
 
 @pytest.mark.parametrize(("tokens", "lists"), [(1, 256), (60, 256), (1 << 14, 3)])
-def test_answers_do_not_depend_on_how_lists_are_put_together(
+def test_answers_do_not_depend_on_batch_sizes(
     fans: TorchEngine, tokens: int, lists: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inputs, k = random_lists(60, seed=1)
@@ -93,20 +93,20 @@ def test_answers_do_not_depend_on_how_lists_are_put_together(
 
 
 @pytest.mark.parametrize("fill", ["by-position", "depth-first"])
-def test_ties_of_popularity_are_broken_alike_in_a_batch_and_alone(fill: str) -> None:
+def test_ties_do_not_depend_on_the_batch(fill: str) -> None:
     rules = Rules(fill=fill)
     model = Popularity(PopularityConfig((0, ITEMS)))
     model.counts = (torch.arange(ITEMS) % 3 + 1).float()
     popular = TorchEngine(model, ITEMS)
     inputs, k = random_lists(50)
-    for items, wanted, answer in zip(inputs, k, popular.continue_lists(inputs, k, rules), strict=True):
-        assert_same(answer, popular.continue_lists([items], wanted, rules)[0])
+    for items, count, answer in zip(inputs, k, popular.continue_lists(inputs, k, rules), strict=True):
+        assert_same(answer, popular.continue_lists([items], count, rules)[0])
 
 
 def test_every_list_gets_exactly_k_distinct_items(fans: TorchEngine) -> None:
     inputs, k = random_lists(100, seed=2)
-    for items, wanted, answer in zip(inputs, k, fans.continue_lists(inputs, k, Rules()), strict=True):
-        assert len(answer.items) == len(answer.scores) == len(set(answer.items.tolist())) == wanted
+    for items, count, answer in zip(inputs, k, fans.continue_lists(inputs, k, Rules()), strict=True):
+        assert len(answer.items) == len(answer.scores) == len(set(answer.items.tolist())) == count
         assert not set(answer.items.tolist()) & set(items.tolist())
 
 
@@ -117,7 +117,7 @@ def test_an_empty_input_continues_from_mask_tokens_alone(fans: TorchEngine) -> N
     assert_same(alone, beside[1])
 
 
-def test_no_lists_get_no_answers(fans: TorchEngine) -> None:
+def test_empty_call_returns_no_answers(fans: TorchEngine) -> None:
     assert fans.continue_lists([], 5, Rules()) == []
 
 
@@ -126,7 +126,7 @@ def test_answers_can_be_longer_than_any_trained_list(fans: TorchEngine) -> None:
     assert sorted(answer.items.tolist()) == list(range(10, 60))
 
 
-def test_more_than_there_is_gives_what_there_is(fans: TorchEngine) -> None:
+def test_answers_are_shorter_if_the_rules_leave_fewer_items(fans: TorchEngine) -> None:
     first, second = fans.continue_lists([np.arange(10), np.arange(58)], 55, Rules())
     assert len(first.items) == 50
     assert sorted(second.items.tolist()) == [58, 59]
@@ -135,7 +135,7 @@ def test_more_than_there_is_gives_what_there_is(fans: TorchEngine) -> None:
     assert fans.continue_lists([np.arange(10)], 5, Rules(allow=[3]))[0].items.tolist() == []
 
 
-def test_over_the_limit_is_refused_with_advice(fans: TorchEngine) -> None:
+def test_lists_over_the_length_limit_are_refused(fans: TorchEngine) -> None:
     limit = fans.model.longest_sequence()
     assert limit is not None
     items = np.zeros(limit - 9, dtype=np.int64)
@@ -145,12 +145,12 @@ def test_over_the_limit_is_refused_with_advice(fans: TorchEngine) -> None:
 
 
 @pytest.mark.parametrize("k", [0, -3, [2, 0]])
-def test_less_than_one_item_is_refused(fans: TorchEngine, k: int | list[int]) -> None:
+def test_k_below_one_is_refused(fans: TorchEngine, k: int | list[int]) -> None:
     with pytest.raises(BadSetting, match="at least one item"):
         fans.continue_lists([np.arange(3), np.arange(4)], k, Rules())
 
 
-def test_items_of_the_input_come_again_only_if_kept(fans: TorchEngine) -> None:
+def test_input_items_are_answered_only_with_keep_seen(fans: TorchEngine) -> None:
     inputs = [np.arange(start, start + 15) for start in range(0, 60, 3) if start <= 45]
     without = fans.continue_lists(inputs, 15, Rules())
     kept = fans.continue_lists(inputs, 15, Rules(keep_seen=True))
@@ -160,13 +160,13 @@ def test_items_of_the_input_come_again_only_if_kept(fans: TorchEngine) -> None:
 
 
 @pytest.mark.parametrize("fill", ["by-position", "depth-first"])
-def test_a_group_gives_no_more_than_its_share(fans: TorchEngine, fill: str) -> None:
+def test_max_per_group_is_respected(fans: TorchEngine, fill: str) -> None:
     inputs, _ = random_lists(20)
     for answer in fans.continue_lists(inputs, 10, Rules(groups=GROUPS, max_per_group=2, fill=fill)):
         assert np.bincount(GROUPS[answer.items]).max() <= 2 and len(answer.items) == 10
 
 
-def test_scores_fall_below_no_floor(fans: TorchEngine) -> None:
+def test_min_score_is_respected(fans: TorchEngine) -> None:
     inputs, _ = random_lists(20)
     floor = float(np.median(np.concatenate([a.scores for a in fans.continue_lists(inputs, 8, Rules())])))
     limited = fans.continue_lists(inputs, 8, Rules(min_score=floor))
@@ -174,7 +174,7 @@ def test_scores_fall_below_no_floor(fans: TorchEngine) -> None:
     assert 0 < sum(len(answer.items) for answer in limited) < 8 * len(inputs)
 
 
-def test_answers_leave_the_model_as_it_was(fans: TorchEngine) -> None:
+def test_the_model_is_not_modified(fans: TorchEngine) -> None:
     before = {name: tensor.clone() for name, tensor in fans.model.state_dict().items()}
     fans.continue_lists([np.arange(5)], 5, Rules())
     assert all(torch.equal(before[name], tensor) for name, tensor in fans.model.state_dict().items())

@@ -10,7 +10,7 @@ import pytest
 from fansrec import Preparation, prepare
 from fansrec.data.corpus import Corpus, read_corpus
 from fansrec.engine.torch.backend import TorchEngine
-from fansrec.evaluation.protocol import ask, judge, mean, protocol, questions
+from fansrec.evaluation.protocol import evaluation_lists, list_metrics, mean, predict, protocol
 from fansrec.models.registry import build
 
 # NDCG@5, HR@5, NDCG@10, HR@10. Item-kNN with the input kept is our own measurement.
@@ -25,8 +25,8 @@ TOLERANCE = {"ease": 6e-5, "item-knn": 1e-4}
 
 
 def figures(model: Any, corpus: Corpus, input: str) -> list[float]:
-    how, asked = protocol("paper", input), questions(corpus, "test")
-    judged = judge(ask(TorchEngine(model, len(corpus.vocabulary)), asked, how), asked, how)
+    how, asked = protocol("paper", input), evaluation_lists(corpus, "test")
+    judged = list_metrics(predict(TorchEngine(model, len(corpus.vocabulary)), asked, how), asked, how)
     return [mean(judged[name]) for name in ("NDCG@5", "HR@5", "NDCG@10", "HR@10")]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import fansrec
 from fansrec.data.corpus import Corpus, read_corpus, write_corpus
-from fansrec.evaluation.protocol import FIGURES, protocol
+from fansrec.evaluation.protocol import METRICS, protocol
 from fansrec.evaluation.rows import evaluate_run, open_run
 from fansrec.models.linear.ease import EaseConfig
 from fansrec.training.hybrid import comparison
@@ -50,7 +50,7 @@ def test_the_figures_are_those_of_the_standard_protocol_on_the_test_lists(
     train(folder / "corpus", folder / "ease", "ease", found["rows"][2]["settings"])
     for run, row in (("ease", found["rows"][2]), ("run", found["rows"][3])):
         measured = evaluate_run(open_run(folder / run, corpus), corpus, protocol("standard"))
-        assert {name: row[name] for name in FIGURES} == {name: measured[name] for name in FIGURES}
+        assert {name: row[name] for name in METRICS} == {name: measured[name] for name in METRICS}
     assert [row["model"] for row in found["rows"]] == ["popularity", "item-knn", "ease", "fans"]
     assert (found["part"], found["lists"]) == ("test", 12)
 
@@ -69,7 +69,7 @@ def test_the_table_is_said_and_stands_in_the_model_card(whole: tuple[Path, dict[
 
 
 def test_differences_are_to_the_best_of_the_others_list_by_list() -> None:
-    ours = {metric: np.array([1.0, 0.5, 1.0, 0.5] * 10) for metric in FIGURES}
+    ours = {metric: np.array([1.0, 0.5, 1.0, 0.5] * 10) for metric in METRICS}
     theirs = {metric: values - 0.25 for metric, values in ours.items()}
     for one in comparison._differences(ours, theirs).values():
         assert one["difference"] == pytest.approx(0.25)
@@ -79,13 +79,13 @@ def test_differences_are_to_the_best_of_the_others_list_by_list() -> None:
 def made(**ndcg: float) -> dict[str, Any]:
     """A comparison with these NDCG@5, the last of them the trained model's."""
     *others, ours = (
-        {"model": name.replace("_", "-"), "title": name, "settings": {}, **dict.fromkeys(FIGURES, value)}
+        {"model": name.replace("_", "-"), "title": name, "settings": {}, **dict.fromkeys(METRICS, value)}
         for name, value in ndcg.items()
     )
     best = max(others, key=lambda row: row["NDCG@5"])
     apart = ours["NDCG@5"] - best["NDCG@5"]
     difference = {"difference": apart, "interval": (apart - 0.05, apart + 0.05)}
-    differences = dict.fromkeys(FIGURES, difference)
+    differences = dict.fromkeys(METRICS, difference)
     told = {"part": "test", "lists": 5, "of": 5, "protocol": "standard", "left_out": [], "against": best["model"]}
     return {**told, "rows": [*others, ours], "differences": differences}
 

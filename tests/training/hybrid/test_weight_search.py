@@ -15,7 +15,7 @@ from fansrec.data.corpus import Corpus, write_corpus
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting
-from fansrec.evaluation.protocol import LONGEST, Questions, ask, judge, questions
+from fansrec.evaluation.protocol import MAX_CUTOFF, EvaluationLists, evaluation_lists, list_metrics, predict
 from fansrec.models.hybrid.list_memory import Kernel, ListMemory
 from fansrec.models.linear.slist import Slist, SlistConfig
 from fansrec.training.hybrid import weight_search as blending
@@ -93,19 +93,19 @@ def test_the_plan_describes_the_network_that_is_given_back(made: Blended) -> Non
 
 
 def test_the_figures_are_those_of_the_network_that_is_given_back(made: Blended) -> None:
-    asked = questions(WALKS, "valid")
-    judged = judge(ask(TorchEngine(made.network, 60), asked, HOW), asked, HOW)
+    asked = evaluation_lists(WALKS, "valid")
+    judged = list_metrics(predict(TorchEngine(made.network, 60), asked, HOW), asked, HOW)
     assert made.figures == pytest.approx({f"valid {name}": judged[name].mean() for name in NAMES})
 
 
 @torch.inference_mode()
 def test_the_parts_that_are_weighed_add_up_to_the_scores_at_use() -> None:
     made = blended(**A_KERNEL, network_weight=0.3, memory_weight=0.7, linear_weight=0.2, linear_decay=3.0)
-    asked = questions(WALKS, "valid")
+    asked = evaluation_lists(WALKS, "valid")
     network = made.network
     parts = parts_of(made.plan, network, network.memory, network.linear, network.config.kernel, asked)
     total = sum(made.plan.config[name] * part for name, part in parts.items())
-    torch.testing.assert_close(network.score_lists(asked.inputs, [LONGEST] * len(asked.inputs)), total)
+    torch.testing.assert_close(network.score_lists(asked.inputs, [MAX_CUTOFF] * len(asked.inputs)), total)
 
 
 def figures_of_kernels(rows: list[dict[str, Any]]) -> list[np.ndarray]:
@@ -120,7 +120,7 @@ def figures_of_kernels(rows: list[dict[str, Any]]) -> list[np.ndarray]:
 @torch.inference_mode()
 def figures_of_weights(made: Blended, rows: list[dict[str, Any]]) -> list[np.ndarray]:
     """Judge the validation lists with the mixture weights of each tried row."""
-    asked = questions(WALKS, "valid")
+    asked = evaluation_lists(WALKS, "valid")
     linear = fitted_linear(plan_of(), training_lists(WALKS))
     parts = parts_of(made.plan, made.network, memory_of(WALKS), linear, made.network.config.kernel, asked)
     return [figures_of(sum(row[name] * part for name, part in parts.items()), asked) for row in rows]
@@ -163,7 +163,7 @@ def test_no_tried_weights_are_surely_better_than_the_kept_ones() -> None:
 
 
 def test_a_network_that_has_learned_nothing_is_not_made_worse_by_blending(made: Blended) -> None:
-    asked = questions(WALKS, "valid")
+    asked = evaluation_lists(WALKS, "valid")
     popular = figures_of(torch.from_numpy(np.bincount(WALKS.items, minlength=60)).float().expand(12, -1), asked)
     assert made.figures["valid NDCG@5"] > popular.mean(0)[0]
 
@@ -189,7 +189,7 @@ def test_a_list_never_votes_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = corpus_of([[4 * n, 4 * n + 1, 4 * n + 2, 4 * n + 3] for n in range(8)], vocabulary_of([16, 16]))
     said: list[torch.Tensor] = []
 
-    def watched(scores: torch.Tensor, asked: Questions) -> np.ndarray:
+    def watched(scores: torch.Tensor, asked: EvaluationLists) -> np.ndarray:
         said.append(scores)
         return figures_of(scores, asked)
 
@@ -202,7 +202,7 @@ def test_a_list_never_votes_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_training_lists_are_cut_where_validation_lists_are() -> None:
     as_valid = Corpus(WALKS.items, WALKS.offsets, np.ones_like(WALKS.parts), WALKS.vocabulary, WALKS.summary)
-    asked, halves = questions(as_valid, "valid"), halved(WALKS.items, WALKS.offsets, np.arange(120))
+    asked, halves = evaluation_lists(as_valid, "valid"), halved(WALKS.items, WALKS.offsets, np.arange(120))
     for mine, theirs in ((halves.inputs, asked.inputs), (halves.targets, asked.targets)):
         assert [part.tolist() for part in mine] == [part.tolist() for part in theirs]
 
@@ -210,7 +210,7 @@ def test_training_lists_are_cut_where_validation_lists_are() -> None:
 def test_only_so_many_lists_are_tried_and_none_that_cannot_be_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     lists = [[n % 9] if n % 2 else [n % 9, (n + 1) % 9, (n + 2) % 9] for n in range(40)]
     corpus = corpus_of(lists, vocabulary_of([9]))
-    tried: list[Questions] = []
+    tried: list[EvaluationLists] = []
     monkeypatch.setattr(blending, "figures_of", lambda scores, asked: tried.append(asked) or figures_of(scores, asked))
     compared(plan_of(corpus), memory_of(corpus), training_lists(corpus), 7)
     assert {len(asked.inputs) for asked in tried} == {7}
@@ -253,7 +253,7 @@ def test_the_linear_part_is_slist() -> None:
     linear = fitted_linear(plan_of(), training_lists(WALKS))
     slist = Slist(SlistConfig((0, 60), alpha=0.2, regularization=30.0))
     slist.fit(*training_lists(WALKS))
-    asked = questions(WALKS, "valid").inputs
+    asked = evaluation_lists(WALKS, "valid").inputs
     assert linear is not None
     said = slist.score_next(asked).clamp(min=0)
     for row, given in zip(said, asked, strict=True):
@@ -303,14 +303,14 @@ def walks_without(part: str) -> Corpus:
 
 
 def test_figures_are_those_of_the_best_scores_without_the_inputs_items() -> None:
-    asked = Questions([np.array([0, 1])], [np.array([3, 2], dtype=np.int32)])
+    asked = EvaluationLists([np.array([0, 1])], [np.array([3, 2], dtype=np.int32)])
     scores = torch.tensor([[9.0, 8, 7, 6, 5, 4, 3, 2, 1, 0, -1, -2, -3]])
     assert figures_of(scores, asked).tolist() == [[1.0, 1.0, 1.0, 1.0]]
     assert scores[0, 0] == 9  # and the scores are as they were
 
 
 def test_the_inputs_items_are_no_answers_even_where_there_are_hardly_any_others() -> None:
-    again = Questions([np.array([0, 1])], [np.array([1], dtype=np.int32)])
+    again = EvaluationLists([np.array([0, 1])], [np.array([1], dtype=np.int32)])
     assert figures_of(torch.tensor([[3.0, 2, 1]]), again).tolist() == [[0.0, 0.0, 0.0, 0.0]]
 
 

@@ -21,7 +21,7 @@ from fansrec.engine.cuda.packing import Packed
 from fansrec.engine.cuda.sizes import CLUSTER, DECIDING, THREADS, WARPS, Sizes, macros, tiles_of
 from fansrec.engine.cuda.structures import Catalogue, Table, Weights, address
 from fansrec.engine.generation import AUTOREGRESSIVE, ONE_PASS
-from fansrec.engine.interface import Continuation, Inputs, check_numbers, say_once, unknown_number, wanted_of
+from fansrec.engine.interface import Continuation, Inputs, check_indices, invalid_index, requested_counts, warn_once
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.models.fans import Fans
@@ -110,18 +110,18 @@ class CudaEngine:
             answer = self._one(inputs[0], k if isinstance(k, int) else k[0], rules)
             if answer is not None:
                 return [answer]
-        wanted = wanted_of(inputs, k, self.items, self.model.longest_sequence())
+        wanted = requested_counts(inputs, k, self.items, self.model.longest_sequence())
         if not self._allows(rules):
-            say_once("answers with group limits or another fill are made by plain torch on a GPU, which is slower")
+            warn_once("answers with group limits or another fill are made by plain torch on a GPU, which is slower")
             return self.fallback.continue_lists(inputs, wanted, rules)
-        check_numbers(inputs, self.items)
+        check_indices(inputs, self.items)
         with self._lock:
             self._program.enter()
             answers = self._answers(inputs, wanted, rules)
         if None not in answers:
             return answers  # type: ignore[return-value]
         # A category ran out of items, or a list is too long: the reference knows what to do.
-        say_once(
+        warn_once(
             "lists that are too long for the GPU kernels, or ask more of a category than it has, go to plain torch"
         )
         holes = [i for i, answer in enumerate(answers) if answer is None]
@@ -159,7 +159,7 @@ class CudaEngine:
             if not buffers.arrived():
                 driver.wait(self._stream)
             if not known:
-                raise unknown_number(self.items)
+                raise invalid_index(self.items)
             if buffers.holes(1)[0]:
                 return None
             items, scores = buffers.answers(1, k)

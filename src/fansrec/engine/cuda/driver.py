@@ -108,7 +108,7 @@ def missing() -> str | None:
     try:
         _compiler()
         _driver()
-    except OSError as error:
+    except (OSError, AttributeError) as error:  # ctypes raises AttributeError for a function that an old driver lacks
         return f"CUDA's run-time compiler could not be loaded ({error})"
     return None
 

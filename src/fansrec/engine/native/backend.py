@@ -9,15 +9,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fansrec.engine.generation import AUTOREGRESSIVE, ONE_PASS, RECALL, way_of
+from fansrec.engine.generation import AUTOREGRESSIVE, ONE_PASS, RECALL, generation_mode
 from fansrec.engine.interface import (
-    Categories,
+    CategoryLookup,
     Continuation,
     Inputs,
-    check_answered,
+    check_not_empty,
     check_rules,
-    unknown_number,
-    wanted_of,
+    invalid_index,
+    requested_counts,
 )
 from fansrec.engine.native.hybrid import BestWeights
 from fansrec.engine.native.library import UNKNOWN_ITEM, Call, check_outcome, library, missing
@@ -60,12 +60,12 @@ class NativeEngine:
         threads: int | None = None,  # as many as torch would use
     ) -> None:
         self.model = model
-        self.generation = way_of(model, generation)
+        self.generation = generation_mode(model, generation)
         self.items = items
         self.device = torch.device("cpu")
         self._reference = TorchEngine(model, items, generation=self.generation)
         self._weights = BestWeights(model) if isinstance(model, FansBest) else Weights(model)
-        self._categories = Categories(model.config.category_starts)
+        self._categories = CategoryLookup(model.config.category_starts)
         self._longest = model.longest_sequence()
         self._threads = threads or torch.get_num_threads()
         self._continue = getattr(library(), self._weights.entry)
@@ -74,7 +74,7 @@ class NativeEngine:
     def continue_lists(self, inputs: Inputs, k: int | Sequence[int], rules: Rules) -> list[Continuation]:
         if rules.fill != "by-position":
             return self._reference.continue_lists(inputs, k, rules)
-        wanted = wanted_of(inputs, k, self.items, self._longest)
+        wanted = requested_counts(inputs, k, self.items, self._longest)
         if not wanted:
             return []
         prepared = self._rules  # another thread may put its own there
@@ -82,13 +82,13 @@ class NativeEngine:
             check_rules(rules, self.items)
             prepared = self._rules = PreparedRules(rules)
         items, scores, answered = self._ask(inputs, wanted, prepared)
-        categories = self._categories(items)
+        categories = self._categories[items]
         answers, start = [], 0
         for own, count, given in zip(inputs, wanted, answered.tolist(), strict=True):
             here = slice(start, start + given)
             answers.append(Continuation(items[here], scores[here], categories[here]))
             if not given:
-                check_answered(own, answers[-1], count, rules, self.items)
+                check_not_empty(own, answers[-1], count, rules, self.items)
             start += count
         return answers
 
@@ -111,7 +111,7 @@ class NativeEngine:
         )  # fmt: skip
         outcome = self._continue(self._weights.address, ctypes.addressof(call))
         if outcome == UNKNOWN_ITEM:
-            raise unknown_number(self.items)
+            raise invalid_index(self.items)
         check_outcome(outcome)
         return numbers[1 + 3 * lists :], scores, numbers[1 + 2 * lists : 1 + 3 * lists]
 

@@ -1,6 +1,6 @@
-"""A trained model's folder read in parts: each shard its own rows, the coordinator the rest.
+"""Reading a trained model in parts: each shard its own rows, the coordinator the rest.
 
-Rows are slices of the mapped file, so that on a CPU nothing is copied, and pages nobody asks for are never read.
+Rows are slices of the memory-mapped file, so that on a CPU nothing is copied, and unused pages are never read.
 """
 
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from torch import Tensor
 
 from fansrec.artifact import MANIFEST, UNREADABLE, WEIGHTS, Artifact, check, read_config, recipe_of, unfit
 from fansrec.artifact.weights import Outline, check_header, outline_of
-from fansrec.engine.sharded.asking import InProcess, Shards, vectors_of
 from fansrec.engine.sharded.backend import ShardedEngine
 from fansrec.engine.sharded.model import ELSEWHERE, ITEMS, without_items
-from fansrec.engine.sharded.plan import Plan, deal
+from fansrec.engine.sharded.plan import Plan, divide
 from fansrec.engine.sharded.shard import LocalShard, ShardWeights
+from fansrec.engine.sharded.shards import LocalShards, Shards, fetch_vectors
 from fansrec.errors import BadArtifact, BadSetting
 from fansrec.files import read_json
 from fansrec.models.fans import Fans, FansConfig
@@ -30,7 +30,7 @@ from fansrec.vocabulary import read_vocabulary
 
 @dataclass(frozen=True)
 class Described:
-    """A folder whose every byte was checked, with weights of the right types and shapes, none of them read yet."""
+    """A model folder whose checksums and weight shapes were checked; its weights have not been read."""
 
     folder: Path
     settings: FansConfig
@@ -38,11 +38,11 @@ class Described:
     hash: str
 
     def plan(self, shards: int) -> Plan:
-        return deal(self.settings.category_starts, shards)
+        return divide(self.settings.category_starts, shards)
 
 
 def describe(folder: Path) -> Described:
-    """Check the manifest's sums, a few bytes at a time, and that the model can be sharded."""
+    """Check the manifest's checksums, a few bytes at a time, and that the model can be sharded."""
     manifest_hash = check(folder)
     config = read_config(folder)
     name, recipe, values = config["model"], recipe_of(config), config["config"]
@@ -61,7 +61,7 @@ def describe(folder: Path) -> Described:
 
 
 def _outline(settings: FansConfig) -> Outline:
-    """Return what the weights must look like, from a model with one item a category: nothing has the size of all."""
+    """Return what the weights must look like, from a model with one item per category, which takes little memory."""
     categories = len(settings.category_starts) - 1
     more = settings.category_starts[-1] - categories
     with torch.device("meta"):
@@ -75,35 +75,39 @@ def _outline(settings: FansConfig) -> Outline:
 def open_sharded(
     described: Described, plan: Plan, shards: Shards, device: str = "cpu"
 ) -> tuple[Artifact, ShardedEngine]:
-    """The coordinator's part: an artifact whose model has no items, and the engine that asks the shards for them."""
+    """Return an artifact whose model has no items, and the engine that asks the shards for them."""
     folder, settings = described.folder, described.settings
     try:
-        weights = _coordinators_weights(folder / WEIGHTS, settings.alphabet.items)
-        model = without_items(settings, weights, lambda items: vectors_of(shards, plan, items))
+        weights = _coordinator_weights(folder / WEIGHTS, settings.alphabet.items)
+        model = without_items(settings, weights, lambda items: fetch_vectors(shards, plan, items))
         check_model(model)
     except UNREADABLE as error:
         raise unfit(folder, error) from error
     vocabulary = read_vocabulary(folder)
     if tuple(vocabulary.starts.tolist()) != settings.category_starts:
-        raise BadArtifact(f"{folder} holds the vocabulary of another model; copy the whole folder again, or train anew")
+        raise BadArtifact(
+            f"{folder} holds the vocabulary of another model; copy the whole folder again, or train again"
+        )
     model.to(device)
     return Artifact(folder, model, vocabulary, described.config, described.hash), ShardedEngine(model, plan, shards)
 
 
 def in_process(run: Path, devices: Sequence[str]) -> tuple[Artifact, ShardedEngine]:
-    """One shard a device of this process, the encoder on the first of them."""
+    """Return an artifact and an engine with one shard per device of this process, the encoder on the first device."""
     described = describe(run)
     plan = described.plan(len(devices))
     shards = [read_shard(run, described.hash, plan, number, device) for number, device in enumerate(devices)]
-    return open_sharded(described, plan, InProcess(shards), devices[0])
+    return open_sharded(described, plan, LocalShards(shards), devices[0])
 
 
 def read_shard(folder: Path, manifest_hash: str, plan: Plan, number: int, device: str) -> LocalShard:
-    """A shard's own rows; the folder must be the one that was checked, wherever it is read."""
+    """Read the rows of a shard; raise BadArtifact if the folder is not the one that was checked."""
     try:
         found = read_json(folder / MANIFEST)["sha256"]
         if found != manifest_hash:
-            raise BadArtifact(f"{folder} was changed while it was loaded, or is another one here; load it again")
+            raise BadArtifact(
+                f"{folder} was changed while it was loaded, or is another model on this machine; load it again"
+            )
         return LocalShard(_shard_weights(folder / WEIGHTS, plan, number, torch.device(device)))
     except UNREADABLE as error:
         raise unfit(folder, error) from error
@@ -133,7 +137,7 @@ def _shard_weights(path: Path, plan: Plan, number: int, device: torch.device) ->
         )
 
 
-def _coordinators_weights(path: Path, items: int) -> dict[str, Tensor]:
+def _coordinator_weights(path: Path, items: int) -> dict[str, Tensor]:
     with safe_open(path, framework="pt") as file:
         here = [name for name in file.keys() if name != ITEMS and not name.startswith(ELSEWHERE)]  # noqa: SIM118
         return {name: file.get_tensor(name) for name in here} | {ITEMS: file.get_slice(ITEMS)[items:]}

@@ -1,4 +1,4 @@
-"""Which shard has which categories: contiguous runs of them, with about as many items each."""
+"""Which shard has which categories: consecutive ones, with about the same number of items in each shard."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,16 +23,16 @@ class Plan:
 
     @cached_property
     def items(self) -> NDArray[np.int64]:
-        """(S + 1,): shard s has items `items[s]` to `items[s + 1]`."""
+        """Return the bounds of the shards, (S + 1,): shard s has items `items[s]` to `items[s + 1]`."""
         return np.array([self.starts[cut] for cut in self.cuts], dtype=np.int64)
 
     def split(self, items: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        """Item numbers in rising order, those of each shard."""
+        """Divide item indices, in ascending order, among the shards."""
         return np.split(items, np.searchsorted(items, self.items[1:-1]))
 
 
-def deal(starts: Sequence[int], shards: int) -> Plan:
-    """Cut at the category boundaries nearest to even shares; every shard gets a category at least."""
+def divide(starts: Sequence[int], shards: int) -> Plan:
+    """Return the plan that cuts at the category bounds nearest to equal shares; every shard gets a category."""
     categories = len(starts) - 1
     if not 1 <= shards <= categories:
         raise BadSetting(f"{shards} shards cannot share {categories} categories; ask for 1 to {categories}")

@@ -1,9 +1,9 @@
-"""A shard: the vectors, local transforms and classifier rows of a run of categories, and what it is asked."""
+"""A shard: the item vectors, local transforms and classifier rows of consecutive categories."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,54 +11,36 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from fansrec.engine.sharded.capped import best_of_groups
+from fansrec.engine.decoding.candidates import Shortlists
+from fansrec.engine.decoding.top_items import top_items
 from fansrec.models.layers.transformer import in_full
 from fansrec.models.layers.two_stage import LocalTransforms
 
 SCORES_AT_ONCE = 1 << 24  # 64 MB of fp32
 
-Numbers = NDArray[np.int64]
+Indices = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class Question:
-    """R positions, in the order of the categories they are to be looked up in."""
+    """R positions, in the order of the categories in which they look for items."""
 
     hidden: Floats  # (R, D): the encoder's output
-    categories: Numbers  # (R,)
-    chances: Floats  # (R,): the log-probability of that category
-    blocked_rows: Numbers  # (X,), rising: positions that may not have ...
-    blocked_items: Numbers  # (X,): ... these items of their category
-    count: int  # how many items each position is to get
-    most_of_group: int | None = None
-
-
-class Shortlists(NamedTuple):
-    """The best allowed items of R positions, best first; where there are no more, scores are -inf."""
-
-    scores: Floats  # (R, count)
-    items: Numbers  # (R, count)
-
-
-class Shard(Protocol):
-    def vectors(self, items: Numbers) -> Floats:
-        """(n, D): what the encoder reads for these items, all of them the shard's own."""
-        ...
-
-    def best(
-        self, question: Question, excluded: Numbers, allowed: Numbers | None, groups: Numbers | None
-    ) -> Shortlists:
-        """The last three are for all positions alike, and of the shard's items only; `groups` is one for each."""
-        ...
+    categories: Indices  # (R,)
+    log_probabilities: Floats  # (R,): of the categories
+    blocked_rows: Indices  # (X,), ascending: positions that may not take ...
+    blocked_items: Indices  # (X,): ... these items of their category
+    count: int  # the length of shortlists
+    max_per_group: int | None = None
 
 
 @dataclass(frozen=True)
 class ShardWeights:
-    """All of one device; the items' vectors may be a mapped file."""
+    """The weights of a shard, all on one device; the item vectors may be a memory-mapped file."""
 
     first: int  # the first category
-    starts: tuple[int, ...]  # of its categories, in numbers of the whole catalogue; the last is where it ends
+    starts: tuple[int, ...]  # item indices at which its categories start; the last one is where the shard ends
     vectors: Tensor  # (m, D)
     local: LocalTransforms
     weight: Tensor  # (m, D)
@@ -74,35 +56,39 @@ class LocalShard:
         self._start = weights.starts[0]
 
     @torch.inference_mode()
-    def vectors(self, items: Numbers) -> Floats:
+    def vectors(self, items: Indices) -> Floats:
+        """Return what the encoder reads for these items of the shard, shape (n, D)."""
         rows = torch.from_numpy(items - self._start).to(self.device)
         found: Floats = self.weights.vectors[rows].float().cpu().numpy()
         return found
 
     @torch.inference_mode()
     def best(
-        self, question: Question, excluded: Numbers, allowed: Numbers | None, groups: Numbers | None
+        self, question: Question, excluded: Indices, allowed: Indices | None, groups: Indices | None
     ) -> Shortlists:
+        """Return the shortlists (R, count) of positions.
+
+        Excluded items, allowed items and groups are those of the shard and hold for all positions; items ascend.
+        """
         shape = (len(question.hidden), question.count)
-        found = Shortlists(np.full(shape, -np.inf, dtype=np.float32), np.zeros(shape, dtype=np.int64))
+        found = Shortlists(np.empty(shape, dtype=np.float32), np.empty(shape, dtype=np.int64))
         for category, rows in self._runs(question.categories):
             start, end = self._slice(category)
             scores = self._block(self._scores(question, category, rows), question, rows, start)
             if allowed is not None or len(excluded):
-                scores.masked_fill_(
-                    torch.from_numpy(_barred(start, end, excluded, allowed)).to(self.device), -torch.inf
-                )
-            if question.most_of_group is None or groups is None:
-                best, places = scores.topk(min(question.count, end - start), dim=1)
-            else:
-                own = torch.tensor(groups[start - self._start : end - self._start])
-                best, places = best_of_groups(scores.cpu(), own, question.most_of_group, question.count)
-            found.scores[rows, : best.shape[1]] = best.cpu().numpy()
-            found.items[rows, : best.shape[1]] = places.cpu().numpy() + start
+                scores.masked_fill_(self._to_device(_unavailable(start, end, excluded, allowed)), -torch.inf)
+            own = None if groups is None else self._to_device(groups[start - self._start : end - self._start])
+            best, offsets = top_items(scores, question.count, own, question.max_per_group)
+            found.scores[rows] = best.cpu().numpy()
+            found.items[rows] = offsets.cpu().numpy() + start
         return found
 
-    def _runs(self, categories: Numbers) -> Iterator[tuple[int, slice]]:
-        """Rows of one category, no more than have room for the scores of all its items."""
+    def _to_device(self, array: NDArray[Any]) -> Tensor:
+        """Copy: arrays from another process are read-only, about which torch warns."""
+        return torch.tensor(array).to(self.device)
+
+    def _runs(self, categories: Indices) -> Iterator[tuple[int, slice]]:
+        """Yield rows of one category, at most as many as leave room for the scores of all its items."""
         ends = np.flatnonzero(np.diff(categories)) + 1
         for first, last in pairwise([0, *ends.tolist(), len(categories)]):
             category = int(categories[first])
@@ -111,35 +97,35 @@ class LocalShard:
             yield from ((category, slice(row, min(row + step, last))) for row in range(first, last, step))
 
     def _slice(self, category: int) -> tuple[int, int]:
-        at = category - self.weights.first
-        return self.weights.starts[at], self.weights.starts[at + 1]
+        own = category - self.weights.first
+        return self.weights.starts[own], self.weights.starts[own + 1]
 
     def _scores(self, question: Question, category: int, rows: slice) -> Tensor:
-        """(R, items of the category): the second stage of `models/layers/two_stage.py`."""
-        # Copies: what comes from another process may not be written to, and torch would complain.
-        hidden, chances = (torch.tensor(part[rows]).to(self.device) for part in (question.hidden, question.chances))
+        """Return the scores of a category's items, (R, items): the second stage of `models/layers/two_stage.py`."""
+        hidden = self._to_device(question.hidden[rows])
+        log_probabilities = self._to_device(question.log_probabilities[rows])
         start, end = (bound - self._start for bound in self._slice(category))
         transformed = self.weights.local(hidden, [slice(0, len(hidden))], [category - self.weights.first])
         logits = F.linear(transformed, self.weights.weight[start:end], self.weights.bias[start:end])
-        return in_full(logits).log_softmax(1) + chances[:, None]
+        return in_full(logits).log_softmax(1) + log_probabilities[:, None]
 
     def _block(self, scores: Tensor, question: Question, rows: slice, start: int) -> Tensor:
-        """The same scores, -inf where a position may not have an item."""
+        """Return the same scores, -inf where a position may not take an item."""
         first, last = np.searchsorted(question.blocked_rows, (rows.start, rows.stop))
-        places = question.blocked_rows[first:last] - rows.start, question.blocked_items[first:last] - start
-        scores[tuple(torch.from_numpy(part).to(self.device) for part in places)] = -torch.inf
+        where = question.blocked_rows[first:last] - rows.start, question.blocked_items[first:last] - start
+        scores[tuple(map(self._to_device, where))] = -torch.inf
         return scores
 
 
-def _barred(start: int, end: int, excluded: Numbers, allowed: Numbers | None) -> NDArray[np.bool_]:
-    """Of items `start` to `end`, those that no list may have; numbers are in rising order."""
-    barred = np.full(end - start, allowed is not None)
+def _unavailable(start: int, end: int, excluded: Indices, allowed: Indices | None) -> NDArray[np.bool_]:
+    """Return which of the items `start` to `end` no list may take."""
+    unavailable = np.full(end - start, allowed is not None)
     if allowed is not None:
-        barred[_between(allowed, start, end) - start] = False
-    barred[_between(excluded, start, end) - start] = True
-    return barred
+        unavailable[_between(allowed, start, end) - start] = False
+    unavailable[_between(excluded, start, end) - start] = True
+    return unavailable
 
 
-def _between(items: Numbers, start: int, end: int) -> Numbers:
+def _between(items: Indices, start: int, end: int) -> Indices:
     first, last = np.searchsorted(items, (start, end))
     return items[first:last]

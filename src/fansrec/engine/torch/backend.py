@@ -2,20 +2,21 @@
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
 import torch
 
-from fansrec.engine.generation import AUTOREGRESSIVE, generate, way_of
+from fansrec.engine.batching import batches_by_length
+from fansrec.engine.generation import AUTOREGRESSIVE, generate, generation_mode
 from fansrec.engine.interface import (
-    Categories,
+    CategoryLookup,
     Continuation,
     Inputs,
-    check_answered,
-    check_numbers,
+    check_indices,
+    check_not_empty,
     check_rules,
-    wanted_of,
+    continuations,
+    requested_counts,
 )
-from fansrec.engine.rules import Rules, limits_of
+from fansrec.engine.rules import Rules, make_limits
 from fansrec.models.contract import ContinuationModel
 
 TOKENS_AT_ONCE = 1 << 14
@@ -24,7 +25,7 @@ SCORES_AT_ONCE = 1 << 25
 
 
 class TorchEngine:
-    """Runs whatever a model offers; with a model in double precision it is what the others are held against."""
+    """Runs any model; with a model in double precision it is the reference for all other engines."""
 
     backend = "torch"
 
@@ -33,47 +34,37 @@ class TorchEngine:
         model: ContinuationModel,
         items: int,
         device: torch.device | str = "cpu",
-        generation: str | None = None,  # the model's own way, unless told otherwise
+        generation: str | None = None,  # default: the model's own generation mode
     ) -> None:
         self.model = model
-        self.generation = way_of(model, generation)
+        self.generation = generation_mode(model, generation)
         self.items = items
         self.device = torch.device(device)
-        self._categories = Categories(model.config.category_starts)
+        self._categories = CategoryLookup(model.config.category_starts)
 
     @torch.inference_mode()
     def continue_lists(self, inputs: Inputs, k: int | Sequence[int], rules: Rules) -> list[Continuation]:
-        """`k` items (or `k[i]`) for each list: exactly so many distinct ones, or as many as the rules leave."""
-        wanted = wanted_of(inputs, k, self.items, self.model.longest_sequence())
-        check_numbers(inputs, self.items)
+        """Return `k` (or `k[i]`) distinct items for each list, fewer only if the rules leave fewer."""
+        counts = requested_counts(inputs, k, self.items, self.model.longest_sequence())
+        check_indices(inputs, self.items)
         check_rules(rules, self.items)
-        answers: list[Continuation | None] = [None] * len(inputs)
-        for batch in self._batches(inputs, wanted, rules):
-            answer = self._answer([inputs[i] for i in batch], [wanted[i] for i in batch], rules)
+        answers: dict[int, Continuation] = {}
+        for batch in self._batches(inputs, counts, rules):
+            answer = self._answer([inputs[i] for i in batch], [counts[i] for i in batch], rules)
             for i, continuation in zip(batch, answer, strict=True):
-                check_answered(inputs[i], continuation, wanted[i], rules, self.items)
+                check_not_empty(inputs[i], continuation, counts[i], rules, self.items)
                 answers[i] = continuation
-        return [answer for answer in answers if answer is not None]
+        return [answers[i] for i in range(len(inputs))]
 
-    def _answer(self, inputs: Inputs, wanted: Sequence[int], rules: Rules) -> Iterator[Continuation]:
-        limits = limits_of(rules, inputs, wanted, self.items, self.device)
-        answers = generate(self.model, self.generation, inputs, wanted, limits, rules.fill)
-        items, scores = answers.items.cpu().numpy(), answers.scores.cpu().numpy()
-        for row, score in zip(items, scores, strict=True):
-            given = row >= 0
-            yield Continuation(row[given], score[given].astype(np.float32), self._categories(row[given]))
+    def _answer(self, inputs: Inputs, counts: Sequence[int], rules: Rules) -> Iterator[Continuation]:
+        limits = make_limits(rules, inputs, counts, self.items, self.device)
+        selection = generate(self.model, self.generation, inputs, counts, rules, limits)
+        return continuations(selection.items.cpu().numpy(), selection.scores.cpu().numpy(), self._categories)
 
-    def _batches(self, inputs: Inputs, wanted: Sequence[int], rules: Rules) -> Iterator[list[int]]:
-        """Lists of like length together, within a budget of tokens and of scores."""
-        lengths = [len(items) + k for items, k in zip(inputs, wanted, strict=True)]
-        together = rules.fill == "depth-first" and self.generation != AUTOREGRESSIVE
-        scores = self.items * (max(wanted, default=1) if together else 1)  # a list needs at once
-        most = max(1, min(LISTS_AT_ONCE, SCORES_AT_ONCE // scores))
-        batch: list[int] = []
-        for i in sorted(range(len(inputs)), key=lengths.__getitem__):
-            if batch and (len(batch) == most or (len(batch) + 1) * lengths[i] > TOKENS_AT_ONCE):
-                yield batch
-                batch = []
-            batch.append(i)
-        if batch:
-            yield batch
+    def _batches(self, inputs: Inputs, counts: Sequence[int], rules: Rules) -> Iterator[list[int]]:
+        """Yield indices of lists within a budget of tokens and of scores."""
+        lengths = [len(items) + count for items, count in zip(inputs, counts, strict=True)]
+        all_positions_at_once = rules.fill == "depth-first" and self.generation != AUTOREGRESSIVE
+        scores_per_list = self.items * (max(counts, default=1) if all_positions_at_once else 1)
+        max_lists = max(1, min(LISTS_AT_ONCE, SCORES_AT_ONCE // scores_per_list))
+        return batches_by_length(lengths, TOKENS_AT_ONCE, max_lists)

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fansrec.errors import Unfinished
-from fansrec.evaluation.protocol import CUTS
+from fansrec.evaluation.protocol import CUTOFFS
 from fansrec.evaluation.significance import ALPHA, list_means, resampled_means
 from fansrec.experiments.cells import Cell, Content, read_cell
 from fansrec.experiments.crossval.cross_validation import EVALUATIONS
 from fansrec.experiments.crossval.order_skill import order_rows
 
-METRICS = tuple(f"{name}@{n}" for n in CUTS for name in ("NDCG", "HR"))
+METRICS = tuple(f"{name}@{n}" for n in CUTOFFS for name in ("NDCG", "HR"))
 VARIETY = tuple(
     f"{name}@10{suffix}"
     for name in ("coverage", "categories", "popularity", "coherence")

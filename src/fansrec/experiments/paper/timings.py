@@ -15,7 +15,7 @@ import torch
 from fansrec.data.corpus import read_corpus
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
-from fansrec.evaluation.protocol import Questions, questions
+from fansrec.evaluation.protocol import EvaluationLists, evaluation_lists
 from fansrec.evaluation.rows import open_run
 from fansrec.experiments.cells import Cell, read_object
 from fansrec.experiments.machine import describe_machine
@@ -88,7 +88,7 @@ class Timed:
 
     entry: Entry
     engine: TorchEngine
-    asked: Questions
+    asked: EvaluationLists
     weights: str
     lists: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -143,7 +143,7 @@ def _load(entry: Entry, device: str) -> Timed:
         torch.manual_seed(cell.labels["seed"])
         model, weights = make_plan(cell.model, cell.settings, corpus).build().eval(), RANDOM
     engine = TorchEngine(model.to(device), len(corpus.vocabulary), device, system.generation)
-    return Timed(entry, engine, questions(corpus, "test"), weights)
+    return Timed(entry, engine, evaluation_lists(corpus, "test"), weights)
 
 
 def time_generated(timing: Timing, device: str) -> None:

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic_core import from_json, to_json
 
-from fansrec.api.continuer import Continuer, why_fewer
-from fansrec.engine.interface import Continuation, wanted_of
+from fansrec.api.continuer import Continuer
+from fansrec.api.formatting import shortage_reason
+from fansrec.engine.interface import Continuation, requested_counts
 from fansrec.engine.rules import Rules
 from fansrec.errors import FansError
 
@@ -84,8 +85,8 @@ class Served:
         inputs, unknown = [], []
         for place, items in enumerate(request["lists"]):
             try:
-                numbers, strangers = self.continuer.numbers(items)
-                wanted_of([numbers], k, len(self.continuer.vocabulary), self._longest)
+                numbers, strangers = self.continuer.indices(items)
+                requested_counts([numbers], k, len(self.continuer.vocabulary), self._longest)
             except FansError as error:
                 raise type(error)(f"lists.{place}: {error}") from error
             inputs.append(numbers)
@@ -138,7 +139,7 @@ class Served:
                 for item, score in zip(answer.items.tolist(), scores, strict=True)
             ],
             "unknown": unknown,
-            "reason": None if given == asked.k else why_fewer(given, asked.k, asked.rules),
+            "reason": None if given == asked.k else shortage_reason(given, asked.k, asked.rules),
         }
 
     @cached_property

@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from fansrec.data.corpus import Corpus
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.evaluation.bootstrap import interval
-from fansrec.evaluation.protocol import FIGURES, Questions, ask, judge, mean, protocol, questions
+from fansrec.evaluation.protocol import (
+    METRICS,
+    EvaluationLists,
+    evaluation_lists,
+    list_metrics,
+    mean,
+    predict,
+    protocol,
+)
 from fansrec.models.linear.ease import EaseConfig
 from fansrec.models.registry import build, has_best
 from fansrec.training.hybrid.weight_search import Lists
@@ -22,7 +30,7 @@ from fansrec.training.plan import Plan
 from fansrec.training.reporting import Reporter
 
 HOW = protocol("standard")
-FIRST = FIGURES[0]  # the figure that says which model is better
+FIRST = METRICS[0]  # the figure that says which model is better
 LISTS = 10_000  # at most are asked about, evenly spread
 
 Comparison = dict[str, Any]  # plain enough for JSON
@@ -34,7 +42,7 @@ def compare(plan: Plan, network: Any, corpus: Corpus, lists: Lists, reporter: Re
     part = next((part for part in ("test", "valid") if len(corpus.part(part))), None)
     if part is None:
         return None
-    asked, items = questions(corpus, part, LISTS), len(corpus.vocabulary)
+    asked, items = evaluation_lists(corpus, part, LISTS), len(corpus.vocabulary)
     reporter.message("measuring it beside what needs no training to speak of")
     rows, judged = [], []
     for model, settings in rivals(len(lists[0]), items):
@@ -77,8 +85,8 @@ def better(found: Comparison) -> str | None:
 
 def cells(found: Comparison) -> list[list[str]]:
     """The table, its headings first."""
-    rows = [[_named(row), *(f"{row[metric]:.4f}" for metric in FIGURES)] for row in found["rows"]]
-    return [["", *FIGURES], *rows]
+    rows = [[_named(row), *(f"{row[metric]:.4f}" for metric in METRICS)] for row in found["rows"]]
+    return [["", *METRICS], *rows]
 
 
 def headline(found: Comparison) -> str:
@@ -124,16 +132,16 @@ def command(model: str, corpus: Path, out: Path) -> str:
     return shlex.join(["fans", "train", str(corpus), "--model", model, *recipe, "--out", f"{out}-{model}"])
 
 
-def _judged(network: Any, asked: Questions, items: int) -> Figures:
-    return judge(ask(TorchEngine(network.eval(), items), asked, HOW), asked, HOW)
+def _judged(network: Any, asked: EvaluationLists, items: int) -> Figures:
+    return list_metrics(predict(TorchEngine(network.eval(), items), asked, HOW), asked, HOW)
 
 
 def _row(model: str, title: str, settings: Mapping[str, Any], figures: Figures) -> dict[str, Any]:
-    return {"model": model, "title": title, "settings": settings} | {name: mean(figures[name]) for name in FIGURES}
+    return {"model": model, "title": title, "settings": settings} | {name: mean(figures[name]) for name in METRICS}
 
 
 def _differences(ours: Figures, theirs: Figures) -> dict[str, Any]:
-    apart = {metric: ours[metric] - theirs[metric] for metric in FIGURES}
+    apart = {metric: ours[metric] - theirs[metric] for metric in METRICS}
     return {metric: {"difference": mean(one), "interval": interval(one)} for metric, one in apart.items()}
 
 

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from fansrec.data.corpus import Corpus
 from fansrec.data.targets import target_lengths
-from fansrec.engine.decoding.dense import NONE
-from fansrec.evaluation.protocol import FIGURES, LONGEST, Questions, judge, protocol, questions
+from fansrec.engine.decoding.limits import NONE
+from fansrec.evaluation.protocol import MAX_CUTOFF, METRICS, EvaluationLists, evaluation_lists, list_metrics, protocol
 from fansrec.models.hybrid.linear_part import LinearPart
 from fansrec.models.hybrid.list_memory import Kernel, ListMemory
 from fansrec.models.hybrid.model import FLOOR
@@ -101,7 +101,7 @@ def weighed(
     most: int,
 ) -> tuple[Values, dict[str, Any], list[Values]]:
     """How much each part says: what is best on the validation lists."""
-    asked = questions(corpus, "valid", most)
+    asked = evaluation_lists(corpus, "valid", most)
     weights = {name: plan.config[name] for name in WEIGHTS}
     if not asked.inputs:
         return weights, {}, []
@@ -113,16 +113,16 @@ def weighed(
         return figures_of(total, asked)
 
     climbed = climb(weights, _not_given({name: WEIGHTS[name] for name in parts}, plan), judged, SURE)
-    means = zip(FIGURES, climbed.figures.mean(0).tolist(), strict=True)
+    means = zip(METRICS, climbed.figures.mean(0).tolist(), strict=True)
     return climbed.values, {f"valid {name}": mean for name, mean in means}, climbed.tried
 
 
 @torch.inference_mode()
 def parts_of(
-    plan: Plan, network: Any, memory: ListMemory, linear: LinearPart | None, kernel: Kernel, asked: Questions
+    plan: Plan, network: Any, memory: ListMemory, linear: LinearPart | None, kernel: Kernel, asked: EvaluationLists
 ) -> dict[str, Tensor]:
     """(lists, M) each: what the parts of the model say, as they are added up there."""
-    probable = torch.cat([network.probabilities([given], [LONGEST]).cpu() for given in asked.inputs])
+    probable = torch.cat([network.probabilities([given], [MAX_CUTOFF]).cpu() for given in asked.inputs])
     parts = {"network_weight": torch.log1p(probable * probable.shape[1])}
     if not _unwanted("memory_weight", plan):
         parts["memory_weight"] = torch.log1p(memory.strengths(asked.inputs, kernel) / FLOOR)
@@ -131,24 +131,24 @@ def parts_of(
     return parts
 
 
-def figures_of(scores: Tensor, asked: Questions) -> Figures:
+def figures_of(scores: Tensor, asked: EvaluationLists) -> Figures:
     """(lists, 4): the figures of every list when these scores are followed; the input's items are left out."""
     scores = scores.clone()
     for row, given in zip(scores, asked.inputs, strict=True):
         row[torch.from_numpy(given)] = -torch.inf
-    best = scores.topk(min(LONGEST, scores.shape[1]), dim=1)
+    best = scores.topk(min(MAX_CUTOFF, scores.shape[1]), dim=1)
     answers = best.indices.masked_fill(best.values == -torch.inf, NONE).numpy()
-    judged = judge(answers, asked, HOW)
-    return np.stack([judged[name] for name in FIGURES], 1)
+    judged = list_metrics(answers, asked, HOW)
+    return np.stack([judged[name] for name in METRICS], 1)
 
 
-def halved(items: NDArray[np.int32], offsets: NDArray[np.int64], chosen: NDArray[np.int64]) -> Questions:
+def halved(items: NDArray[np.int32], offsets: NDArray[np.int64], chosen: NDArray[np.int64]) -> EvaluationLists:
     """Training lists cut where validation lists are."""
     lengths = (offsets[chosen + 1] - offsets[chosen]).astype(np.int64)
     cuts = offsets[chosen + 1] - target_lengths(lengths)
     ends = zip(offsets[chosen].tolist(), cuts.tolist(), offsets[chosen + 1].tolist(), strict=True)
     halves = [(items[first:cut].astype(np.int64), items[cut:last]) for first, cut, last in ends]
-    return Questions([given for given, _ in halves], [target for _, target in halves])
+    return EvaluationLists([given for given, _ in halves], [target for _, target in halves])
 
 
 def fitted_linear(plan: Plan, lists: Lists) -> LinearPart | None:

@@ -5,31 +5,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fansrec.evaluation.variety import coherence, coverage, distinct_categories, popularity
+from fansrec.evaluation.diversity import coherence, coverage, distinct_categories, popularity
 
 CATEGORIES = np.array([0, 0, 1, 1, 2])
 
 
-def test_coverage_is_the_share_of_the_catalogue_that_any_answer_names() -> None:
+def test_coverage_is_the_share_of_answered_items() -> None:
     assert coverage(np.array([[0, 3], [3, -1]]), 5) == 2 / 5
 
 
-def test_answers_without_items_cover_nothing() -> None:
+def test_coverage_of_empty_answers_is_zero() -> None:
     assert coverage(np.full((2, 10), -1), 5) == 0
 
 
-def test_categories_are_counted_once_an_answer() -> None:
+def test_each_category_counts_once_per_answer() -> None:
     answers = np.array([[0, 1, 2, 3], [4, 0, 2, -1], [-1, -1, -1, -1]])
     assert distinct_categories(answers, CATEGORIES).tolist() == [2, 3, 0]
 
 
 @given(st.lists(st.lists(st.integers(-1, 4), min_size=10, max_size=10), min_size=1, max_size=8))
-def test_categories_are_those_of_a_plain_count(rows: list[list[int]]) -> None:
+def test_distinct_categories_equal_a_plain_count(rows: list[list[int]]) -> None:
     plain = [len({CATEGORIES[item] for item in row if item >= 0}) for row in rows]
     assert distinct_categories(np.array(rows), CATEGORIES).tolist() == plain
 
 
-def test_the_popularity_of_an_answer_is_the_mean_of_its_items() -> None:
+def test_popularity_is_the_mean_over_items() -> None:
     shares = np.array([0.5, 0.25, 0.0, 0.1, 1.0])
     found = popularity(np.array([[0, 1, -1], [4, 4, 2], [-1, -1, -1]]), shares)
     assert found[:2] == pytest.approx([0.375, 2 / 3]) and np.isnan(found[2])
