@@ -161,7 +161,7 @@ def test_a_manifest_that_leaves_out_the_weights_is_refused(artifact: Path) -> No
 def test_an_unfinished_training_is_refused_with_the_advice_to_resume(artifact: Path) -> None:
     (artifact / "manifest.json").unlink()
     (artifact / "checkpoints").mkdir()
-    with pytest.raises(BadArtifact, match="its training has not ended; go on with --resume"):
+    with pytest.raises(BadArtifact, match="Its training is unfinished: resume it with --resume"):
         read_artifact(artifact)
 
 
@@ -169,7 +169,7 @@ def test_an_unfinished_training_is_refused_with_the_advice_to_resume(artifact: P
 def test_what_is_no_artifact_is_refused_with_advice(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("x")
-    with pytest.raises(BadArtifact, match=r"is no trained model .*make one with `fans train`"):
+    with pytest.raises(BadArtifact, match=r"is not a trained model: .*Train one with `fans train`"):
         read_artifact(tmp_path / name)
 
 
@@ -242,7 +242,7 @@ def test_an_artifact_without_its_seal_is_none(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(KeyboardInterrupt):
         write_artifact(tmp_path, model, vocabulary_of([5]), {}, "")
     assert (tmp_path / "model.safetensors").is_file()
-    with pytest.raises(BadArtifact, match="no trained model"):
+    with pytest.raises(BadArtifact, match="is not a trained model"):
         read_artifact(tmp_path)
 
 

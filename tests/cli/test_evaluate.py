@@ -120,7 +120,7 @@ def test_a_corpus_the_model_was_not_trained_on_is_refused_in_one_line(evaluate: 
 
 
 def test_a_run_that_is_none_is_refused_before_the_others_are_asked(evaluate: Evaluate, tmp_path: Path) -> None:
-    refused(evaluate("popularity", "nowhere", "--corpus", "corpus"), "nowhere is no trained model")
+    refused(evaluate("popularity", "nowhere", "--corpus", "corpus"), "nowhere is not a trained model")
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_what_cannot_be_exported_is_refused_in_one_line(fans: Fans, songs: Path,
 
 def test_a_folder_that_is_no_model_is_refused(fans: Fans, tmp_path: Path) -> None:
     code, _, err = fans("export", tmp_path, "--format", "onnx", "--out", tmp_path / "model.onnx")
-    assert code == 2 and "is no trained model" in err and err.count("\n") == 1
+    assert code == 2 and "is not a trained model" in err and err.count("\n") == 1
 
 
 def test_without_onnx_it_says_what_to_install(

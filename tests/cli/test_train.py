@@ -8,7 +8,7 @@ import pytest
 
 from fansrec.cli.train import MODELS as TOLD
 from fansrec.cli.train import train as verb
-from fansrec.models.registry import MODELS
+from fansrec.models.registry import names
 from fansrec.training.settings import known_names
 from worlds import MINUTE, write_walks
 
@@ -66,7 +66,7 @@ def test_the_table_can_be_left_out(fans: Fans, corpus: Path, tmp_path: Path, qui
     code, out, _ = fans("train", corpus, "--out", tmp_path / "run", *quick, "sharpness=3", "--no-compare")
     assert code == 0
     made = kept(tmp_path / "run")
-    assert made["config"]["sharpness"] == 3
+    assert made["config"]["memory"]["sharpness"] == 3
     assert "comparison" not in made and "EASE" not in out
 
 
@@ -155,7 +155,7 @@ def test_lists_too_short_for_the_papers_protocol_can_be_trained_on(fans: Fans, t
 
 def test_the_help_names_every_model() -> None:
     """Written out there, since asking the registry would import torch for a help text."""
-    assert {*TOLD.split(", ")} >= {*MODELS}
+    assert {*TOLD.split(", ")} >= {*names()}
 
 
 @pytest.mark.parametrize("recipe", ["best", "paper"])

@@ -55,14 +55,14 @@ def test_it_trains_evaluates_and_continues_by_its_name(package: Path, tmp_path: 
     assert f"{out}: Mean" in told
     assert "Mean" in run(package, *fans, "evaluate", out, "--corpus", corpus, "--protocol", "standard")
     assert len(run(package, *fans, "continue", out, "i3", "i4", "-k", "4").splitlines()) == 4
-    with pytest.raises(BadArtifact, match="is a 'mean' model, which comes from a package that is not installed"):
+    with pytest.raises(BadArtifact, match="is a 'mean' model, which this fansrec does not have; install its package"):
         read_artifact(tmp_path / "run")  # this process does not have the package
 
 
 def test_a_package_that_cannot_be_loaded_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(install(tmp_path, "ENTRY = 1\n", "mean_model:ENTRY")))
     assert "mean" in registry.names()
-    with pytest.raises(BadSetting, match="mean_model:ENTRY is no .*Entry"):
+    with pytest.raises(BadSetting, match="mean_model:ENTRY is not a .*Entry"):
         registry.entry("mean")
     sys.modules.pop("mean_model", None)
     (tmp_path / "mean_model.py").write_text("raise RuntimeError('gone')\n")

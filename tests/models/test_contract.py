@@ -13,7 +13,7 @@ from fansrec.engine.generation import Recomputed, ways
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting
-from fansrec.models.registry import build, entry, names
+from fansrec.models.registry import build, entry, model_name, names
 from fansrec.training.plan import make_plan
 from fansrec.training.settings import known_names
 from worlds import SMALL, walks
@@ -49,7 +49,9 @@ def kind_id(kind: tuple[str, dict[str, Any]]) -> str:
 
 def kinds_with(method: str) -> list[tuple[str, dict[str, Any]]]:
     """Return the kinds whose class has an optional method of the contract."""
-    kinds = [kind for kind in KINDS if hasattr(entry(kind[0], kind[1].get("recipe", "paper")).model, method)]
+    kinds = [
+        kind for kind in KINDS if hasattr(entry(model_name(kind[0], kind[1].get("recipe", "paper"))).model, method)
+    ]
     assert kinds, f"no model has {method}; was it renamed?"
     return kinds
 
@@ -68,17 +70,13 @@ def scores(model: Any, first: int = 0, last: int = max(COUNTS), rank: int = 0) -
     return score[:, None].expand(-1, last - first, -1)
 
 
-def recipe_of(model: Any) -> str:
-    return "best" if entry(model.name).best is not None and entry(model.name).model is not type(model) else "paper"
-
-
 def wanted() -> torch.Tensor:
     """(lists, positions): which positions were asked for."""
     return torch.arange(max(COUNTS)) < torch.tensor(COUNTS)[:, None]
 
 
 def test_it_says_who_it_is(model: Any) -> None:
-    assert entry(model.name, recipe_of(model)).model is type(model)
+    assert entry(model.name).model is type(model)
     assert model.generation in ways(model)
     assert model.ranks >= 1
     limit = model.longest_sequence()
@@ -88,7 +86,7 @@ def test_it_says_who_it_is(model: Any) -> None:
 def test_config_and_state_make_the_same_model_again(model: Any, tmp_path: Path) -> None:
     save_file(model.state_dict(), tmp_path / "weights.safetensors")
     torch.manual_seed(1)  # a new model must not need the starting weights of the old one
-    again = build(model.name, asdict(model.config), recipe_of(model)).eval()
+    again = build(model.name, asdict(model.config)).eval()
     again.load_state_dict(load_file(tmp_path / "weights.safetensors"))
     assert again.config == model.config
     for rank in range(model.ranks):

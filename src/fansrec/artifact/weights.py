@@ -1,4 +1,4 @@
-"""The file of a model's weights: its header is compared with what the model declares before anything is allocated."""
+"""The header of a weights file, compared with what the model declares before any memory is allocated."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +25,7 @@ Outline = dict[str, tuple[str, tuple[int, ...]]]  # type and shape of every tens
 
 
 def outline_of(model: Any) -> Outline:
-    """Return what a model's weights must look like; the model may be on the meta device."""
+    """Return types and shapes of a model's weights; the model may be on the meta device."""
     state: Mapping[str, torch.Tensor] = model.state_dict()
     return {name: (TYPES.get(w.dtype, str(w.dtype)), tuple(w.shape)) for name, w in state.items()}
 

@@ -122,7 +122,7 @@ def _out_of_sight(*paths: Path) -> FansError | None:
 
 
 def _in_closed_form(plan: Plan) -> bool:
-    return hasattr(entry(plan.model, plan.training.recipe).model, "fit")
+    return hasattr(entry(plan.model).model, "fit")
 
 
 @contextmanager

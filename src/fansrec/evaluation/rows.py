@@ -34,6 +34,7 @@ from fansrec.evaluation.protocol import (
     wanted,
 )
 from fansrec.evaluation.shuffling import Shuffled, shuffled
+from fansrec.models.registry import command_name
 
 Row = dict[str, Any]
 Progress = Callable[[int, int], None]  # lists done, lists in all
@@ -120,7 +121,7 @@ def measure_run(
 def _names(artifact: Artifact, generation: str, how: Protocol, part: str, fill: str) -> Row:
     return {
         "run": artifact.folder.resolve().name,
-        "model": artifact.config["model"],
+        "model": command_name(artifact.config["model"]),
         "variant": str(artifact.config.get("variant", "")),
         "generation": generation,
         "protocol": how.name,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from fansrec.models.registry import command_name
 from fansrec.training.hybrid.comparison import Comparison, cells, headline, verdict
 from fansrec.training.plan import Plan
 
@@ -15,12 +16,12 @@ def model_card(
     data = {
         name: summary[name] for name in ("lists", "items", "interactions", "categories", "longest") if name in summary
     }
-    settings = {name: value for name, value in plan.config.items() if name != "category_starts"} | vars(plan.training)
+    settings = {name: value for name, value in plan.settings.items() if name != "category_starts"} | vars(plan.training)
     return "\n".join(
         [
             f"# {plan.variant}",
             "",
-            f"A `{plan.model}` model for list continuation, trained by fansrec. Use it with",
+            f"A `{command_name(plan.model)}` model for list continuation, trained by fansrec. Use it with",
             "",
             "```",
             "fans continue . ITEM ITEM … -k 10",

@@ -70,7 +70,7 @@ def refuse_searched(plan: Plan, given: Mapping[str, Any]) -> None:
 
 
 def _grids(model: str) -> Mapping[str, tuple[Any, ...]]:
-    return dict(getattr(entry(model, "best").model, "search", {}))
+    return dict(getattr(entry(model).model, "search", {}))
 
 
 def _judged(network: Any, asked: Questions, items: int) -> Row:

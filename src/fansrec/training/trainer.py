@@ -14,12 +14,13 @@ from fansrec.artifact import MANIFEST, write_artifact
 from fansrec.data.corpus import Corpus, read_corpus
 from fansrec.errors import BadSetting, Interrupted, Unfinished
 from fansrec.files import new_folder, refuse_existing, told, write_json
+from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.registry import entry
 from fansrec.training import checkpoint
 from fansrec.training.card import model_card
 from fansrec.training.hybrid import comparison
 from fansrec.training.hybrid.comparison import Comparison
-from fansrec.training.hybrid.weight_search import blend
+from fansrec.training.hybrid.weight_search import complete_hybrid
 from fansrec.training.interrupts import stop_signals
 from fansrec.training.logs import write_metrics
 from fansrec.training.loop import Loop, check_precision, no_accelerator
@@ -65,12 +66,11 @@ def train(
     corpus, out = read_corpus(Path(corpus_folder)), Path(out)
     plan = begin(corpus, out, model, values or {}, resume)
     try:
-        closed_form = hasattr(entry(plan.model, plan.training.recipe).model, "fit")
+        closed_form = hasattr(entry(plan.model).model, "fit")
         trained = _fit(plan, corpus, reporter) if closed_form else _loop(plan, corpus, out, reporter)
         if PartialState().is_main_process:
-            trained = _blended(trained, corpus, reporter)
-            if compare and has_own_best(trained.plan):
-                trained = _compared(trained, corpus, reporter)
+            if isinstance(trained.network, HybridFans):
+                trained = _completed(trained, corpus, reporter, compare)
             _finish(trained, corpus, out, draw)
             if trained.comparison is not None:
                 comparison.report(trained.comparison, Path(corpus_folder), out, reporter)
@@ -106,22 +106,12 @@ def _fit(plan: Plan, corpus: Corpus, reporter: Reporter) -> Trained:
     return Trained(plan, network)
 
 
-def _blended(trained: Trained, corpus: Corpus, reporter: Reporter) -> Trained:
-    """A network of `--recipe best` with what goes with it; any other as it is."""
-    if not has_own_best(trained.plan):
-        return trained
-    made = blend(trained.plan, trained.network, corpus, _training_lists(corpus), reporter)
-    return replace(trained, plan=made.plan, network=made.network, figures=made.figures, tried=made.tried)
-
-
-def _compared(trained: Trained, corpus: Corpus, reporter: Reporter) -> Trained:
-    made = comparison.compare(trained.plan, trained.network, corpus, _training_lists(corpus), reporter)
-    return replace(trained, comparison=made)
-
-
-def has_own_best(plan: Plan) -> bool:
-    """Whether it is trained by `--recipe best` and that has a network of its own."""
-    return plan.training.recipe == "best" and entry(plan.model).best is not None
+def _completed(trained: Trained, corpus: Corpus, reporter: Reporter, compare: bool) -> Trained:
+    """Return the hybrid model with all its parts and, if `compare` is set, the comparison with other models."""
+    lists = _training_lists(corpus)
+    made = complete_hybrid(trained.plan, trained.network, corpus, lists, reporter)
+    compared = comparison.compare(made.plan, made.network, corpus, lists, reporter) if compare else None
+    return replace(trained, **vars(made), comparison=compared)
 
 
 def _finish(trained: Trained, corpus: Corpus, out: Path, draw: Draw | None) -> None:

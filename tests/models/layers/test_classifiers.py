@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from fansrec.models.fans import EPSILON, LocalTransforms, TwoStageClassifier
 from fansrec.models.layers.classifiers import VanillaClassifier
-from fansrec.models.layers.two_stage import EPSILON, LocalTransforms, TwoStageClassifier
 from fansrec.models.tokens import Batch
 
 STARTS = (0, 2, 5)  # two categories: items 0 and 1, items 2 to 4

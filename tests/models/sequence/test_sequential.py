@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from fansrec.models.registry import build
 from fansrec.models.sequence.car import GatedLayer
-from fansrec.models.sequence.causal import centres
+from fansrec.models.sequence.causal import running_means
 from fansrec.training.batches import BatchBuilder
 from fansrec.training.masking import MaskingRates
 from fansrec.training.plan import make_plan
@@ -84,7 +84,7 @@ def test_sasrec_and_car_tell_items_by_their_own_embeddings() -> None:
 
 def test_a_centre_is_the_mean_of_an_item_and_those_before_it() -> None:
     x = torch.tensor([[2.0], [4.0], [6.0], [10.0], [0.0], [2.0]])
-    assert centres(x, [(1, 3), (1, 3)]).flatten().tolist() == [2, 3, 4, 10, 5, 4]
+    assert running_means(x, [(1, 3), (1, 3)]).flatten().tolist() == [2, 3, 4, 10, 5, 4]
 
 
 def test_cars_gate_weighs_attention_against_the_last_item() -> None:

@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from fansrec.engine.sharded.capped import best_of_groups
+from fansrec.models.fans import LocalTransforms
 from fansrec.models.layers.transformer import in_full
-from fansrec.models.layers.two_stage import LocalTransforms
 
 SCORES_AT_ONCE = 1 << 24  # 64 MB of fp32
 
@@ -115,7 +115,7 @@ class LocalShard:
         return self.weights.starts[at], self.weights.starts[at + 1]
 
     def _scores(self, question: Question, category: int, rows: slice) -> Tensor:
-        """(R, items of the category): the second stage of `models/layers/two_stage.py`."""
+        """(R, items of the category): the second stage of `models/fans.py`."""
         # Copies: what comes from another process may not be written to, and torch would complain.
         hidden, chances = (torch.tensor(part[rows]).to(self.device) for part in (question.hidden, question.chances))
         start, end = (bound - self._start for bound in self._slice(category))

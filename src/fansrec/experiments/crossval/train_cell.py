@@ -17,6 +17,7 @@ from fansrec.evaluation.rows import Measured, measure_run, open_run
 from fansrec.experiments.crossval.cells import Cell, write_cell
 from fansrec.experiments.paper.machine import default_device, machine
 from fansrec.experiments.progress import Watchful
+from fansrec.models.config import flat_settings
 from fansrec.training.checkpoint import FOLDER, PLAN
 from fansrec.training.plan import make_plan
 from fansrec.training.trainer import train
@@ -106,7 +107,8 @@ def _spread(values: NDArray[np.float64], counts: NDArray[np.bool_]) -> list[floa
 
 def _chosen(artifact: Artifact) -> dict[str, Any]:
     """What was trained in full; where categories begin is the corpus's, and long."""
-    config = {name: value for name, value in artifact.config["config"].items() if name != "category_starts"}
+    settings = flat_settings(artifact.model.config)
+    config = {name: value for name, value in settings.items() if name != "category_starts"}
     told = {name: artifact.config.get(name) for name in ("variant", "training", "validation", "search")}
     return {**told, "config": config}
 
