@@ -1,4 +1,4 @@
-"""What every model offers, as `fansrec.models.contract` says it; whatever stands in the registry is held to it."""
+"""The contract of `fansrec.models.contract`, checked for all models of the registry."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -33,7 +33,7 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
 
 
 def made(name: str, settings: dict[str, Any]) -> Any:
-    """A small model of a kind, fitted if it is of those that are."""
+    """Return a small model of a kind, fitted if it has `fit`."""
     torch.manual_seed(0)
     known = known_names(name, settings.get("recipe", "paper"))
     small = {setting: value for setting, value in SMALL.items() if setting in known}
@@ -63,19 +63,19 @@ def model(request: pytest.FixtureRequest) -> Any:
 
 @torch.inference_mode()
 def scores(model: Any, first: int = 0, last: int = max(COUNTS), rank: int = 0) -> torch.Tensor:
-    """Of all positions, if the model tells them apart, else the same for each."""
+    """Return scores of all positions; a model without positions has the same for each."""
     if hasattr(model, "score_positions"):
         return model.score_positions(INPUTS, COUNTS)(first, last, rank)
     score = model.score_lists(INPUTS, COUNTS) if hasattr(model, "score_lists") else model.score_next(INPUTS)
     return score[:, None].expand(-1, last - first, -1)
 
 
-def wanted() -> torch.Tensor:
-    """(lists, positions): which positions were asked for."""
+def requested() -> torch.Tensor:
+    """Return which positions (lists, positions) were requested."""
     return torch.arange(max(COUNTS)) < torch.tensor(COUNTS)[:, None]
 
 
-def test_it_says_who_it_is(model: Any) -> None:
+def test_model_has_name_generation_and_limits(model: Any) -> None:
     assert entry(model.name).model is type(model)
     assert model.generation in ways(model)
     assert model.ranks >= 1
@@ -83,9 +83,9 @@ def test_it_says_who_it_is(model: Any) -> None:
     assert limit is None or limit >= int(CORPUS.lengths.max())
 
 
-def test_config_and_state_make_the_same_model_again(model: Any, tmp_path: Path) -> None:
+def test_config_and_state_restore_the_model(model: Any, tmp_path: Path) -> None:
     save_file(model.state_dict(), tmp_path / "weights.safetensors")
-    torch.manual_seed(1)  # a new model must not need the starting weights of the old one
+    torch.manual_seed(1)  # the initial weights of a new model must not matter
     again = build(model.name, asdict(model.config)).eval()
     again.load_state_dict(load_file(tmp_path / "weights.safetensors"))
     assert again.config == model.config
@@ -93,37 +93,35 @@ def test_config_and_state_make_the_same_model_again(model: Any, tmp_path: Path) 
         assert torch.equal(scores(again, rank=rank), scores(model, rank=rank))
 
 
-def test_every_position_of_every_list_gets_a_score_for_every_item(model: Any) -> None:
+def test_scores_have_the_shape_of_the_contract(model: Any) -> None:
     for rank in range(model.ranks):
         assert scores(model, rank=rank).shape == (len(INPUTS), max(COUNTS), ITEMS)
 
 
-def test_scores_are_numbers_or_minus_infinity_and_some_are_numbers(model: Any) -> None:
+def test_scores_are_finite_or_minus_infinity(model: Any) -> None:
     for rank in range(model.ranks):
-        given = scores(model, rank=rank)[wanted()]
+        given = scores(model, rank=rank)[requested()]
         assert not given.isnan().any() and not given.isposinf().any()
         assert given.isfinite().any(1).all()
 
 
-def test_the_ranks_together_score_every_item_once(model: Any) -> None:
-    finite = sum(scores(model, rank=rank)[wanted()].isfinite().int() for rank in range(model.ranks))
+def test_ranks_score_every_item_once(model: Any) -> None:
+    finite = sum(scores(model, rank=rank)[requested()].isfinite().int() for rank in range(model.ranks))
     assert (finite == 1).all()
 
 
-def test_a_run_of_positions_is_scored_as_it_is_among_all(model: Any) -> None:
+def test_range_of_positions_has_the_same_scores(model: Any) -> None:
     everything = scores(model)
     for first, last in ((0, 1), (1, 3), (2, 6)):
         torch.testing.assert_close(scores(model, first, last), everything[:, first:last], rtol=1e-5, atol=1e-6)
 
 
-def test_scoring_twice_gives_the_same(model: Any) -> None:
+def test_scoring_is_deterministic(model: Any) -> None:
     assert torch.equal(scores(model), scores(model))
 
 
 @pytest.mark.parametrize("fill", ["by-position", "depth-first"])
-def test_answers_are_distinct_known_items_without_those_of_the_input_however_they_are_made(
-    model: Any, fill: str
-) -> None:
+def test_answers_are_distinct_items_outside_the_input(model: Any, fill: str) -> None:
     for way in ways(model):
         answers = TorchEngine(model, ITEMS, generation=way).continue_lists(INPUTS, COUNTS, Rules(fill=fill))
         for items, k, answer in zip(INPUTS, COUNTS, answers, strict=True):
@@ -133,14 +131,14 @@ def test_answers_are_distinct_known_items_without_those_of_the_input_however_the
             assert np.isfinite(answer.scores).all()
 
 
-def test_all_items_can_be_asked_for(model: Any) -> None:
+def test_all_items_can_be_requested(model: Any) -> None:
     for way in ways(model):
         engine = TorchEngine(model, ITEMS, generation=way)
         (answer,) = engine.continue_lists([np.array([7])], ITEMS, Rules(keep_seen=True))
         assert sorted(answer.items.tolist()) == list(range(ITEMS))
 
 
-def test_an_answer_does_not_depend_on_the_lists_asked_beside_it(model: Any) -> None:
+def test_answer_does_not_depend_on_other_lists(model: Any) -> None:
     for way in ways(model):
         engine = TorchEngine(model, ITEMS, generation=way)
         together = engine.continue_lists(INPUTS, COUNTS, Rules())
@@ -152,23 +150,23 @@ def test_an_answer_does_not_depend_on_the_lists_asked_beside_it(model: Any) -> N
 
 @pytest.mark.parametrize("model", kinds_with("begin"), indirect=True, ids=kind_id)
 @torch.inference_mode()
-def test_incremental_steps_score_as_a_full_recomputation(model: Any) -> None:
+def test_incremental_steps_equal_full_recomputation(model: Any) -> None:
     kept, anew = model.begin(INPUTS, 8), Recomputed(model, INPUTS)
     for step in range(9):
         torch.testing.assert_close(kept.scores(), anew.scores(), rtol=1e-4, atol=1e-5)
-        if step < 8:  # whatever is appended: the best, the worst, anything
+        if step < 8:  # any items may be appended
             items = torch.randint(ITEMS, (len(INPUTS),), generator=torch.Generator().manual_seed(step))
             kept.append(items)
             anew.append(items)
 
 
 @pytest.mark.parametrize("name", ["sasrec", "car", "gru4rec"])
-def test_models_that_read_from_left_to_right_keep_their_state(name: str) -> None:
+def test_causal_models_keep_their_state(name: str) -> None:
     assert hasattr(entry(name).model, "begin")
 
 
 def next_scores(model: Any) -> torch.Tensor:
-    """(lists, M): scores of the very next item, by whichever method the model has."""
+    """Return scores (lists, M) of the next item, by the method that the model has."""
     if hasattr(model, "score_next"):
         return model.score_next(INPUTS)
     ones = [1] * len(INPUTS)
@@ -184,17 +182,17 @@ def test_recall_is_the_best_k_of_one_prediction(model: Any) -> None:
         np.testing.assert_allclose(answer.scores, row.topk(len(answer.items)).values.numpy())
 
 
-def test_a_way_a_model_does_not_have_is_refused() -> None:
+def test_unsupported_generation_mode_is_refused() -> None:
     with pytest.raises(BadSetting, match="sasrec cannot be run one-pass; it can be run autoregressive or recall"):
         TorchEngine(made("sasrec", {}), ITEMS, generation="one-pass")
 
 
-def test_a_model_that_does_not_exist_is_refused_with_those_that_do() -> None:
+def test_unknown_model_is_refused_with_the_known_ones() -> None:
     with pytest.raises(BadSetting, match="there is no model 'fanz'; choose one of .*fans"):
         entry("fanz")
 
 
-def test_popularity_counts_the_lists_an_item_stands_in_not_how_often() -> None:
+def test_popularity_counts_lists_and_not_occurrences() -> None:
     model = build("popularity", {"category_starts": [0, 3]})
     model.fit(np.array([0, 0, 0, 1, 1, 2]), np.array([0, 4, 6]))
     assert model.counts.tolist() == [1, 2, 1]

@@ -35,8 +35,8 @@ def memory_votes(g: Graph, memory: ListMemory, config: MemoryConfig, given: Valu
     owner, found = _ranges(g, first, sizes)
     weight = g.Gather(weights, owner)
     if config.before != 1 or config.near:
-        place = g.Cast(g.Gather(memory.places, found), to=INT64)
-        distance = g.Sub(place, g.Gather(g.Gather(last_shared, neighbors), owner))
+        position = g.Cast(g.Gather(memory.places, found), to=INT64)
+        distance = g.Sub(position, g.Gather(g.Gather(last_shared, neighbors), owner))
         weight = g.Mul(weight, _position_weights(g, config, g.Cast(distance, to=DOUBLE)))
     return _sums(g, g.Gather(memory.items, found), weight, memory.vocabulary, given)
 
@@ -44,8 +44,8 @@ def memory_votes(g: Graph, memory: ListMemory, config: MemoryConfig, given: Valu
 def linear_scores(g: Graph, part: LinearPart, decay: float, given: Value) -> Value:
     """Return the scores (M,) by item-item weights; later items of the input weigh more."""
     length = g.Size(given)
-    places = g.Cast(g.Sub(g.Add(arange(g, length), 1), length), to=DOUBLE)
-    recency = g.Unsqueeze(g.Exp(g.Div(places, np.float64(decay))), [1])
+    ages = g.Cast(g.Sub(g.Add(arange(g, length), 1), length), to=DOUBLE)
+    recency = g.Unsqueeze(g.Exp(g.Div(ages, np.float64(decay))), [1])
     weights = g.Mul(g.Cast(g.Gather(part.weights, given), to=DOUBLE), recency)
     items = g.Reshape(g.Gather(part.items, given), [-1])
     return _sums(g, items, g.Reshape(weights, [-1]), len(part.items), given)
@@ -59,26 +59,26 @@ def _compare(g: Graph, memory: ListMemory, config: MemoryConfig, given: Value) -
     count = g.Min(holders, LISTS_OF_AN_ITEM)
     owner, found = _ranges(g, g.Sub(last, count), count)
     lists = g.Cast(g.Gather(memory.lists, found), to=INT64)
-    places = g.Cast(g.Gather(memory.list_places, found), to=INT64)
+    positions = g.Cast(g.Gather(memory.list_places, found), to=INT64)
     share = g.Div(np.float64(len(memory)), g.Cast(g.Max(holders, 1), to=DOUBLE))
     length = g.Cast(g.Max(g.Size(given), 1), to=DOUBLE)
     fading = g.Div(g.Mul(np.float64(config.recency), g.Cast(age, to=DOUBLE)), length)
     weight = g.Mul(g.Max(g.Log(share), np.float64(COMMONEST)), g.Sub(np.float64(1), fading))
     weights = g.Gather(weight, owner)
     if config.aligned:
-        place_in_given = g.Sub(g.Sub(g.Size(given), 1), age)
-        apart = g.Cast(g.Abs(g.Sub(g.Gather(place_in_given, owner), places)), to=DOUBLE)
-        closeness = g.Exp(g.Div(apart, np.float64(-ALIGNED_REACH)))
+        position_in_input = g.Sub(g.Sub(g.Size(given), 1), age)
+        distance = g.Cast(g.Abs(g.Sub(g.Gather(position_in_input, owner), positions)), to=DOUBLE)
+        closeness = g.Exp(g.Div(distance, np.float64(-ALIGNED_REACH)))
         weights = g.Mul(weights, g.Add(np.float64(1), g.Mul(np.float64(config.aligned), closeness)))
     similarity = g.ScatterElements(np.zeros(len(memory)), lists, weights, reduction="add")
     length_factors = 1 / np.sqrt(np.maximum(np.diff(memory.starts.numpy()), 1))
-    return g.Mul(similarity, length_factors), _last_shared(g, memory, owner, lists, places)
+    return g.Mul(similarity, length_factors), _last_shared(g, memory, owner, lists, positions)
 
 
-def _last_shared(g: Graph, memory: ListMemory, owner: Value, lists: Value, places: Value) -> Value:
+def _last_shared(g: Graph, memory: ListMemory, owner: Value, lists: Value, positions: Value) -> Value:
     """Return the position of the newest shared item in every list: the maximum of (how new it is, its position)."""
     reach = int(memory.places.max()) + 1 if len(memory.places) else 1
-    ranked = g.Add(g.Mul(owner, reach), places)
+    ranked = g.Add(g.Mul(owner, reach), positions)
     newest = g.ScatterElements(np.zeros(len(memory), dtype=np.int64), lists, ranked, reduction="max")
     return str(g.Mod(newest, reach))
 

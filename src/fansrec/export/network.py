@@ -11,19 +11,19 @@ from fansrec.models.layers.transformer import EncoderLayer, SelfAttention, Token
 from fansrec.models.tokens import token_categories
 
 
-def encode(g: Graph, model: Any, tokens: Tokens, places: Value) -> Value:
-    """Return the hidden states (B, K, D) at `places`, columns (B, K) of every list."""
+def encode(g: Graph, model: Any, tokens: Tokens, columns: Value) -> Value:
+    """Return the hidden states (B, K, D) at these columns (B, K) of every list."""
     x = embed_tokens(g, model.embed, tokens, token_categories(model.config.category_starts))
     seen = g.Unsqueeze(g.Where(tokens.real, 0.0, -np.inf), [1, 2])  # added to the attention logits
     *layers, last = model.layers
     for layer in layers:
         x = apply_layer(g, layer, x, x, seen)
-    return apply_layer(g, last, g.GatherND(x, g.Unsqueeze(places, [2]), batch_dims=1), x, seen)
+    return apply_layer(g, last, g.GatherND(x, g.Unsqueeze(columns, [2]), batch_dims=1), x, seen)
 
 
 def embed_tokens(g: Graph, embed: TokenEmbedding, tokens: Tokens, categories: Any) -> Value:  # (B, T, D)
-    places = g.Min(columns_of(g, tokens.items), embed.positions.num_embeddings - 1)
-    x = g.Add(g.Gather(embed.items.weight, tokens.items), g.Gather(embed.positions.weight, places))
+    positions = g.Min(columns_of(g, tokens.items), embed.positions.num_embeddings - 1)
+    x = g.Add(g.Gather(embed.items.weight, tokens.items), g.Gather(embed.positions.weight, positions))
     x = g.Add(x, g.Gather(embed.segments.weight, tokens.segments))
     if embed.categories is not None:
         x = g.Add(x, g.Gather(embed.categories.weight, g.Gather(categories, tokens.items)))

@@ -59,9 +59,9 @@ def answer(g: Graph, model: Any) -> tuple[Value, Value]:
         return best_items(g, model, lists, k, blocked)
     if isinstance(model, Bert4Rec):
         return one_by_one(g, model, lists, k, blocked)
-    places = g.Add(g.Add(lists.lengths, 2), arange(g, k))
-    hidden = encode(g, model, with_masks(g, lists, k, alphabet), places)
-    return by_position(g, head_of(g, model.classifier, hidden), g.Shape(places), blocked)
+    columns = g.Add(g.Add(lists.lengths, 2), arange(g, k))
+    hidden = encode(g, model, with_masks(g, lists, k, alphabet), columns)
+    return by_position(g, head_of(g, model.classifier, hidden), g.Shape(columns), blocked)
 
 
 def _model(

@@ -2,7 +2,7 @@
 
 A configuration is a frozen dataclass. Its fields are plain values, or sections: dataclasses of plain values themselves,
 with a default instance. Users set all of them by flat names (`--set NAME=VALUE`): a field's own name, or the one that
-`setting` gives it. Files hold the nested form.
+`setting` gives it. Files have the nested form.
 """
 
 from collections.abc import Iterator, Mapping
@@ -126,7 +126,7 @@ def with_settings(config: Any, values: Mapping[str, Any]) -> Any:
 
 
 def from_plain(kind: type[Any], values: Mapping[str, Any]) -> Any:
-    """Return a configuration from nested plain values, as `asdict` makes them and JSON holds them."""
+    """Return a configuration from nested plain values, as `asdict` returns them and JSON files have them."""
     nested = {name: section(**values[name]) for name, section in sections(kind).items() if name in values}
     starts = {"category_starts": tuple(values["category_starts"])} if "category_starts" in values else {}
     return kind(**dict(values) | nested | starts)

@@ -88,7 +88,7 @@ def _check_starts(starts: Any) -> None:
     if not whole or len(starts) < 2 or max(starts) > ITEMS or min(starts) != 0:
         raise BadSetting(f"category_starts is {_shown(starts)}; it must be integers from 0 to at most {ITEMS:,}")
     if starts[0] != 0 or bool((np.diff(np.array(starts, dtype=np.int64)) <= 0).any()):
-        raise BadSetting(f"category_starts is {_shown(starts)}; it must rise from 0 to the number of items")
+        raise BadSetting(f"category_starts is {_shown(starts)}; it must increase from 0 to the number of items")
 
 
 def _shown(value: Any, most: int = 40) -> str:

@@ -42,8 +42,9 @@ class TiedClassifier(nn.Module):
         self.register_buffer("prior", torch.zeros(items))  # probability of an item inside its category
 
     def check_arrays(self) -> None:
+        """Raise BadArtifact if a prior probability is negative."""
         if bool((self.prior < 0).any()):
-            raise BadArtifact("prior holds a probability below 0")
+            raise BadArtifact("prior has a probability below 0")
 
     def start(self, counts: Tensor) -> None:
         """Initialize biases and prior from `counts` (M,), how often each item is in the training lists."""

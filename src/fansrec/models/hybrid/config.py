@@ -36,7 +36,7 @@ class NetworkConfig:
 class MemoryConfig:
     """How the list memory finds the training lists most similar to the input, and how their items are weighted."""
 
-    lists: int = setting("memory_lists", 0)  # training lists that are kept
+    lists: int = setting("memory_lists", 0)  # number of training lists
     items: int = setting("memory_items", 0)  # distinct items of each list, summed over all lists
     sharpness: float = 2.0  # power of the similarity
     recency: float = 0.0  # how much less the first item of the input weighs than the last

@@ -23,7 +23,7 @@ from fansrec.models.validation import check_indices, check_offsets
 REACH = 15.0  # positions over which the effect of `near` falls to 1/e
 ALIGNED_REACH = 2.0  # and that of `aligned`
 COMMONEST = 0.05  # smallest weight of an item, for those that nearly every list has
-LISTS_OF_AN_ITEM = 2000  # at most are compared, the newest: an item of so many lists says little
+LISTS_OF_AN_ITEM = 2000  # the newest, at most are compared: an item of that many lists is not informative
 
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -93,7 +93,7 @@ class ListMemory(nn.Module):
     def votes(self, inputs: Sequence[Indices], config: MemoryConfig, without: Indices | None = None) -> Tensor:
         """Return the votes (B, M) of the neighbors for every item, the highest 1, and 0 for the items of the input.
 
-        `without` (B,) names for each input a list that does not vote: the input's own, if the memory holds it.
+        `without` (B,) names for each input a list that does not vote: the input's own, if it is in the memory.
         """
         self._lookup = lookup = self._lookup or Lookup(self)
         absent = [None] * len(inputs) if without is None else without.tolist()

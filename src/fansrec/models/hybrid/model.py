@@ -119,9 +119,9 @@ class HybridFans(Encoder):
         read = np.minimum(masks, most)
         there = np.arange(read.max()) < read[:, None]  # (B, K)
         spread = ((np.arange(read.max()) + 0.5) * (masks / read)[:, None]).astype(np.int64)  # evenly over all masks
-        places = np.arange(len(items))[:, None] * items.shape[1] + lengths[:, None] + 2 + spread
+        indices = np.arange(len(items))[:, None] * items.shape[1] + lengths[:, None] + 2 + spread
         tokens = tokens_of(items, layout, self._categories).to(self.device)
-        encoded = self.encode([tokens], torch.from_numpy(places[there]).to(self.device))  # (P, D), list after list
+        encoded = self.encode([tokens], torch.from_numpy(indices[there]).to(self.device))  # (P, D), list after list
         shares = torch.from_numpy((there / read[:, None]).astype(np.float32)).to(self.device)
         if there.all():
             return encoded.view(*there.shape, -1), shares

@@ -45,13 +45,13 @@ class Encoder(nn.Module):
     def device(self) -> torch.device:
         return self.embed.items.weight.device
 
-    def encode(self, chunks: Sequence[Tokens], places: Tensor) -> Tensor:
-        """Return the hidden states (P, D) at `places` (P,), indices into the flattened tokens of all chunks."""
+    def encode(self, chunks: Sequence[Tokens], indices: Tensor) -> Tensor:
+        """Return the hidden states (P, D) at `indices` (P,) of the flattened tokens of all chunks."""
         x = torch.cat([self.embed(tokens) for tokens in chunks])  # (S, D), S = the sum of B * T
         rectangles = [rectangle(tokens) for tokens in chunks]
         for layer in self.layers[:-1]:
             x = layer(x, rectangles)
-        return self.layers[-1](x, rectangles, places)  # type: ignore[no-any-return]
+        return self.layers[-1](x, rectangles, indices)  # type: ignore[no-any-return]
 
     def longest_sequence(self) -> int:
         """Return how many items one call accepts, input and continuation together."""
@@ -114,5 +114,5 @@ class MaskScores:
         return scores.view(*hidden.shape[:2], -1), items.view(*hidden.shape[:2], -1)
 
     def _hidden(self, first: int, last: int) -> Tensor:  # (B, positions, D)
-        places = self.starts[:, None] + torch.arange(first, last, device=self.encoded.device)
-        return self.encoded[places.clamp(max=len(self.encoded) - 1)]
+        indices = self.starts[:, None] + torch.arange(first, last, device=self.encoded.device)
+        return self.encoded[indices.clamp(max=len(self.encoded) - 1)]

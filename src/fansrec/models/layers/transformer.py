@@ -49,9 +49,9 @@ class TokenEmbedding(nn.Module):
 
     def forward(self, tokens: Tokens) -> Tensor:  # (B, T) -> (B * T, D)
         # Positions beyond the trained ones share the last one, so that longer continuations are possible.
-        places = torch.arange(tokens.items.shape[1], device=tokens.items.device)
-        places = places.clamp(max=self.positions.num_embeddings - 1)
-        x = self.items(tokens.items) + self.positions(places) + self.segments(tokens.segments)
+        positions = torch.arange(tokens.items.shape[1], device=tokens.items.device)
+        positions = positions.clamp(max=self.positions.num_embeddings - 1)
+        x = self.items(tokens.items) + self.positions(positions) + self.segments(tokens.segments)
         if self.categories is not None:
             x = x + self.categories(tokens.categories)
         return self.dropout(self.norm(x.flatten(0, 1)))  # type: ignore[no-any-return]

@@ -146,8 +146,8 @@ class PrunedWeights(SparseWeights):
         flat, starts, lengths = _flat(inputs, device)
         steps = torch.arange(int(lengths.max()), device=device)
         there = steps < lengths[:, None]  # (B, L)
-        places = (starts[:, None] + steps).clamp(max=len(flat) - 1)
-        items, counts = flat[places], there if factors is None else there * factors.to(device)[places]
+        indices = (starts[:, None] + steps).clamp(max=len(flat) - 1)
+        items, counts = flat[indices], there if factors is None else there * factors.to(device)[indices]
         weights = self.weights[items] * counts[..., None]  # (B, L, n)
         # Summed in double precision, so that the order in which a GPU adds them is not visible after rounding.
         scores = torch.zeros(len(inputs), len(self.popularity), dtype=torch.float64, device=device)

@@ -51,7 +51,7 @@ class SlistConfig(ItemWeightsConfig):
         above_zero(self, "regularization", "decay", "input_decay")
         for name in ("alpha", "diagonal"):
             if not 0 <= getattr(self, name) <= 1:
-                raise BadSetting(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
+                raise BadSetting(f"{name} is {getattr(self, name)}; it must be from 0 to 1")
 
 
 class Slist(ItemToItem):
