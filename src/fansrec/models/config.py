@@ -6,9 +6,8 @@ with a default instance. Users set all of them by flat names (`--set NAME=VALUE`
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import Field, asdict, dataclass, field, fields, is_dataclass
-from functools import reduce
-from operator import getitem
+from dataclasses import Field, dataclass, field, fields, is_dataclass
+from operator import attrgetter
 from typing import Any
 
 from fansrec.errors import BadSetting
@@ -44,7 +43,7 @@ def check_sizes(config: Any) -> None:
     """Raise BadSetting if a size that `config` has is one that no network can have."""
     for name in ("width", "layers", "heads", "feedforward", "positions"):
         at_least(config, 1, name)
-    dropout, width, heads = (getattr(config, *default) for default in (("dropout", 0), ("width", 0), ("heads", 1)))
+    dropout, width, heads = getattr(config, "dropout", 0), getattr(config, "width", 0), getattr(config, "heads", 1)
     if not 0 <= dropout < 1:
         raise BadSetting(f"dropout is {dropout}; it must be at least 0 and below 1")
     if width % heads:
@@ -98,8 +97,7 @@ def settings_of(kind: type[Any]) -> Iterator[tuple[tuple[str, ...], Field[Any]]]
 
 def flat_settings(config: Any) -> dict[str, Any]:
     """Return all values of a configuration by setting name."""
-    values = asdict(config)
-    return {setting_name(one): reduce(getitem, path, values) for path, one in settings_of(type(config))}
+    return {setting_name(one): attrgetter(".".join(path))(config) for path, one in settings_of(type(config))}
 
 
 def nested_settings(kind: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:

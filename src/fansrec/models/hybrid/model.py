@@ -6,7 +6,6 @@ before anything is chosen: the answer is the best K items of the whole continuat
 contribution of each part.
 """
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -132,4 +131,7 @@ class HybridFans(Encoder):
 
 def mix(parts: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:
     """Return the weighted sum (B, M) of the log scores of the parts."""
-    return functools.reduce(torch.add, (weights[name] * part for name, part in parts.items()))
+    scores, *others = (weights[name] * part for name, part in parts.items())
+    for other in others:
+        scores = scores + other
+    return scores
