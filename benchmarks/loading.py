@@ -87,6 +87,8 @@ def make(folder: Path, items: int, width: int, categories: int, recipe: str) -> 
     import numpy as np
 
     from fansrec.artifact import write_artifact
+    from fansrec.models.config import nested_settings
+    from fansrec.models.hybrid.config import HybridConfig
     from fansrec.models.registry import build
     from fansrec.vocabulary import Vocabulary
 
@@ -96,14 +98,15 @@ def make(folder: Path, items: int, width: int, categories: int, recipe: str) -> 
         random = np.random.default_rng(0)
         held, offsets = random.integers(items, size=LISTS * LENGTH, dtype=np.int32), np.arange(LISTS + 1) * LENGTH
         distinct = len(np.unique(np.repeat(np.arange(LISTS), LENGTH) * items + held))
-        model = build("fans", sizes | {"memory_lists": LISTS, "memory_items": distinct}, recipe)
+        memory = {"memory_lists": LISTS, "memory_items": distinct}
+        model = build("fans-hybrid", nested_settings(HybridConfig, sizes | memory))
         model.start(held, offsets)
-        model.memory.learn(held, offsets)
+        model.memory.fit(held, offsets)
     else:
-        model = build("fans", sizes, recipe)
+        model = build("fans", sizes)
     ids = [str(item) for item in range(items)]
     vocabulary = Vocabulary(ids, starts, category_names=[f"category {c}" for c in range(categories)], integer_ids=True)
-    config = {"model": "fans", "config": asdict(model.config), "training": {"recipe": recipe}}
+    config = {"model": model.name, "config": asdict(model.config), "training": {"recipe": recipe}}
     write_artifact(folder, model, vocabulary, config, "# random weights\n")
 
 

@@ -16,7 +16,7 @@ import torch
 from fansrec.artifact import read_artifact
 from fansrec.data.corpus import read_corpus
 from fansrec.evaluation.protocol import evaluation_lists, list_metrics, mean, protocol
-from fansrec.models.hybrid.model import FansBest
+from fansrec.models.hybrid.model import HybridFans
 
 MASKS = 10
 
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 @torch.no_grad()
-def probabilities(network: FansBest, given: np.ndarray) -> torch.Tensor:
+def probabilities(network: HybridFans, given: np.ndarray) -> torch.Tensor:
     """Return the probability of every item at every position, over all categories, shape (K, M)."""
     hidden, _ = network.at_masks([given], [MASKS], MASKS)
     network.tied.asked = len(network.tied.starts) - 1

@@ -26,7 +26,7 @@ from fansrec.engine.rules import Rules
 from fansrec.evaluation.protocol import evaluation_lists
 from fansrec.experiments.speed.workloads import make_corpus, workload
 from fansrec.models.hybrid.list_memory import ListMemory
-from fansrec.models.hybrid.model import FansBest
+from fansrec.models.hybrid.model import HybridFans
 from fansrec.training.plan import make_plan
 
 LISTS = 72_152  # of the paper's Spotify data set
@@ -54,7 +54,7 @@ def main() -> None:
         corpus, best = generated(options.workload, options.categories)
     else:
         corpus, best = opened(options.run, options.corpus)
-    paper = make_plan("fans", {"width": best.config.width}, corpus).build().eval()
+    paper = make_plan("fans", {"width": best.config.network.width}, corpus).build().eval()
     models = {"paper": paper, "best": best}
     engines = {
         name: open_engine(model, len(corpus.vocabulary), backend=options.backend) for name, model in models.items()
@@ -70,11 +70,11 @@ def main() -> None:
     print(f"best / paper: {np.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f} over {len(ratios)} repeats)")
 
 
-def opened(run: Path, corpus: Path) -> tuple[Corpus, FansBest]:
+def opened(run: Path, corpus: Path) -> tuple[Corpus, HybridFans]:
     return read_corpus(corpus), read_artifact(run).model
 
 
-def generated(name: str, categories: int = 10) -> tuple[Corpus, FansBest]:
+def generated(name: str, categories: int = 10) -> tuple[Corpus, HybridFans]:
     """Return lists with the lengths of a workload, and a model with random weights and these lists as memory."""
     corpus = make_corpus(replace(workload(name), lists=LISTS, categories=categories), np.random.default_rng(0))
     offsets = corpus.offsets[: len(corpus.part("train")) + 1]
@@ -82,8 +82,7 @@ def generated(name: str, categories: int = 10) -> tuple[Corpus, FansBest]:
     plan = make_plan("fans", {"recipe": "best", **PAPER_WIDTH, **KERNEL}, corpus)
     model = plan.build().eval()
     model.start(items, offsets)
-    model.memory = ListMemory(len(corpus.vocabulary), 0, 0)
-    model.memory.learn(items, offsets)
+    model.memory = ListMemory.of(len(corpus.vocabulary), items, offsets)
     return corpus, model
 
 

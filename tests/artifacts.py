@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,11 @@ from safetensors.torch import load_file, save_file
 
 from fansrec.artifact import CONFIG, WEIGHTS, seal, write_artifact
 from fansrec.data.corpus import Corpus
-from fansrec.models.linear.item_weights import Table, prune
-from fansrec.models.registry import build, names
+from fansrec.models.config import setting_name, settings_of
+from fansrec.models.hybrid.linear_part import LinearPart
+from fansrec.models.hybrid.list_memory import ListMemory
+from fansrec.models.linear.item_weights import prune
+from fansrec.models.registry import entry, names
 from fansrec.training.plan import make_plan
 from fansrec.training.settings import known_names
 from worlds import SMALL, walks
@@ -24,7 +29,7 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "ease-pruned": ("ease", {"neighbours": 5}),
     "best": ("fans", {"recipe": "best"}),
 }
-LINEAR_NEIGHBOURS = 6
+LINEAR_NEIGHBORS = 6
 
 
 def write_kind(folder: Path, kind: str, corpus: Corpus | None = None) -> Path:
@@ -35,28 +40,25 @@ def write_kind(folder: Path, kind: str, corpus: Corpus | None = None) -> Path:
     known = known_names(name, recipe)
     small = {setting: value for setting, value in SMALL.items() if setting in known}
     torch.manual_seed(0)
-    model = make_plan(name, small | settings, corpus).build()
+    plan = make_plan(name, small | settings, corpus)
+    model = plan.build()
     if hasattr(model, "fit"):
         model.fit(corpus.items, corpus.offsets)
-    if recipe == "best":
+    if model.name == "fans-hybrid":
         model = _with_memory(model, corpus)
     folder.mkdir(parents=True, exist_ok=True)
-    config = {"model": name, "config": asdict(model.config), "training": {"recipe": recipe}}
+    config = {"model": plan.model, "config": asdict(model.config), "training": {"recipe": recipe}}
     write_artifact(folder, model, corpus.vocabulary, config, f"# {kind}\n")
     return folder
 
 
 def _with_memory(model: Any, corpus: Corpus) -> Any:
     """Return the same network with a list memory and a linear part of the corpus."""
-    items, lists = len(corpus.vocabulary), len(corpus.offsets) - 1
-    config = replace(model.config, memory_lists=lists, memory_items=1, linear_neighbours=LINEAR_NEIGHBOURS)
-    made = build("fans", asdict(config), "best")
-    made.load_state_dict(model.state_dict(), strict=False)
+    items = len(corpus.vocabulary)
+    linear = LinearPart(items, LINEAR_NEIGHBORS)
+    linear.assign(prune(torch.rand(items, items).fill_diagonal_(0), LINEAR_NEIGHBORS))
+    made = model.with_parts(model.config, ListMemory.of(items, corpus.items, corpus.offsets), linear)
     made.start(corpus.items, corpus.offsets)
-    made.memory.learn(corpus.items, corpus.offsets)
-    table: Table = prune(torch.rand(items, items).fill_diagonal_(0), LINEAR_NEIGHBOURS)
-    made.linear.learn(table)
-    made.config = replace(config, memory_items=len(made.memory.items))
     return made
 
 
@@ -81,8 +83,23 @@ def change_json(folder: Path, change: Callable[[dict[str, Any]], object], name: 
 
 
 def change_settings(folder: Path, **settings: Any) -> None:
-    """Replace settings of the model in `config.json`, and seal the folder again."""
-    change_json(folder, lambda content: content["config"].update(settings))
+    """Replace settings of the model in `config.json`, by the names under which users set them, and seal it again."""
+    change_json(folder, lambda content: _replace(content, settings))
+
+
+def _replace(content: dict[str, Any], settings: dict[str, Any]) -> None:
+    paths = {setting_name(one): path for path, one in settings_of(entry(content["model"]).config)}
+    for name, value in settings.items():
+        *section, own_name = paths.get(name, (name,))
+        place = content["config"][section[0]] if section else content["config"]
+        place[own_name] = value
+
+
+def read_settings(folder: Path) -> dict[str, Any]:
+    """Return the settings in `config.json` by the names under which users set them."""
+    content = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    paths = settings_of(entry(content["model"]).config)
+    return {setting_name(one): reduce(getitem, path, content["config"]) for path, one in paths}
 
 
 def write_file(folder: Path, name: str, content: bytes) -> None:

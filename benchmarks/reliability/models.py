@@ -37,7 +37,7 @@ def make_model(folder: Path, size: Size, seed: int = 0, recipe: str = "paper") -
         model: Any = random_best(size.workload, size.items, size.categories, POSITIONS, seed)
     else:
         model = random_model("fans", size.items, size.categories, POSITIONS, seed)
-    config = {"model": "fans", "config": asdict(model.config), "training": {"recipe": recipe}}
+    config = {"model": model.name, "config": asdict(model.config), "training": {"recipe": recipe}}
     write_artifact(folder, model, _vocabulary(size), config, "# random weights\n")
     return folder
 

@@ -23,12 +23,12 @@ from fansrec.training.reporting import NullReporter
 from fansrec.training.trainer import train
 from worlds import MINUTE, corpus_of, vocabulary_of
 
-EVERY_BYTE = 400  # of files up to this size; of larger ones as many, spread over all
+EVERY_BYTE = 400  # of files up to this size; of larger ones as many bytes, evenly spread
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As small an artifact as training makes."""
+    """Return the smallest artifact that training writes."""
     folder = tmp_path_factory.mktemp("artifact")
     random = np.random.default_rng(0)
     lists = [random.integers(12, size=10).tolist() for _ in range(30)]
@@ -39,7 +39,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def artifact(trained: Path, tmp_path: Path) -> Path:
-    """A copy that may be damaged."""
+    """Return a copy that a test may damage."""
     return Path(shutil.copytree(trained, tmp_path / "run"))
 
 
@@ -47,7 +47,7 @@ def files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def test_a_copied_artifact_answers_as_the_trained_one(trained: Path, artifact: Path) -> None:
+def test_copied_artifact_gives_the_same_answers(trained: Path, artifact: Path) -> None:
     inputs = [np.array([0, 1, 2]), np.array([11])]
     answers = []
     for folder in (trained, artifact):
@@ -58,7 +58,7 @@ def test_a_copied_artifact_answers_as_the_trained_one(trained: Path, artifact: P
     assert read_artifact(artifact).hash == read_artifact(trained).hash
 
 
-def test_a_read_model_is_ready_to_answer(artifact: Path) -> None:
+def test_read_model_is_in_evaluation_mode_with_its_weights(artifact: Path) -> None:
     read = read_artifact(artifact)
     assert not read.model.training
     assert read.config["variant"] == "FANS_TSC-STEP" and list(read.vocabulary.ids)[:2] == ["i0", "i1"]
@@ -66,7 +66,7 @@ def test_a_read_model_is_ready_to_answer(artifact: Path) -> None:
     assert all(torch.equal(weights[name], tensor) for name, tensor in read.model.state_dict().items())
 
 
-def test_changed_bytes_of_every_file_are_noticed(artifact: Path) -> None:
+def test_changed_bytes_are_detected(artifact: Path) -> None:
     assert len(files(artifact)) >= 7
     for path in files(artifact):
         whole = path.read_bytes()
@@ -84,7 +84,7 @@ def test_changed_bytes_of_every_file_are_noticed(artifact: Path) -> None:
     read_artifact(artifact)
 
 
-def test_a_change_is_refused_on_load_and_the_file_is_named(artifact: Path) -> None:
+def test_changed_file_is_refused_by_name(artifact: Path) -> None:
     for path in files(artifact):
         whole = path.read_bytes()
         path.write_bytes(whole[:-2] + bytes([whole[-2] ^ 1]) + whole[-1:])
@@ -94,7 +94,7 @@ def test_a_change_is_refused_on_load_and_the_file_is_named(artifact: Path) -> No
 
 
 @pytest.mark.parametrize("change", [lambda data: data[:-1], lambda data: data + b"\n", lambda data: b""])
-def test_a_file_that_got_shorter_longer_or_empty_is_noticed(artifact: Path, change: Callable[[bytes], bytes]) -> None:
+def test_file_of_another_length_is_refused(artifact: Path, change: Callable[[bytes], bytes]) -> None:
     for path in files(artifact):
         whole = path.read_bytes()
         path.write_bytes(change(whole))
@@ -103,7 +103,7 @@ def test_a_file_that_got_shorter_longer_or_empty_is_noticed(artifact: Path, chan
         path.write_bytes(whole)
 
 
-def test_a_missing_file_is_named(artifact: Path) -> None:
+def test_missing_file_is_refused_by_name(artifact: Path) -> None:
     for path in files(artifact):
         if path.name != "manifest.json":
             whole = path.read_bytes()
@@ -114,62 +114,62 @@ def test_a_missing_file_is_named(artifact: Path) -> None:
 
 
 def rewrite_manifest(folder: Path, **changes: Any) -> None:
-    """A manifest with these changes and the checksum that fits them, as somebody else's fansrec would write it."""
+    """Write a manifest with these changes and the checksum that fits them."""
     content = json.loads((folder / "manifest.json").read_text()) | changes
     content = {name: value for name, value in content.items() if name != "sha256" and value is not None}
     content["sha256"] = hashlib.sha256(json_text(content).encode()).hexdigest()
     (folder / "manifest.json").write_text(json_text(content))
 
 
-def test_a_manifest_written_by_another_hand_is_fine_if_it_fits(artifact: Path) -> None:
+def test_manifest_of_another_version_is_accepted(artifact: Path) -> None:
     rewrite_manifest(artifact, fansrec="0.0.7")
     read_artifact(artifact)
 
 
-def test_a_newer_format_is_refused_with_the_advice_to_upgrade(artifact: Path) -> None:
+def test_newer_format_is_refused_with_the_advice_to_upgrade(artifact: Path) -> None:
     rewrite_manifest(artifact, format=FORMAT + 1)
     with pytest.raises(BadArtifact, match=rf"has format {FORMAT + 1}, .* reads up to {FORMAT}; upgrade fansrec"):
         read_artifact(artifact)
 
 
-def test_a_newer_format_is_refused_even_if_all_else_changed(artifact: Path) -> None:
+def test_newer_format_is_recognized_in_an_unknown_manifest(artifact: Path) -> None:
     (artifact / "manifest.json").write_text('{"format": 99, "parts": []}')
     with pytest.raises(BadArtifact, match="upgrade fansrec"):
         read_artifact(artifact)
 
 
 @pytest.mark.parametrize("content", ["", "null", "[]", "3", "{}", '{"format": "1"}', '{"format": 1}', '{"format": 0}'])
-def test_a_manifest_that_is_none_is_refused(artifact: Path, content: str) -> None:
+def test_invalid_manifest_is_refused(artifact: Path, content: str) -> None:
     (artifact / "manifest.json").write_text(content)
     with pytest.raises(BadArtifact, match="changed or damaged"):
         read_artifact(artifact)
 
 
-def test_a_manifest_without_files_is_refused(artifact: Path) -> None:
+def test_manifest_without_files_is_refused(artifact: Path) -> None:
     rewrite_manifest(artifact, files=None)
     with pytest.raises(BadArtifact):
         read_artifact(artifact)
 
 
-def test_a_manifest_that_leaves_out_the_weights_is_refused(artifact: Path) -> None:
+def test_manifest_without_the_weights_is_refused(artifact: Path) -> None:
     listed = json.loads((artifact / "manifest.json").read_text())["files"]
     rewrite_manifest(artifact, files={name: value for name, value in listed.items() if name != "model.safetensors"})
     with pytest.raises(BadArtifact):
         read_artifact(artifact)
 
 
-def test_an_unfinished_training_is_refused_with_the_advice_to_resume(artifact: Path) -> None:
+def test_unfinished_training_is_refused_with_the_advice_to_resume(artifact: Path) -> None:
     (artifact / "manifest.json").unlink()
     (artifact / "checkpoints").mkdir()
-    with pytest.raises(BadArtifact, match="its training has not ended; go on with --resume"):
+    with pytest.raises(BadArtifact, match="Its training is unfinished: resume it with --resume"):
         read_artifact(artifact)
 
 
 @pytest.mark.parametrize("name", ["nowhere", "empty", "file"])
-def test_what_is_no_artifact_is_refused_with_advice(tmp_path: Path, name: str) -> None:
+def test_folder_without_a_model_is_refused_with_advice(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("x")
-    with pytest.raises(BadArtifact, match=r"is no trained model .*make one with `fans train`"):
+    with pytest.raises(BadArtifact, match=r"is not a trained model: .*Train one with `fans train`"):
         read_artifact(tmp_path / name)
 
 
@@ -189,26 +189,26 @@ def resealed(folder: Path, name: str, content: bytes) -> None:
         {"model": "from the future", "config": {"category_starts": [0, 5, 12]}},
     ],
 )
-def test_a_config_that_does_not_fit_is_refused_even_if_sealed(artifact: Path, config: dict[str, Any]) -> None:
+def test_invalid_config_is_refused_even_if_sealed(artifact: Path, config: dict[str, Any]) -> None:
     resealed(artifact, "config.json", json.dumps(config).encode())
     with pytest.raises(FansError):
         read_artifact(artifact)
 
 
-def test_weights_that_do_not_fit_are_refused_even_if_sealed(artifact: Path) -> None:
+def test_invalid_weights_are_refused_even_if_sealed(artifact: Path) -> None:
     resealed(artifact, "model.safetensors", b"not weights")
     with pytest.raises(BadArtifact, match="does not hold a model this fansrec can build"):
         read_artifact(artifact)
 
 
-def test_a_vocabulary_of_another_size_is_refused_even_if_sealed(artifact: Path) -> None:
+def test_vocabulary_of_another_size_is_refused_even_if_sealed(artifact: Path) -> None:
     for name, content in vocabulary_of([5, 8]).files().items():
         resealed(artifact, name, content)
     with pytest.raises(BadArtifact):
         read_artifact(artifact)
 
 
-def test_the_seal_covers_every_file_but_the_state_of_training(tmp_path: Path) -> None:
+def test_manifest_covers_all_files_except_checkpoints(tmp_path: Path) -> None:
     vocabulary = vocabulary_of([2, 3])
     model = build("popularity", {"category_starts": [0, 2, 5]})
     model.counts += 1
@@ -231,8 +231,8 @@ def test_the_seal_covers_every_file_but_the_state_of_training(tmp_path: Path) ->
     assert read_artifact(tmp_path).model.counts.tolist() == [1.0] * 5
 
 
-def test_an_artifact_without_its_seal_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The manifest comes last: whoever dies before leaves no folder that looks whole."""
+def test_folder_without_a_manifest_is_not_an_artifact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The manifest is written last, so that an interrupted write leaves no complete folder."""
 
     def die(folder: Path) -> None:
         raise KeyboardInterrupt
@@ -242,7 +242,7 @@ def test_an_artifact_without_its_seal_is_none(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(KeyboardInterrupt):
         write_artifact(tmp_path, model, vocabulary_of([5]), {}, "")
     assert (tmp_path / "model.safetensors").is_file()
-    with pytest.raises(BadArtifact, match="no trained model"):
+    with pytest.raises(BadArtifact, match="is not a trained model"):
         read_artifact(tmp_path)
 
 
@@ -262,7 +262,7 @@ def test_weights_of_another_shape_are_refused(artifact: Path) -> None:
         read_artifact(artifact)
 
 
-def test_weights_are_the_mapped_file_and_writing_to_them_never_changes_it(artifact: Path) -> None:
+def test_weights_are_mapped_and_writing_never_changes_the_file(artifact: Path) -> None:
     before = (artifact / "model.safetensors").read_bytes()
     model = read_artifact(artifact).model
     assert str(artifact / "model.safetensors") in Path("/proc/self/maps").read_text()
@@ -288,7 +288,7 @@ def test_weights_of_another_precision_are_refused(artifact: Path) -> None:
         read_artifact(artifact)
 
 
-def test_a_missing_weight_is_refused(artifact: Path) -> None:
+def test_missing_weight_is_refused(artifact: Path) -> None:
     weights = load_file(artifact / "model.safetensors")
     weights.pop("embed.items.weight")
     save_file(weights, artifact / "model.safetensors")
@@ -297,7 +297,7 @@ def test_a_missing_weight_is_refused(artifact: Path) -> None:
         read_artifact(artifact)
 
 
-def test_serving_imports_no_library_of_preparation_or_training(artifact: Path) -> None:
+def test_loading_imports_no_library_of_preparation_or_training(artifact: Path) -> None:
     script = """
 import sys, fansrec
 (answer,) = fansrec.load(sys.argv[1]).continue_lists([["i1", "i2"]], k=3)

@@ -118,7 +118,7 @@ def test_corpus_the_model_was_not_trained_on_is_refused(evaluate: Evaluate, tmp_
 
 
 def test_folder_without_a_model_is_refused_before_any_evaluation(evaluate: Evaluate, tmp_path: Path) -> None:
-    assert_refused(evaluate("popularity", "nowhere", "--corpus", "corpus"), "nowhere is no trained model")
+    assert_refused(evaluate("popularity", "nowhere", "--corpus", "corpus"), "nowhere is not a trained model")
 
 
 @pytest.mark.parametrize(

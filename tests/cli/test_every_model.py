@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Fans
-from fansrec.models.registry import MODELS
+from fansrec.models.registry import names
 from fansrec.training.settings import known_names
 from worlds import MINUTE, write_walks
 
@@ -16,7 +16,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_walks(tmp_path_factory.mktemp("world") / "corpus", lists=40)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", names())
 def test_model_can_be_trained_evaluated_and_used(fans: Fans, corpus: Path, model: str, tmp_path: Path) -> None:
     run = str(tmp_path / "run")
     tiny = [f"{name}={value}" for name, value in MINUTE.items() if name in known_names(model)]

@@ -41,7 +41,7 @@ def test_unsupported_model_is_refused_in_one_line(fans: Fans, songs: Path, tmp_p
 
 def test_folder_without_a_model_is_refused(fans: Fans, tmp_path: Path) -> None:
     code, _, err = fans("export", tmp_path, "--format", "onnx", "--out", tmp_path / "model.onnx")
-    assert code == 2 and "is no trained model" in err and err.count("\n") == 1
+    assert code == 2 and "is not a trained model" in err and err.count("\n") == 1
 
 
 def test_missing_onnx_is_reported_with_what_to_install(

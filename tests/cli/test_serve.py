@@ -42,11 +42,11 @@ def test_every_flag_is_a_setting() -> None:
 
 
 def test_what_is_no_model_is_refused_with_one_line(tmp_path: Path) -> None:
-    assert "no trained model" in refused("serve", tmp_path, "--port", 0)
+    assert "is not a trained model" in refused("serve", tmp_path, "--port", 0)
 
 
 def test_the_address_of_a_cluster_in_the_environment_is_no_word_for_one_machine(tmp_path: Path) -> None:
-    assert "no trained model" in refused("serve", tmp_path, "--port", 0, RAY_ADDRESS="127.0.0.1:9")
+    assert "is not a trained model" in refused("serve", tmp_path, "--port", 0, RAY_ADDRESS="127.0.0.1:9")
 
 
 def test_a_way_the_model_cannot_answer_in_is_refused(songs: Path) -> None:

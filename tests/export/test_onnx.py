@@ -16,7 +16,8 @@ from fansrec.engine.interface import Continuation
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting
 from fansrec.export import onnx_file
-from fansrec.models.registry import build
+from fansrec.models.config import nested_settings
+from fansrec.models.registry import build, entry, model_name
 from worlds import vocabulary_of
 
 VOCABULARY = vocabulary_of([20, 1, 12, 7])
@@ -34,7 +35,7 @@ TIED = {"recency": 0.6, "before": 0.4, "near": 0.5, "aligned": 0.8, "sharpness":
 
 @dataclass(frozen=True)
 class Question:
-    lists: list[list[int]]  # -1 may stand anywhere
+    lists: list[list[int]]  # -1 may be anywhere
     k: int
     keep_seen: bool = False
     exclude: tuple[int, ...] = ()
@@ -66,25 +67,26 @@ def random_questions() -> list[Question]:
 
 
 def made(name: str, recipe: str = "paper", **settings: Any) -> Any:
-    """A model with weights that leave no ties; of recipe best with something to remember."""
+    """Return a model whose weights give no ties; the hybrid one has a list memory and a linear part."""
     torch.manual_seed(0)
     memory = {"memory_lists": 60, "linear_neighbours": 7} if recipe == "best" else {}
-    model = build(name, SIZES | memory | settings, recipe).eval()
+    found = model_name(name, recipe)
+    model = build(found, nested_settings(entry(found).config, SIZES | memory | settings)).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() > 1:
                 parameter.normal_(std=0.4)
     if recipe == "best":
-        remember(model)
+        add_parts(model)
     return model
 
 
-def remember(model: Any) -> None:
+def add_parts(model: Any) -> None:
     random = np.random.default_rng(0)
     lists = [random.integers(ITEMS, size=random.integers(3, 14)) for _ in range(60)]
     items, offsets = np.concatenate(lists).astype(np.int32), np.cumsum([0, *map(len, lists)])
     model.start(items, offsets)
-    model.memory.learn(items, offsets)
+    model.memory.fit(items, offsets)
     if model.linear is None:
         return
     model.linear.items = torch.randint(ITEMS, (ITEMS, 7), dtype=torch.int32)
@@ -106,15 +108,15 @@ def exported(model: Any, path: Path) -> list[Path]:
     return onnx_file.export_onnx(Artifact(path.parent, model, VOCABULARY, {}, "hash"), path)
 
 
-def asked_alone(path: Path, questions: list[Question]) -> list[list[Continuation]]:
-    """What plain ONNX Runtime answers in a process that has neither torch nor this package."""
+def run_isolated(path: Path, questions: list[Question]) -> list[list[Continuation]]:
+    """Return the answers of plain ONNX Runtime in a process that has neither torch nor this package."""
     arrays = {f"{name}{i}": array for i, q in enumerate(questions) for name, array in q.arrays().items()}
     np.savez(path.parent / "questions.npz", count=len(questions), **arrays)
-    script = Path(__file__).with_name("asked_alone.py")
+    script = Path(__file__).with_name("run_isolated.py")
     command = [sys.executable, "-I", script, path, path.parent / "questions.npz", path.parent / "answers.npz"]
     ran = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=path.parent)
     assert ran.returncode == 0, ran.stderr
-    assert ran.stderr == ""  # not a word of warning
+    assert ran.stderr == ""  # no warnings
     given = np.load(path.parent / "answers.npz")
     return [answers_of(given[f"items{i}"], given[f"scores{i}"]) for i in range(len(questions))]
 
@@ -127,40 +129,40 @@ def answers_of(items: NDArray[np.int64], scores: NDArray[np.float32]) -> list[Co
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_onnx_runtime_alone_answers_as_the_reference(name: str, tmp_path: Path) -> None:
+def test_onnx_runtime_answers_as_the_reference(name: str, tmp_path: Path) -> None:
     model, questions = MODELS[name](), random_questions()
     exported(model, tmp_path / "model.onnx")
-    answers = asked_alone(tmp_path / "model.onnx", questions)
+    answers = run_isolated(tmp_path / "model.onnx", questions)
     for question, given in zip(questions, answers, strict=True):
         rules = Rules(keep_seen=question.keep_seen, exclude=[item for item in question.exclude if item >= 0])
         wanted = [question.k] * len(question.lists)
         assert faults(model, model.generation, question.inputs, wanted, rules, given) == []
 
 
-def test_an_answer_does_not_depend_on_the_other_lists(tmp_path: Path) -> None:
+def test_answer_does_not_depend_on_other_lists(tmp_path: Path) -> None:
     exported(made("fans"), tmp_path / "model.onnx")
     lists = [[1, 2], [30] * 9, [], [5, -1, 7]]
-    together, *alone = asked_alone(tmp_path / "model.onnx", [Question(lists, 12), *(Question([x], 12) for x in lists)])
+    together, *alone = run_isolated(tmp_path / "model.onnx", [Question(lists, 12), *(Question([x], 12) for x in lists)])
     assert [answer.items.tolist() for answer in together] == [answer.items.tolist() for (answer,) in alone]
 
 
-def test_weights_too_large_for_one_file_get_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_too_large_for_one_file_get_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, questions = made("fans", "best"), [Question([[1, 2, 3]], 8)]
     assert exported(model, tmp_path / "whole.onnx") == [tmp_path / "whole.onnx"]
     monkeypatch.setattr(onnx_file, "BESIDE", 0)
     assert exported(model, tmp_path / "two.onnx") == [tmp_path / "two.onnx", tmp_path / "two.onnx.data"]
-    ((one,),), ((two,),) = (asked_alone(tmp_path / name, questions) for name in ("whole.onnx", "two.onnx"))
+    ((one,),), ((two,),) = (run_isolated(tmp_path / name, questions) for name in ("whole.onnx", "two.onnx"))
     assert one.items.tolist() == two.items.tolist() and one.scores.tolist() == two.scores.tolist()
 
 
-def test_the_file_is_valid_onnx_and_says_what_it_is(tmp_path: Path) -> None:
+def test_file_is_valid_onnx_with_metadata(tmp_path: Path) -> None:
     exported(made("fans", "best"), tmp_path / "model.onnx")
     onnx.checker.check_model(str(tmp_path / "model.onnx"), full_check=True)
     about = {entry.key: entry.value for entry in onnx.load(tmp_path / "model.onnx").metadata_props}
     assert about["model"] == "fans" and about["items"] == str(ITEMS) and about["artifact"] == "hash"
 
 
-def test_a_tied_weight_is_kept_once(tmp_path: Path) -> None:
+def test_tied_weight_is_stored_once(tmp_path: Path) -> None:
     model = made("fans", "best")
     exported(model, tmp_path / "model.onnx")
     shapes = [tuple(tensor.dims) for tensor in onnx.load(tmp_path / "model.onnx").graph.initializer]
@@ -169,8 +171,8 @@ def test_a_tied_weight_is_kept_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["popularity", "ease"])
-def test_other_models_are_refused_in_one_line_and_nothing_is_written(tmp_path: Path, name: str) -> None:
+def test_other_models_are_refused_and_nothing_is_written(tmp_path: Path, name: str) -> None:
     model = build(name, {"category_starts": SIZES["category_starts"]})
-    with pytest.raises(BadSetting, match=rf"{name} cannot be exported; fans, bert4rec and bert4rec-nar can"):
+    with pytest.raises(BadSetting, match=rf"{name} cannot be exported; export fans, bert4rec or bert4rec-nar"):
         exported(model, tmp_path / "model.onnx")
     assert list(tmp_path.iterdir()) == []

@@ -51,13 +51,13 @@ def test_number_that_is_not_finite_is_refused_in_every_tensor(copy_of: Copy, kin
     for name, value in zip(floats, cycle([np.nan, np.inf, -np.inf])):
         folder = copy_of(kind)
         put(folder, name, -1, value)
-        with pytest.raises(BadArtifact, match=f"{name} holds numbers that are not finite"):
+        with pytest.raises(BadArtifact, match=f"{name} has numbers that are not finite"):
             read_artifact(folder)
 
 
 def test_sum_that_overflows_is_not_mistaken_for_infinity() -> None:
     check_finite("large", torch.full((8,), 3e38))
-    with pytest.raises(BadArtifact, match="large holds numbers that are not finite"):
+    with pytest.raises(BadArtifact, match="large has numbers that are not finite"):
         check_finite("large", torch.tensor([3e38, 3e38, torch.nan]))
 
 
@@ -108,7 +108,7 @@ def test_index_out_of_range_is_refused(copy_of: Copy, kind: str, name: str, end:
     for value, place in ((-1, 0), (end, -1), (2**31 - 1, 0), (-(2**31), -1)):
         folder = copy_of(kind)
         put(folder, name, place, value)
-        with pytest.raises(BadArtifact, match=rf"{name} holds an index outside 0 to \d"):
+        with pytest.raises(BadArtifact, match=rf"{name} has an index outside 0 to \d"):
             read_artifact(folder)
 
 
@@ -127,21 +127,21 @@ def test_offsets_that_do_not_rise_from_0_to_the_length_are_refused(
 ) -> None:
     folder = copy_of("best")
     put(folder, name, place, value)
-    with pytest.raises(BadArtifact, match=rf"{name} does not rise from 0 to \d+, the length of what it divides"):
+    with pytest.raises(BadArtifact, match=rf"{name} does not increase from 0 to \d+, the length of the array"):
         read_artifact(folder)
 
 
 def test_offsets_that_end_before_the_length_are_refused(copy_of: Copy) -> None:
     folder = copy_of("best")
     change_weights(folder, lambda weights: weights["memory.starts"].clamp_(max=9))
-    with pytest.raises(BadArtifact, match="memory.starts does not rise"):
+    with pytest.raises(BadArtifact, match="memory.starts does not increase"):
         read_artifact(folder)
 
 
 def test_negative_prior_is_refused(copy_of: Copy) -> None:
     folder = copy_of("best")
     put(folder, "tied.prior", 2, -0.5)
-    with pytest.raises(BadArtifact, match="tied.prior holds a probability below 0"):
+    with pytest.raises(BadArtifact, match="tied.prior has a probability below 0"):
         read_artifact(folder)
 
 
@@ -149,7 +149,7 @@ def test_negative_prior_is_refused(copy_of: Copy) -> None:
 def test_shards_refuse_what_a_whole_model_refuses(copy_of: Copy, name: str) -> None:
     folder = copy_of("fans")
     put(folder, name, 0, np.nan)
-    with pytest.raises(BadArtifact, match=f"{name} holds numbers that are not finite"):
+    with pytest.raises(BadArtifact, match=f"{name} has numbers that are not finite"):
         in_process(folder, ["cpu", "cpu"])
     folder = copy_of("fans")
     change_weights(folder, lambda weights: weights.update({name: weights[name].half()}))

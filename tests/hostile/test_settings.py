@@ -1,6 +1,5 @@
 """Settings that a correctly sealed folder may hold and that must neither be believed nor cost memory."""
 
-import json
 import resource
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from artifacts import KINDS, change_json, change_settings
+from artifacts import KINDS, change_json, change_settings, read_settings
 from fansrec.artifact import read_artifact
 from fansrec.engine.sharded.loading import describe
 from fansrec.errors import BadArtifact
@@ -20,13 +19,9 @@ NOT_NUMBERS = [True, "2", None, [2], float("nan"), float("inf"), -float("inf"), 
 WRONG = {int: NOT_INTEGERS, float: NOT_NUMBERS, str: [2, None, ["x"], "unknown"], bool: [1, "true", None]}
 
 
-def settings_of(folder: Path) -> dict[str, Any]:
-    return dict(json.loads((folder / "config.json").read_text())["config"])
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_setting_of_another_type_is_refused(copy_of: Copy, kind: str) -> None:
-    for name, value in settings_of(copy_of(kind)).items():
+    for name, value in read_settings(copy_of(kind)).items():
         folder = copy_of(kind)
         for wrong in WRONG.get(type(value), []):
             change_settings(folder, **{name: wrong})
@@ -51,7 +46,7 @@ def test_starts_that_do_not_rise_are_refused(copy_of: Copy, kind: str, starts: A
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_setting_above_its_limit_is_refused_by_name(copy_of: Copy, kind: str) -> None:
-    for name in LARGEST.keys() & settings_of(copy_of(kind)):
+    for name in LARGEST.keys() & read_settings(copy_of(kind)):
         folder = copy_of(kind)
         for value in (LARGEST[name] + 1, 2**63, 10**30):
             change_settings(folder, **{name: value})
@@ -62,7 +57,8 @@ def test_setting_above_its_limit_is_refused_by_name(copy_of: Copy, kind: str) ->
 @pytest.mark.parametrize("kind", ["fans", "best", "bert4rec", "sasrec", "car", "gru4rec", "caser"])
 def test_largest_allowed_setting_costs_no_memory_if_the_weights_are_small(copy_of: Copy, kind: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for name in (LARGEST.keys() & settings_of(copy_of(kind))) - {"heads", "positions"}:  # these shape no tensor of all
+    limited = LARGEST.keys() & read_settings(copy_of(kind))
+    for name in limited - {"heads", "positions"}:  # not every model has tensors of these shapes
         folder = copy_of(kind)
         change_settings(folder, **{name: LARGEST[name]})
         with pytest.raises(BadArtifact, match=r"model.safetensors"):
@@ -85,6 +81,23 @@ def test_parts_of_the_config_of_another_type_are_refused(copy_of: Copy, change: 
     for read in (read_artifact, describe):
         with pytest.raises(BadArtifact):
             read(folder)
+
+
+@pytest.mark.parametrize("section", ["network", "memory", "linear", "weights"])
+def test_section_of_another_type_is_refused(copy_of: Copy, section: str) -> None:
+    for wrong in ([], "x", 3, None, True, [["width", 8]]):
+        folder = copy_of("best")
+        change_json(folder, lambda content, wrong=wrong: content["config"].update({section: wrong}))
+        with pytest.raises(BadArtifact, match=f"{section} is .*; it must be an object with settings"):
+            read_artifact(folder)
+
+
+@pytest.mark.parametrize("section", ["network", "memory", "linear", "weights"])
+def test_unknown_setting_in_a_section_is_refused(copy_of: Copy, section: str) -> None:
+    folder = copy_of("best")
+    change_json(folder, lambda content: content["config"][section].update(unknown=1))
+    with pytest.raises(BadArtifact, match="does not hold a model this fansrec can build .*unknown"):
+        read_artifact(folder)
 
 
 def test_unknown_setting_is_refused_in_one_printable_line(copy_of: Copy) -> None:

@@ -28,15 +28,21 @@ def settings(content: bytes, choose: random.Random) -> tuple[bytes, str]:
     config = json.loads(content)
     done = []
     for _ in range(choose.choice((1, 1, 2))):
-        name = choose.choice([*config["config"], "unknown_setting"])
+        place = choose.choice(_sections(config["config"]))
+        name = choose.choice([*place, "unknown_setting"])
         if choose.random() < 0.08:
-            config["config"].pop(name, None)
+            place.pop(name, None)
             done.append(f"no {name}")
         else:
             value = choose.choice(HOSTILE)
-            config["config"][name] = value
+            place[name] = value
             done.append(f"{name} = {str(value)[:40]!r}")
     return json.dumps(config).encode(), ", ".join(done)
+
+
+def _sections(config: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the settings of a model and those of its sections, if it has any."""
+    return [config, *(value for value in config.values() if isinstance(value, dict))]
 
 
 def starts(content: bytes, choose: random.Random) -> tuple[bytes, str]:
@@ -64,7 +70,7 @@ def top(content: bytes, choose: random.Random) -> tuple[bytes, str]:
         value: Any = choose.choice(("best", "paper", "none", 3, None, []))
         config["training"] = {"recipe": value}
     elif key == "model" and choose.random() < 0.7:
-        value = config["model"] = choose.choice([name for name, _ in KINDS.values()])
+        value = config["model"] = choose.choice([*(name for name, _ in KINDS.values()), "fans-hybrid"])
     else:
         value = config[key] = choose.choice(HOSTILE)
     return json.dumps(config).encode(), f"{key} = {str(value)[:40]!r}"

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def install(folder: Path, code: str, value: str) -> Path:
-    """As pip would leave it: a module, and a dist-info that names the entry point."""
+    """Write what pip installs: a module, and a dist-info that names the entry point."""
     (folder / "mean_model.py").write_text(code)
     info = folder / "mean_model-1.0.dist-info"
     info.mkdir()
@@ -41,28 +41,28 @@ def run(package: Path, *command: str) -> str:
     return done.stdout
 
 
-def test_a_model_from_outside_passes_the_contract_suite(package: Path) -> None:
-    told = run(package, "-m", "pytest", "-q", "tests/models/test_contract.py", "-k", "mean", "-p", "no:cacheprovider")
-    (passed,) = re.findall(r"(\d+) passed", told)
-    assert int(passed) >= 20 and "failed" not in told
+def test_model_of_another_package_passes_the_contract_suite(package: Path) -> None:
+    output = run(package, "-m", "pytest", "-q", "tests/models/test_contract.py", "-k", "mean", "-p", "no:cacheprovider")
+    (passed,) = re.findall(r"(\d+) passed", output)
+    assert int(passed) >= 20 and "failed" not in output
 
 
-def test_it_trains_evaluates_and_continues_by_its_name(package: Path, tmp_path: Path) -> None:
+def test_model_of_another_package_trains_evaluates_and_continues(package: Path, tmp_path: Path) -> None:
     corpus = str(write_walks(tmp_path / "corpus"))
     out = str(tmp_path / "run")
     fans = ("-c", "from fansrec.cli.main import run; run()")
-    told = run(package, *fans, "train", corpus, "--out", out, "--model", "mean", "--epochs", "2", "--set", "width=8")
-    assert f"{out}: Mean" in told
+    output = run(package, *fans, "train", corpus, "--out", out, "--model", "mean", "--epochs", "2", "--set", "width=8")
+    assert f"{out}: Mean" in output
     assert "Mean" in run(package, *fans, "evaluate", out, "--corpus", corpus, "--protocol", "standard")
     assert len(run(package, *fans, "continue", out, "i3", "i4", "-k", "4").splitlines()) == 4
-    with pytest.raises(BadArtifact, match="is a 'mean' model, which comes from a package that is not installed"):
+    with pytest.raises(BadArtifact, match="is a 'mean' model, which this fansrec does not have; install its package"):
         read_artifact(tmp_path / "run")  # this process does not have the package
 
 
-def test_a_package_that_cannot_be_loaded_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_package_that_cannot_be_loaded_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(install(tmp_path, "ENTRY = 1\n", "mean_model:ENTRY")))
     assert "mean" in registry.names()
-    with pytest.raises(BadSetting, match="mean_model:ENTRY is no .*Entry"):
+    with pytest.raises(BadSetting, match="mean_model:ENTRY is not a .*Entry"):
         registry.entry("mean")
     sys.modules.pop("mean_model", None)
     (tmp_path / "mean_model.py").write_text("raise RuntimeError('gone')\n")

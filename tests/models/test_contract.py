@@ -14,7 +14,7 @@ from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting
 from fansrec.models.contract import KeepsState, ScoresLists, ScoresNext, ScoresPositions
-from fansrec.models.registry import build, entry, names
+from fansrec.models.registry import build, entry, model_name, names
 from fansrec.training.plan import make_plan
 from fansrec.training.settings import known_names
 from worlds import SMALL, walks
@@ -50,7 +50,8 @@ def kind_id(kind: tuple[str, dict[str, Any]]) -> str:
 
 def kinds_of(protocol: type) -> list[tuple[str, dict[str, Any]]]:
     """Return the kinds whose class implements an optional protocol of the contract."""
-    kinds = [kind for kind in KINDS if issubclass(entry(kind[0], kind[1].get("recipe", "paper")).model, protocol)]
+    names = [model_name(model, settings.get("recipe", "paper")) for model, settings in KINDS]
+    kinds = [kind for kind, name in zip(KINDS, names, strict=True) if issubclass(entry(name).model, protocol)]
     assert kinds, f"no model implements {protocol.__name__}; was a method renamed?"
     return kinds
 
@@ -69,17 +70,13 @@ def scores(model: Any, first: int = 0, last: int = max(COUNTS), rank: int = 0) -
     return score[:, None].expand(-1, last - first, -1)
 
 
-def recipe_of(model: Any) -> str:
-    return "best" if entry(model.name).best is not None and entry(model.name).model is not type(model) else "paper"
-
-
 def requested() -> torch.Tensor:
     """Return which positions are requested, (lists, positions)."""
     return torch.arange(max(COUNTS)) < torch.tensor(COUNTS)[:, None]
 
 
 def test_model_has_a_name_a_mode_and_limits(model: Any) -> None:
-    assert entry(model.name, recipe_of(model)).model is type(model)
+    assert entry(model.name).model is type(model)
     assert model.generation in generation_modes(model)
     assert model.ranks >= 1
     limit = model.longest_sequence()
@@ -88,8 +85,8 @@ def test_model_has_a_name_a_mode_and_limits(model: Any) -> None:
 
 def test_config_and_state_restore_the_model(model: Any, tmp_path: Path) -> None:
     save_file(model.state_dict(), tmp_path / "weights.safetensors")
-    torch.manual_seed(1)  # a new model must not need the starting weights of the old one
-    again = build(model.name, asdict(model.config), recipe_of(model)).eval()
+    torch.manual_seed(1)  # the initial weights of a new model must not matter
+    again = build(model.name, asdict(model.config)).eval()
     again.load_state_dict(load_file(tmp_path / "weights.safetensors"))
     assert again.config == model.config
     for rank in range(model.ranks):

@@ -31,23 +31,23 @@ def batch(lists: int = 12, share: Share = Share(), seed: int = 0) -> Batch:  # n
     return BatchBuilder(CORPUS, CONFIG.alphabet, MaskingRates(hidden=0.4)).build(np.arange(lists), 0.6, [seed], share)
 
 
-def test_an_unknown_classifier_is_refused() -> None:
+def test_unknown_classifier_is_refused() -> None:
     with pytest.raises(BadSetting, match="two-stage or vanilla"):
         replace(CONFIG, classifier="three-stage")
 
 
-def test_a_width_that_the_heads_cannot_share_is_refused() -> None:
+def test_width_must_be_a_multiple_of_heads() -> None:
     with pytest.raises(BadSetting, match="width 16 cannot be shared by 3 heads"):
         replace(CONFIG, heads=3)
 
 
 def everywhere(model: Fans, chunks: Sequence[Tokens]) -> Tensor:
-    """What the encoder says at every token of every chunk, padding too."""
+    """Return the hidden states at all tokens of all chunks, padding included."""
     return model.encode(chunks, torch.arange(sum(chunk.items.numel() for chunk in chunks)))
 
 
 @BOTH
-def test_only_masked_positions_leave_the_encoder_and_they_are_as_if_all_did(classifier: str) -> None:
+def test_masked_positions_are_encoded_as_with_all_positions(classifier: str) -> None:
     model, whole = fans(classifier=classifier), batch()
     x = torch.cat([model.embed(chunk) for chunk in whole.chunks])
     for layer in model.layers:
@@ -59,14 +59,14 @@ def test_only_masked_positions_leave_the_encoder_and_they_are_as_if_all_did(clas
     torch.testing.assert_close(model(whole).total, expected.total)
 
 
-def test_the_vanilla_loss_is_torchs_cross_entropy_over_the_masked_positions() -> None:
+def test_vanilla_loss_equals_torch_cross_entropy() -> None:
     model, whole = fans(classifier="vanilla"), batch()
     hidden = model.encode(whole.chunks, whole.places)
     logits = model.classifier.items(model.classifier.transform(hidden))  # type: ignore[attr-defined]
     torch.testing.assert_close(model(whole).total, F.cross_entropy(logits, whole.labels))
 
 
-def test_the_embedding_is_the_sum_of_item_category_position_and_segment() -> None:
+def test_embedding_is_sum_of_item_category_position_and_segment() -> None:
     model = fans().eval()
     tokens = batch(1).chunks[0]
     embed = model.embed
@@ -81,7 +81,7 @@ def test_the_embedding_is_the_sum_of_item_category_position_and_segment() -> Non
         torch.testing.assert_close(embed(tokens)[place], embed.norm(x))
 
 
-def test_without_categories_the_category_tokens_change_nothing() -> None:
+def test_category_tokens_do_not_matter_without_categories() -> None:
     model = fans(use_categories=False).eval()
     tokens = batch(1).chunks[0]
     other = replace(tokens, categories=torch.zeros_like(tokens.categories))
@@ -89,7 +89,7 @@ def test_without_categories_the_category_tokens_change_nothing() -> None:
     assert not any("categories" in name for name in model.state_dict())
 
 
-def test_with_categories_they_matter() -> None:
+def test_category_tokens_matter_with_categories() -> None:
     model = fans().eval()
     tokens = batch(1).chunks[0]
     other = replace(tokens, categories=torch.zeros_like(tokens.categories))
@@ -97,7 +97,7 @@ def test_with_categories_they_matter() -> None:
 
 
 @BOTH
-def test_pad_is_zero_and_stays_zero_while_mask_is_learned(classifier: str) -> None:
+def test_pad_stays_zero_while_mask_is_trained(classifier: str) -> None:
     model, alphabet = fans(classifier=classifier, dropout=0.1), CONFIG.alphabet
     assert model.embed.categories is not None
     before = model.embed.items.weight[alphabet.mask].clone()
@@ -112,7 +112,7 @@ def test_pad_is_zero_and_stays_zero_while_mask_is_learned(classifier: str) -> No
 
 
 def laid_out(*lists: int) -> Tokens:
-    """Lists of so many items: 0, 1, 2, …, the last two of them masked."""
+    """Return lists of these lengths with items 0, 1, 2, …, the last two of them masked."""
     lengths = np.array(lists)
     layout = lay_out(lengths - 2, np.full(len(lists), 2))
     flat = np.concatenate([np.arange(length - 2) for length in lengths])
@@ -121,7 +121,7 @@ def laid_out(*lists: int) -> Tokens:
     return tokens_of(fill(layout, flat, CONFIG.alphabet.mask, CONFIG.alphabet), layout, categories)
 
 
-def test_padding_never_changes_what_is_encoded() -> None:
+def test_padding_does_not_change_hidden_states() -> None:
     model = fans().eval()
     alone, padded = laid_out(6), laid_out(6, 16)
     short = alone.items.shape[1]
@@ -129,7 +129,7 @@ def test_padding_never_changes_what_is_encoded() -> None:
     torch.testing.assert_close(everywhere(model, [padded])[:short], everywhere(model, [alone]), rtol=1e-5, atol=1e-5)
 
 
-def test_lists_of_a_batch_do_not_see_each_other() -> None:
+def test_lists_of_a_batch_do_not_attend_to_each_other() -> None:
     model = fans().eval()
     chunks = batch(12).chunks
     together = everywhere(model, chunks).split([chunk.items.numel() for chunk in chunks])
@@ -143,7 +143,7 @@ def test_lists_of_a_batch_do_not_see_each_other() -> None:
 
 
 def losses_of_shares(model: Fans, lists: int, processes: int) -> Tensor:
-    """The sum of the losses of several processes that know each other's counts."""
+    """Return the sum of the losses of several processes that reduce their counts."""
     shares = [batch(lists, share_of(np.arange(lists), rank, processes)) for rank in range(processes)]
     counts: list[Tensor] = []
 
@@ -162,7 +162,7 @@ def losses_of_shares(model: Fans, lists: int, processes: int) -> Tensor:
 
 @BOTH
 @pytest.mark.parametrize("processes", [2, 3])
-def test_the_losses_of_all_processes_add_up_to_that_of_one(classifier: str, processes: int) -> None:
+def test_losses_of_all_processes_add_up_to_that_of_one(classifier: str, processes: int) -> None:
     model = fans(classifier=classifier)
     parameters = list(model.parameters())
     one = model(batch(48)).total
@@ -174,13 +174,13 @@ def test_the_losses_of_all_processes_add_up_to_that_of_one(classifier: str, proc
 
 @BOTH
 @pytest.mark.parametrize("lists", [1, 2, 5])
-def test_a_process_that_gets_no_list_of_a_chunk_adds_nothing(classifier: str, lists: int) -> None:
+def test_process_without_a_list_of_a_chunk_adds_nothing(classifier: str, lists: int) -> None:
     model = fans(classifier=classifier)
     several = losses_of_shares(model, lists, 2)
     assert several.item() == pytest.approx(model(batch(lists)).total.item(), abs=1e-5)
 
 
-def test_the_longest_answer_is_a_few_times_the_longest_trained_one_and_at_least_a_thousand() -> None:
+def test_longest_sequence_is_a_multiple_of_the_trained_one() -> None:
     assert fans().longest_sequence() == 1024 - 3
     assert fans(positions=303).longest_sequence() == 4 * 303 - 3
 
@@ -194,7 +194,7 @@ def test_dropout_drops_its_share_and_keeps_the_mean(share: float) -> None:
     assert dropped.unique().numel() == 2
 
 
-def test_dropout_does_nothing_when_not_training_or_at_zero() -> None:
+def test_dropout_is_identity_in_evaluation_or_at_zero() -> None:
     x = torch.randn(5, 7)
     assert torch.equal(Dropout(0.5).eval()(x), x)
     assert torch.equal(Dropout(0.0)(x), x)

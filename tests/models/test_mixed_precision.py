@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-# In a process of its own: on some CPUs bf16 products die of an illegal instruction unless the wider ones are ruled out.
+# In a separate process: on some CPUs bf16 products raise an illegal instruction unless wider ones are disabled.
 SCRIPT = """
 import numpy as np, torch
 from fansrec.models.fans import Fans, FansConfig
@@ -32,7 +32,7 @@ for classifier in ("two-stage", "vanilla"):
 """
 
 
-def test_bf16_gives_nearly_the_loss_and_the_gradient_of_fp32() -> None:
+def test_bf16_loss_and_gradient_are_close_to_fp32() -> None:
     environment = os.environ | {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_FP16", "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -7,7 +7,7 @@ CATEGORIES = category_table(np.array([0, 0, 1, 1, 1]), ALPHABET)
 PAD, MASK, CLS, SEP = 5, 6, 7, 8
 
 
-def test_the_special_tokens_come_after_the_items() -> None:
+def test_special_tokens_follow_the_items() -> None:
     assert (ALPHABET.pad, ALPHABET.mask, ALPHABET.cls, ALPHABET.sep, ALPHABET.size) == (PAD, MASK, CLS, SEP, 9)
     assert ALPHABET.no_category == 2
 
@@ -16,7 +16,7 @@ def test_only_items_have_a_category() -> None:
     assert CATEGORIES.tolist() == [0, 0, 1, 1, 1, 2, 2, 2, 2]
 
 
-def test_two_lists_are_laid_out_and_padded() -> None:
+def test_layout_and_padding_of_two_lists() -> None:
     layout = lay_out(np.array([2, 0]), np.array([2, 1]))
     items = fill(layout, np.array([0, 1]), np.array([2, 3, 4]), ALPHABET)
     assert items.tolist() == [[CLS, 0, 1, SEP, 2, 3, SEP], [CLS, SEP, 4, SEP, PAD, PAD, PAD]]
@@ -27,14 +27,14 @@ def test_two_lists_are_laid_out_and_padded() -> None:
     assert tokens.real.tolist() == [[True] * 7, [True] * 4 + [False] * 3]
 
 
-def test_mask_tokens_stand_where_the_answer_will() -> None:
+def test_mask_tokens_fill_the_target() -> None:
     layout = lay_out(np.array([1]), np.array([3]))
     items = fill(layout, np.array([4]), ALPHABET.mask, ALPHABET)
     assert items.tolist() == [[CLS, 4, SEP, MASK, MASK, MASK, SEP]]
     assert tokens_of(items, layout, CATEGORIES).categories.tolist() == [[2, 1, 2, 2, 2, 2, 2]]
 
 
-def test_rows_of_tokens_can_be_shared_out() -> None:
+def test_rows_of_tokens_are_selected() -> None:
     layout = lay_out(np.array([1, 1, 1]), np.array([1, 1, 1]))
     tokens = tokens_of(fill(layout, np.array([0, 1, 2]), np.array([3, 4, 0]), ALPHABET), layout, CATEGORIES)
     assert tokens.rows(np.array([False, True, False])).items.tolist() == [[CLS, 1, SEP, 4, SEP]]

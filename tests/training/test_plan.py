@@ -6,7 +6,7 @@ import pytest
 
 from fansrec.errors import BadSetting
 from fansrec.files import write_json
-from fansrec.models.hybrid.model import FansBest
+from fansrec.models.hybrid.model import HybridFans
 from fansrec.training.plan import make_plan, saved_plan
 from worlds import corpus_of, vocabulary_of, walks
 
@@ -90,8 +90,8 @@ def test_a_model_that_cannot_be_built_is_refused(name: str, value: float) -> Non
 
 def test_best_recipe_has_its_own_network_and_defaults() -> None:
     best, paper = make_plan("fans", {"recipe": "best"}, CORPUS), make_plan("fans", {}, CORPUS)
-    assert isinstance(best.build(), FansBest) and not isinstance(paper.build(), FansBest)
-    for name, value in FansBest.defaults.items():
+    assert isinstance(best.build(), HybridFans) and not isinstance(paper.build(), HybridFans)
+    for name, value in HybridFans.defaults.items():
         assert getattr(best.training, name) == value
     assert (paper.training.average, paper.training.weight_decay) == (0.0, 0.0)
     assert best.training.curriculum_steps == 1
@@ -108,7 +108,7 @@ def test_plan_stores_the_given_settings(tmp_path: Path) -> None:
     write_json(tmp_path / "plan.json", plan.to_dict())
     again = saved_plan(tmp_path / "plan.json", "fans", {"memory_weight": 0}, CORPUS)
     assert again.given == plan.given
-    assert isinstance(again.build(), FansBest) and again.build().config == plan.build().config
+    assert isinstance(again.build(), HybridFans) and again.build().config == plan.build().config
 
 
 def test_resuming_with_another_recipe_is_refused(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The file of a model's weights: its header is compared with what the model declares before anything is allocated."""
+"""The header of a weights file, compared with what the model declares before any memory is allocated."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -40,9 +40,9 @@ def check_header(path: Path, expected: Outline) -> None:
         raise ValueError(f"{path.name} does not have the tensor {missing[0]!r}")
     if more := sorted(found.keys() - expected.keys()):
         raise ValueError(f"{path.name} has a tensor {more[0]!r:.80} that the model does not have")
-    for name, wanted in expected.items():
-        if found[name] != wanted:
-            raise ValueError(f"{name} in {path.name} is {_text(found[name])} and must be {_text(wanted)}")
+    for name, kind in expected.items():
+        if found[name] != kind:
+            raise ValueError(f"{name} in {path.name} is {_text(found[name])} and must be {_text(kind)}")
 
 
 def _outline(path: Path) -> Outline:

@@ -120,7 +120,7 @@ def _missing_path(*paths: Path) -> FansError | None:
 
 
 def _is_closed_form(plan: Plan) -> bool:
-    return hasattr(entry(plan.model, plan.training.recipe).model, "fit")
+    return hasattr(entry(plan.model).model, "fit")
 
 
 @contextmanager

@@ -33,6 +33,7 @@ from fansrec.evaluation.protocol import (
 )
 from fansrec.evaluation.row_parts import Row as Row
 from fansrec.evaluation.row_parts import diversity_part, interval_list, order_part
+from fansrec.models.registry import command_name
 
 Progress = Callable[[int, int], None]  # finished lists, all lists
 
@@ -119,7 +120,7 @@ def measure_run(
 def _names(artifact: Artifact, generation: str, protocol: Protocol, part: str, fill: str) -> Row:
     return {
         "run": artifact.folder.resolve().name,
-        "model": artifact.config["model"],
+        "model": command_name(artifact.config["model"]),
         "variant": str(artifact.config.get("variant", "")),
         "generation": generation,
         "protocol": protocol.name,

@@ -77,7 +77,7 @@ class Cell:
         recipe = str(self.settings.get("recipe", "paper"))
         values = defaults(self.model, recipe) | fixed(self.model, recipe) | parse(self.model, self.settings)
         training, of_model = split(values)
-        config = fields(entry(self.model, recipe).config) if recipe == "paper" else ()  # best: from the corpus
+        config = fields(entry(self.model).config) if recipe == "paper" else ()  # best: from the corpus
         config_defaults = {one.name: one.default for one in config if one.name not in FROM_THE_CORPUS}
         return dict(sorted((config_defaults | of_model | asdict(training)).items()))
 

@@ -16,6 +16,7 @@ from fansrec.evaluation.rows import Measured, measure_run, open_run
 from fansrec.experiments.cells import Cell, Content, Evaluation, agrees, write_cell
 from fansrec.experiments.machine import default_device, describe_machine
 from fansrec.experiments.progress import OrphanGuard
+from fansrec.models.config import flat_settings
 from fansrec.training.checkpoint import FOLDER, PLAN
 from fansrec.training.plan import make_plan
 from fansrec.training.trainer import train
@@ -122,6 +123,7 @@ def _order(measured: Measured) -> dict[str, list[float]]:
 
 def _trained(artifact: Artifact) -> Content:
     """Return the full configuration of the trained model, without the long list of category starts."""
-    config = {name: value for name, value in artifact.config["config"].items() if name != "category_starts"}
+    settings = flat_settings(artifact.model.config)
+    config = {name: value for name, value in settings.items() if name != "category_starts"}
     about = {name: artifact.config.get(name) for name in ("variant", "training", "validation", "search")}
     return {**about, "config": config}

@@ -1,7 +1,7 @@
-"""An ONNX graph under construction: `g.Add(x, 1)` adds a node and gives the name of what comes out of it.
+"""An ONNX graph under construction: `g.Add(x, 1)` adds a node and returns the name of its output.
 
-Operators are called by the names of the ONNX standard. Their inputs are names of values, or else numbers, arrays and
-tensors, which become constants: an int counts as int64, a float as float32.
+Operators have the names of the ONNX standard. Their inputs are names of values, or numbers, arrays and tensors, which
+become constants: an int is an int64, a float a float32.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ Operand = Value | float | np.generic | NDArray[Any] | Tensor | Sequence[int]
 
 
 class Constants:
-    """The constants of a graph and of all graphs inside it; a tensor is kept once, however often it is used."""
+    """The constants of a graph and of all graphs inside it; a tensor is stored once, however often it is used."""
 
     def __init__(self) -> None:
         self.arrays: dict[Value, NDArray[Any]] = {}
@@ -59,7 +59,7 @@ class Graph:
         return lambda *inputs, **attributes: self._node(operator, inputs, **attributes)
 
     def _node(self, operator: str, inputs: Sequence[Operand], outputs: int = 1, **attributes: Any) -> Any:
-        """The value a node gives, or all of them if there are several `outputs`."""
+        """Add a node and return the name of its output, or of all of them if there are several `outputs`."""
         names = [self.constants.fresh() for _ in range(outputs)]
         given = [value if isinstance(value, str) else self.constants.name_of(value) for value in inputs]
         self.nodes.append(helper.make_node(operator, given, names, **attributes))
@@ -73,9 +73,10 @@ class Graph:
         collected: Sequence[int] = (),
         go_on: Callable[..., Value] | None = None,
     ) -> Any:
-        """`step(inner graph, turn, *state)` gives the next state and then what is `collected`, stacked over all turns.
+        """Add a loop and return the last state, followed by the collected values, stacked over all iterations.
 
-        `state` has values and their types, `collected` types; `go_on(graph, *state)` says if there is another turn.
+        `step(inner graph, turn, *state)` returns the next state and what is collected. `state` has values and their
+        types, `collected` types; `go_on(graph, *state)` returns whether there is another iteration.
         """
         inner = Graph(self.constants)
         turn, goes, *carried = [self.constants.fresh() for _ in range(2 + len(state))]

@@ -1,18 +1,18 @@
-"""The two classifiers of the paper as graphs: models/layers/two_stage.py and models/layers/classifiers.py."""
+"""The two classifiers of the paper as graphs: models/fans.py and models/layers/classifiers.py."""
 
 from typing import Any
 
 import numpy as np
 
 from fansrec.export.graph import Graph, Value
-from fansrec.export.network import linear, normalised, transformed
+from fansrec.export.network import linear, normalized, transformed
 from fansrec.export.positions import Head
+from fansrec.models.fans import TwoStageClassifier
 from fansrec.models.layers.classifiers import VanillaClassifier
-from fansrec.models.layers.two_stage import TwoStageClassifier
 
 
 def head_of(g: Graph, classifier: Any, hidden: Value) -> Head:
-    """From the encoder's output at all positions, (B, K, D)."""
+    """Return the head for hidden states (B, K, D) at all positions."""
     flat = g.Reshape(hidden, [-1, classifier.items.in_features])
     if isinstance(classifier, TwoStageClassifier):
         return TwoStageHead(g, classifier, flat)
@@ -20,7 +20,7 @@ def head_of(g: Graph, classifier: Any, hidden: Value) -> Head:
 
 
 class VanillaHead:
-    """All items at once; the positions of a list are a group, so that no more than their scores are held."""
+    """Scores all items at once; the positions of a list are a group, so that only their scores are in memory."""
 
     ranks = 1
 
@@ -37,7 +37,7 @@ class VanillaHead:
 
 
 class TwoStageHead:
-    """A group is a category: rank 0 is the likeliest of each position, rank 1 the next, …"""
+    """A group is a category: rank 0 is the most likely one of each position, rank 1 the next, …"""
 
     def __init__(self, g: Graph, classifier: TwoStageClassifier, hidden: Value) -> None:
         self.classifier, self.hidden, self.ranks = classifier, hidden, classifier.ranks
@@ -53,7 +53,7 @@ class TwoStageHead:
         tables = (local.weight, local.bias, local.norm_weight, local.norm_bias)
         weight, bias, scale, shift = (g.Gather(table, group) for table in tables)
         inner = g.Gemm(g.Gather(self.hidden, rows), weight, bias, transB=1)
-        seen = normalised(g, g.Gelu(inner), scale, shift)
+        seen = normalized(g, g.Gelu(inner), scale, shift)
         logits = g.Gemm(seen, g.Slice(items.weight, start, end), g.Slice(items.bias, start, end), transB=1)
         likely = g.Unsqueeze(g.Gather(g.Gather(self.likely, rank, axis=1), rows), [1])
         return start, g.Add(g.LogSoftmax(logits), likely)

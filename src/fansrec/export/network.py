@@ -11,39 +11,39 @@ from fansrec.models.layers.transformer import EncoderLayer, SelfAttention, Token
 from fansrec.models.tokens import token_categories
 
 
-def encode(g: Graph, model: Any, tokens: Tokens, places: Value) -> Value:
-    """(B, K, D): the encoder's output at these columns (B, K) of every list."""
-    x = embedded(g, model.embed, tokens, token_categories(model.config.category_starts))
-    seen = g.Unsqueeze(g.Where(tokens.real, 0.0, -np.inf), [1, 2])  # to be added to what attention finds
+def encode(g: Graph, model: Any, tokens: Tokens, columns: Value) -> Value:
+    """Return the hidden states (B, K, D) at these columns (B, K) of every list."""
+    x = embed_tokens(g, model.embed, tokens, token_categories(model.config.category_starts))
+    seen = g.Unsqueeze(g.Where(tokens.real, 0.0, -np.inf), [1, 2])  # added to the attention logits
     *layers, last = model.layers
     for layer in layers:
-        x = after(g, layer, x, x, seen)
-    return after(g, last, g.GatherND(x, g.Unsqueeze(places, [2]), batch_dims=1), x, seen)
+        x = apply_layer(g, layer, x, x, seen)
+    return apply_layer(g, last, g.GatherND(x, g.Unsqueeze(columns, [2]), batch_dims=1), x, seen)
 
 
-def embedded(g: Graph, embed: TokenEmbedding, tokens: Tokens, categories: Any) -> Value:  # (B, T, D)
-    places = g.Min(columns_of(g, tokens.items), embed.positions.num_embeddings - 1)
-    x = g.Add(g.Gather(embed.items.weight, tokens.items), g.Gather(embed.positions.weight, places))
+def embed_tokens(g: Graph, embed: TokenEmbedding, tokens: Tokens, categories: Any) -> Value:  # (B, T, D)
+    positions = g.Min(columns_of(g, tokens.items), embed.positions.num_embeddings - 1)
+    x = g.Add(g.Gather(embed.items.weight, tokens.items), g.Gather(embed.positions.weight, positions))
     x = g.Add(x, g.Gather(embed.segments.weight, tokens.segments))
     if embed.categories is not None:
         x = g.Add(x, g.Gather(embed.categories.weight, g.Gather(categories, tokens.items)))
-    return normalised(g, x, embed.norm.weight, embed.norm.bias)
+    return normalized(g, x, embed.norm.weight, embed.norm.bias)
 
 
-def after(g: Graph, layer: EncoderLayer, asking: Value, x: Value, seen: Value) -> Value:
-    """What a layer makes of the tokens that are `asking` (B, K, D) in the light of all, `x` (B, T, D)."""
-    mixed = attended(g, layer.attention, asking, x, seen)
-    y = normalised(g, g.Add(asking, mixed), layer.attention_norm.weight, layer.attention_norm.bias)
+def apply_layer(g: Graph, layer: EncoderLayer, queries: Value, x: Value, seen: Value) -> Value:
+    """Return the output of a layer for the queries (B, K, D), which attend to all tokens `x` (B, T, D)."""
+    mixed = attend(g, layer.attention, queries, x, seen)
+    y = normalized(g, g.Add(queries, mixed), layer.attention_norm.weight, layer.attention_norm.bias)
     inner = linear(g, g.Gelu(linear(g, y, layer.widen)), layer.narrow)
-    return normalised(g, g.Add(y, inner), layer.feedforward_norm.weight, layer.feedforward_norm.bias)
+    return normalized(g, g.Add(y, inner), layer.feedforward_norm.weight, layer.feedforward_norm.bias)
 
 
-def attended(g: Graph, attention: SelfAttention, asking: Value, x: Value, seen: Value) -> Value:
+def attend(g: Graph, attention: SelfAttention, queries: Value, x: Value, seen: Value) -> Value:
     width = attention.out.in_features
     parts = zip(attention.qkv.weight.chunk(3), attention.qkv.bias.chunk(3), strict=True)
     q, k, v = (
-        g.Reshape(times(g, y, weight, bias), [0, 0, attention.heads, width // attention.heads])
-        for y, (weight, bias) in zip((asking, x, x), parts, strict=True)
+        g.Reshape(affine(g, y, weight, bias), [0, 0, attention.heads, width // attention.heads])
+        for y, (weight, bias) in zip((queries, x, x), parts, strict=True)
     )
     found = g.MatMul(g.Transpose(q, perm=[0, 2, 1, 3]), g.Transpose(k, perm=[0, 2, 3, 1]))  # (B, H, K, T)
     shares = g.Softmax(g.Add(g.Mul(found, (width // attention.heads) ** -0.5), seen), axis=-1)
@@ -53,16 +53,16 @@ def attended(g: Graph, attention: SelfAttention, asking: Value, x: Value, seen: 
 
 def transformed(g: Graph, x: Value, transform: Transform) -> Value:
     norm = transform.norm
-    return normalised(g, g.Gelu(linear(g, x, transform.linear)), norm.weight, norm.bias)
+    return normalized(g, g.Gelu(linear(g, x, transform.linear)), norm.weight, norm.bias)
 
 
 def linear(g: Graph, x: Value, layer: nn.Linear) -> Value:
-    return times(g, x, layer.weight, layer.bias)
+    return affine(g, x, layer.weight, layer.bias)
 
 
-def times(g: Graph, x: Value, weight: Tensor, bias: Tensor) -> Value:
+def affine(g: Graph, x: Value, weight: Tensor, bias: Tensor) -> Value:
     return str(g.Add(g.MatMul(x, weight.T), bias))
 
 
-def normalised(g: Graph, x: Value, weight: Operand, bias: Operand) -> Value:
+def normalized(g: Graph, x: Value, weight: Operand, bias: Operand) -> Value:
     return str(g.LayerNormalization(x, weight, bias, epsilon=nn.LayerNorm(1).eps))

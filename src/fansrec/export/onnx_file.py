@@ -1,4 +1,4 @@
-"""`fans export`: a trained model as an ONNX file that needs nothing of this package to give answers."""
+"""`fans export`: a trained model as an ONNX file that runs without this package."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,26 +10,27 @@ from onnx import ModelProto, TensorProto, ValueInfoProto, helper, numpy_helper
 from fansrec import __version__
 from fansrec.artifact import Artifact, recipe_of
 from fansrec.errors import BadSetting
-from fansrec.export.blend import best_items
 from fansrec.export.graph import BOOL, FLOAT, INT64, Constants, Graph, Value
 from fansrec.export.heads import head_of
+from fansrec.export.hybrid import best_items
 from fansrec.export.lists import arange, blocked_items, read_lists, with_masks
 from fansrec.export.network import encode
 from fansrec.export.positions import by_position
 from fansrec.export.steps import one_by_one
 from fansrec.files import write_atomically, write_bytes
 from fansrec.models.fans import Fans
-from fansrec.models.hybrid.model import FansBest
+from fansrec.models.hybrid.model import HybridFans
+from fansrec.models.registry import command_name
 from fansrec.models.sequence.bert4rec import Bert4Rec
 
 OPSET, IR = 20, 9  # read by ONNX Runtime 1.19 and by all later ones
-BESIDE = 1 << 30  # bytes of constants from which on they get a file of their own: no ONNX file can be over 2 GB
-SMALL = 1024  # bytes of a constant that always stays in the graph
-ALIGNED = 4096  # where constants begin in their own file, so that it can be mapped
+BESIDE = 1 << 30  # bytes of constants from which they are written to a second file: ONNX files are limited to 2 GB
+SMALL = 1024  # bytes up to which a constant always stays in the graph
+ALIGNED = 4096  # alignment of constants in the second file, so that it can be mapped
 
 
 def export_onnx(artifact: Artifact, path: Path) -> list[Path]:
-    """Write the graph of an artifact's model; gives the files: a very large model has its weights in a second one."""
+    """Write the graph of an artifact's model and return its files: the weights of a very large one are in a second."""
     constants = Constants()
     graph = Graph(constants)
     outputs = answer(graph, artifact.model)
@@ -47,20 +48,20 @@ def export_onnx(artifact: Artifact, path: Path) -> list[Path]:
 
 
 def answer(g: Graph, model: Any) -> tuple[Value, Value]:
-    """Items and scores, for the graph's inputs `lists`, `k`, `keep_seen` and `exclude`."""
-    if not isinstance(model, Fans | FansBest | Bert4Rec):
-        raise BadSetting(f"{model.name} cannot be exported; fans, bert4rec and bert4rec-nar can")
+    """Return items and scores for the graph's inputs `lists`, `k`, `keep_seen` and `exclude`."""
+    if not isinstance(model, Fans | HybridFans | Bert4Rec):
+        raise BadSetting(f"{model.name} cannot be exported; export fans, bert4rec or bert4rec-nar")
     alphabet = model.config.alphabet
     lists = read_lists(g, "lists")
-    k = g.Reshape(g.Min("k", alphabet.items), [1])  # no more are there to give
+    k = g.Reshape(g.Min("k", alphabet.items), [1])  # there are no more
     blocked = blocked_items(g, lists, "keep_seen", "exclude", alphabet.items)
-    if isinstance(model, FansBest):
+    if isinstance(model, HybridFans):
         return best_items(g, model, lists, k, blocked)
     if isinstance(model, Bert4Rec):
         return one_by_one(g, model, lists, k, blocked)
-    places = g.Add(g.Add(lists.lengths, 2), arange(g, k))
-    hidden = encode(g, model, with_masks(g, lists, k, alphabet), places)
-    return by_position(g, head_of(g, model.classifier, hidden), g.Shape(places), blocked)
+    columns = g.Add(g.Add(lists.lengths, 2), arange(g, k))
+    hidden = encode(g, model, with_masks(g, lists, k, alphabet), columns)
+    return by_position(g, head_of(g, model.classifier, hidden), g.Shape(columns), blocked)
 
 
 def _model(
@@ -70,13 +71,13 @@ def _model(
     for value, name in zip(outputs, names, strict=True):
         graph.nodes.append(helper.make_node("Identity", [value], [name]))
     inputs = [
-        _described("lists", INT64, ["batch", "length"], "item numbers; -1 is skipped"),
-        _described("k", INT64, [], "how many items to give, at least 1"),
-        _described("keep_seen", BOOL, [], "whether items of the list may come again"),
-        _described("exclude", INT64, ["excluded"], "item numbers that no list is given"),
+        _described("lists", INT64, ["batch", "length"], "item indices; -1 is skipped"),
+        _described("k", INT64, [], "number of items to return, at least 1"),
+        _described("keep_seen", BOOL, [], "whether items of the list may be returned"),
+        _described("exclude", INT64, ["excluded"], "item indices that are never returned"),
     ]
     given = [
-        _described("items", INT64, ["batch", "answers"], "item numbers; -1 where none is left"),
+        _described("items", INT64, ["batch", "answers"], "item indices; -1 where none is left"),
         _described("scores", FLOAT, ["batch", "answers"], "their scores; higher is better"),
     ]
     whole = helper.make_graph(graph.nodes, "fansrec", inputs, given, initializer=constants)
@@ -88,15 +89,15 @@ def _model(
     return model
 
 
-def _described(name: str, kind: int, shape: list[str], words: str) -> ValueInfoProto:
-    return helper.make_tensor_value_info(name, kind, shape, doc_string=words)
+def _described(name: str, kind: int, shape: list[str], description: str) -> ValueInfoProto:
+    return helper.make_tensor_value_info(name, kind, shape, doc_string=description)
 
 
 def _about(artifact: Artifact) -> dict[str, str]:
-    """What a reader of the file may want to know of the model."""
+    """Return metadata of the model for readers of the file."""
     model = artifact.model
     return {
-        "model": model.name,
+        "model": command_name(model.name),
         "recipe": recipe_of(artifact.config),
         "artifact": artifact.hash,
         "items": str(model.config.alphabet.items),
@@ -105,7 +106,7 @@ def _about(artifact: Artifact) -> dict[str, str]:
 
 
 def _placed(arrays: Mapping[Value, NDArray[Any]], file: str) -> list[TensorProto]:
-    """Constants that say where in a file beside the graph they lie."""
+    """Return constants that refer to their offsets in a second file."""
     placed, offset = [], 0
     for name, array in arrays.items():
         tensor = TensorProto(

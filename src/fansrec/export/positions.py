@@ -1,6 +1,6 @@
-"""The paper's way to an answer as a graph: the best few items of every position, then position by position one each.
+"""Decoding position by position as a graph: the best items of every position, then one item for each in turn.
 
-As in fansrec.engine.decoding.shortlists: rank after rank, for the positions that have no item yet.
+As in fansrec.engine.decoding: rank after rank, for the positions that have no item yet.
 """
 
 from typing import Protocol
@@ -12,22 +12,22 @@ from fansrec.export.lists import NOTHING, arange
 
 
 class Head(Protocol):
-    """A classifier that scores positions group by group; P positions of all lists, a group's items lie in a row."""
+    """A classifier that scores positions group by group; P positions of all lists, a group's items are adjacent."""
 
     ranks: int
     hidden: Value  # (P, D)
 
     def groups(self, g: Graph, rank: Value, list_of: Value) -> Value:
-        """(P,): the group of each position at this rank; `list_of` (P,) is its list."""
+        """Return the group (P,) of each position at this rank; `list_of` (P,) is its list."""
         ...
 
     def scores(self, g: Graph, group: Value, rows: Value, rank: Value) -> tuple[Value, Value]:
-        """The group's first item, (1,), and the scores of its items at the positions `rows` (R,), (R, m)."""
+        """Return the group's first item (1,) and the scores (R, m) of its items at the positions `rows` (R,)."""
         ...
 
 
 def by_position(g: Graph, head: Head, shape: Value, blocked: Value) -> tuple[Value, Value]:
-    """Items and scores, (B, K) each, as `shape` says; NOTHING where no item is left."""
+    """Return items and scores, (B, K) each, K from `shape`; NOTHING where no item is left."""
     shortlists = Shortlists(g, head, shape, blocked)
 
     def rank(inner: Graph, turn: Value, items: Value, scores: Value) -> tuple[Value, Value]:
@@ -42,7 +42,7 @@ def by_position(g: Graph, head: Head, shape: Value, blocked: Value) -> tuple[Val
 
 
 def choose(g: Graph, items: Value, scores: Value, best: Value, of: Value) -> tuple[Value, Value]:
-    """Every position without an item takes, one after the other, the best of its shortlist that its list has not.
+    """Fill positions without an item in turn, each with the best of its shortlist that its list does not have yet.
 
     `best` and `of` are the scores and items of the shortlists, (B, K, S).
     """
@@ -64,7 +64,7 @@ def choose(g: Graph, items: Value, scores: Value, best: Value, of: Value) -> tup
 
 
 class Shortlists:
-    """The best S = K allowed items of each of P = B * K positions: no list takes more."""
+    """The best S = K allowed items of each of P = B * K positions, which is as many as a list can take."""
 
     def __init__(self, g: Graph, head: Head, shape: Value, blocked: Value) -> None:
         self.head, self.shape, self.blocked = head, shape, blocked
@@ -73,7 +73,7 @@ class Shortlists:
         self.list_of = g.Reshape(g.Expand(g.Unsqueeze(lists, [1]), shape), [-1])  # (P,)
 
     def of_rank(self, g: Graph, rank: Value, items: Value) -> tuple[Value, Value]:
-        """Scores and items, (B, K, S), of the positions without an item; the others get nothing."""
+        """Return scores and items (B, K, S) of the positions without an item; the others get NOTHING."""
         waits = g.Reshape(g.Equal(items, NOTHING), [-1])
         group_of = g.Where(waits, self.head.groups(g, rank, self.list_of), NOTHING)
         groups = g.Unique(g.Compress(group_of, waits))
@@ -91,7 +91,7 @@ class Shortlists:
         return g.Reshape(best, whole), g.Reshape(of, whole)
 
     def _best(self, g: Graph, group: Value, rows: Value, rank: Value) -> tuple[Value, Value]:
-        """Scores and items, (R, S), of a group's positions; NOTHING where the group has fewer."""
+        """Return scores and items (R, S) of a group's positions; NOTHING where the group has fewer."""
         start, scores = self.head.scores(g, group, rows, rank)
         items = g.Shape(scores, start=1)
         blocked = g.Slice(g.Gather(self.blocked, g.Gather(self.list_of, rows)), start, g.Add(start, items), [1])

@@ -1,4 +1,4 @@
-"""One item after the other as a graph: BERT4Rec reads the list anew with a MASK at its end, once for every item."""
+"""Autoregressive generation as a graph: BERT4Rec reads the list again, with a MASK at its end, for every item."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from fansrec.export.network import encode, transformed
 
 
 def one_by_one(g: Graph, model: Any, lists: Lists, k: Value, blocked: Value) -> tuple[Value, Value]:
-    """Items and scores, (B, K) each."""
+    """Return items and scores, (B, K) each."""
     alphabet = model.config.alphabet
     padded = g.Pad(lists.items, g.Concat([0, 0, 0], k, axis=0), NOTHING)
     columns = columns_of(g, padded)
@@ -33,7 +33,7 @@ def one_by_one(g: Graph, model: Any, lists: Lists, k: Value, blocked: Value) -> 
 
 
 def next_scores(g: Graph, model: Any, tokens: Value, columns: Value, place: Value) -> Value:
-    """(B, M): how well every item would stand at a MASK's place (B, 1); what is behind it is not there yet."""
+    """Return the scores (B, M) of every item at the column (B, 1) of a MASK; later columns are ignored."""
     whole = Tokens(tokens, g.Mul(tokens, 0), g.LessOrEqual(columns, place))
     hidden = g.Squeeze(encode(g, model, whole, place), [1])  # (B, D)
     classifier = model.classifier

@@ -8,8 +8,10 @@ from typing import Any
 from torch import nn
 
 from fansrec.errors import BadSetting
+from fansrec.models.config import from_plain
 from fansrec.models.fans import Fans, FansConfig
-from fansrec.models.hybrid.model import FansBest, FansBestConfig
+from fansrec.models.hybrid.config import HybridConfig
+from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.limits import check_settings
 from fansrec.models.linear.ease import Ease, EaseConfig
 from fansrec.models.linear.item_knn import ItemKnn, ItemKnnConfig
@@ -30,13 +32,14 @@ GROUP = "fansrec.models"  # entry points of other packages: a name, and an Entry
 class Entry:
     model: type[nn.Module]
     config: type[Any]  # a frozen dataclass
-    fixed: Mapping[str, Any] = field(default_factory=dict)  # settings that make it this model and no other
-    title: str | None = None  # as papers write it, where the name of the class's own does not do
-    best: "Entry | None" = None  # what `--recipe best` trains, where that is another network
+    fixed: Mapping[str, Any] = field(default_factory=dict)  # settings that define this model and cannot be changed
+    title: str | None = None  # name in papers, if it differs from the title of the class
+    best: str | None = None  # registry name of the model that `--recipe best` trains, if it is another one
 
 
 MODELS = {
-    "fans": Entry(Fans, FansConfig, best=Entry(FansBest, FansBestConfig)),
+    "fans": Entry(Fans, FansConfig, best="fans-hybrid"),
+    "fans-hybrid": Entry(HybridFans, HybridConfig),
     "bert4rec": Entry(Bert4Rec, Bert4RecConfig),
     "bert4rec-nar": Entry(Fans, FansConfig, {"classifier": "vanilla", "scheduler": "naive"}, "BERT4Rec_NAR"),
     "sasrec": Entry(SasRec, SasRecConfig),
@@ -50,29 +53,38 @@ MODELS = {
     "markov": Entry(Markov, MarkovConfig),
     "popularity": Entry(Popularity, PopularityConfig),
 }
+COMMANDS = {found.best: name for name, found in MODELS.items() if found.best}  # see `command_name`
 
 
 def names() -> list[str]:
-    """All models that can be trained here, those of other packages last."""
-    return [*MODELS, *(found.name for found in entry_points(group=GROUP) if found.name not in MODELS)]
+    """Return what `--model NAME` accepts, models of other packages last."""
+    others = (found.name for found in entry_points(group=GROUP) if found.name not in MODELS)
+    return [*(name for name in MODELS if name not in COMMANDS), *others]
 
 
 def is_known(name: str) -> bool:
-    """Other packages are looked through only for what is not here."""
+    """Return whether there is such a model; other packages are searched only if it is not one of ours."""
     return name in MODELS or any(entry_points(group=GROUP, name=name))
 
 
-def entry(name: str, recipe: str = "paper") -> Entry:
-    found = _entry(name)
-    return found.best if recipe == "best" and found.best is not None else found
+def model_name(name: str, recipe: str) -> str:
+    """Return the registry name of what `--model NAME --recipe RECIPE` trains."""
+    best = entry(name).best
+    return best if recipe == "best" and best is not None else name
+
+
+def command_name(name: str) -> str:
+    """Return the NAME of `--model NAME` that trains a model of the registry: fans for fans-hybrid."""
+    return COMMANDS.get(name, name)
 
 
 def has_best(name: str) -> bool:
-    """Whether there is a recipe 'best' for a model: a network of its own, or settings to search."""
-    return _entry(name).best is not None or hasattr(_entry(name).model, "search")
+    """Return whether `--model NAME` has a recipe 'best': another model, or settings to search."""
+    return entry(name).best is not None or hasattr(entry(name).model, "search")
 
 
-def _entry(name: str) -> Entry:
+def entry(name: str) -> Entry:
+    """Return the entry of a model; raise BadSetting if there is none."""
     if name in MODELS:
         return MODELS[name]
     for found in entry_points(group=GROUP, name=name):
@@ -83,24 +95,24 @@ def _entry(name: str) -> Entry:
 def _loaded(name: str, found: Any) -> Entry:
     try:
         loaded = found.load()
-    except Exception as error:  # whatever a package of somebody else's does when it is imported
+    except Exception as error:  # an import of another package may raise anything
         raise BadSetting(
-            f"the model {name!r} of {found.value} cannot be loaded ({error}); mend that package"
+            f"the model {name!r} of {found.value} cannot be loaded ({error}); repair that package"
         ) from error
     if not isinstance(loaded, Entry):
         raise BadSetting(
-            f"{found.value} is no fansrec.models.registry.Entry, so {name!r} is no model; see add-a-model.md"
+            f"{found.value} is not a fansrec.models.registry.Entry, so {name!r} is not a model; see add-a-model.md"
         )
     return loaded
 
 
-def build(name: str, config: dict[str, Any], recipe: str = "paper") -> Any:
-    """A model from its name, the plain values of its config and the recipe it was trained by."""
-    found = entry(name, recipe)
+def build(name: str, config: Mapping[str, Any]) -> Any:
+    """Return a new model from its registry name and the plain values of its configuration."""
+    found = entry(name)
     return found.model(configured(found, config))
 
 
-def configured(found: Entry, config: dict[str, Any]) -> Any:
-    """Return the config of a model from its plain values, after a check of their types and limits."""
+def configured(found: Entry, config: Mapping[str, Any]) -> Any:
+    """Return the configuration of a model from its plain values, after a check of their types and limits."""
     check_settings(found.config, config)
-    return found.config(**config | {"category_starts": tuple(config["category_starts"])})
+    return from_plain(found.config, config)

@@ -1,6 +1,6 @@
-"""Lists laid out as the tokens models read, padded to a rectangle.
+"""Lists as sequences of tokens, padded to a rectangle.
 
-FANS reads CLS input SEP target SEP (`lay_out`), the other models one list without parts (`in_a_row`).
+FANS reads CLS input SEP target SEP (`lay_out`), the other models a list as one segment (`in_a_row`).
 """
 
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-Numbers = NDArray[np.integer]
+Indices = NDArray[np.integer]
 
-SPECIALS = 3  # CLS, SEP and SEP stand in every sequence
+SPECIALS = 3  # special tokens of a sequence: CLS, SEP and SEP
 
 
 @dataclass(frozen=True)
 class Alphabet:
-    """Token numbers: items are 0 to `items` - 1, categories 0 to `categories` - 1, and the specials come after."""
+    """Token indices: items are 0 to `items` - 1, categories 0 to `categories` - 1; special tokens follow."""
 
     items: int
     categories: int
@@ -49,7 +49,7 @@ class Alphabet:
 
     @property
     def no_category(self) -> int:
-        """The PAD of the categories: masked items and special tokens carry it."""
+        """The PAD of the categories, which masked items and special tokens have."""
         return self.categories
 
 
@@ -63,7 +63,7 @@ class Tokens:
     real: Tensor  # (B, T) bool: False is padding
 
     def rows(self, chosen: NDArray[np.bool_]) -> "Tokens":
-        """Of these sequences alone; all of them, without a copy, where all are chosen."""
+        """Return the sequences that are `chosen` (B,), without a copy if all are."""
         which = slice(None) if chosen.all() else torch.from_numpy(chosen)
         return Tokens(self.items[which], self.categories[which], self.segments[which], self.real[which])
 
@@ -74,16 +74,16 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Batch:
-    """Lists to learn from: what is shown, where an item is to be told, and which one it is.
+    """Training lists: the tokens that are read, the label positions and their items.
 
-    Lists of like length share a chunk, to save padding.
+    Lists of similar length share a chunk, to save padding.
     """
 
     chunks: Sequence[Tokens]
-    places: Tensor  # (P,) int64: at which of all tokens, chunk after chunk, an item is to be told
-    labels: Tensor  # (P,) int64: these items
-    lists: int  # in the whole batch, over all processes
-    positions: int  # where an item is to be told in the whole batch, over all processes
+    places: Tensor  # (P,) int64: indices of the label positions in the flattened tokens of all chunks
+    labels: Tensor  # (P,) int64: items at these positions
+    lists: int  # number of lists in the whole batch, over all processes
+    positions: int  # number of label positions in the whole batch, over all processes
 
     def to(self, device: torch.device | str) -> "Batch":
         return replace(
@@ -96,7 +96,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the tokens of a batch stand, as arrays of shape (B, T)."""
+    """The columns of the tokens of a batch; arrays broadcast to (B, T)."""
 
     columns: NDArray[np.int64]  # (1, T)
     input_lengths: NDArray[np.int64]  # (B, 1)
@@ -112,7 +112,7 @@ class Layout:
 
     @property
     def target_column(self) -> NDArray[np.int64]:
-        """The place of a column inside the target, counted from 0."""
+        """The position of a column inside the target, from 0."""
         return self.columns - self.input_lengths - 2
 
     @property
@@ -122,12 +122,13 @@ class Layout:
 
 
 def lay_out(input_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64]) -> Layout:
+    """Return the layout of lists with inputs and targets of these lengths (B,)."""
     longest = int((input_lengths + target_lengths).max(initial=0)) + SPECIALS
     return Layout(np.arange(longest)[None], input_lengths[:, None], target_lengths[:, None])
 
 
-def fill(layout: Layout, input_items: Numbers | int, target: Numbers | int, alphabet: Alphabet) -> NDArray[np.int64]:
-    """The item tokens (B, T): the flat `input_items` and `target` items, list after list, in their places."""
+def fill(layout: Layout, input_items: Indices | int, target: Indices | int, alphabet: Alphabet) -> NDArray[np.int64]:
+    """Return item tokens (B, T) with the flat `input_items` and `target` items, list after list, in their columns."""
     items = np.full(np.broadcast_shapes(layout.columns.shape, layout.end.shape), alphabet.pad)
     items[:, 0] = alphabet.cls
     items[layout.in_input] = input_items
@@ -137,7 +138,7 @@ def fill(layout: Layout, input_items: Numbers | int, target: Numbers | int, alph
 
 
 def tokens_of(items: NDArray[np.int64], layout: Layout, categories_of: NDArray[np.int64]) -> Tokens:
-    """Tokens from item tokens; `categories_of` gives the category of every token of the alphabet."""
+    """Return tokens for item tokens (B, T); `categories_of` has the category of every token of the alphabet."""
     return Tokens(
         items=torch.from_numpy(items),
         categories=torch.from_numpy(categories_of[items]),
@@ -147,18 +148,18 @@ def tokens_of(items: NDArray[np.int64], layout: Layout, categories_of: NDArray[n
 
 
 def category_table(categories: NDArray[np.int64], alphabet: Alphabet) -> NDArray[np.int64]:
-    """The category of every token: an item's own, and none for PAD, MASK, CLS and SEP."""
+    """Return the category of every token: that of an item, and none for PAD, MASK, CLS and SEP."""
     return np.concatenate([categories, np.full(alphabet.size - alphabet.items, alphabet.no_category)])
 
 
 def token_categories(category_starts: Sequence[int]) -> NDArray[np.int64]:
-    """The same from where the categories start."""
+    """Return the category of every token from the starts of the categories."""
     categories = np.repeat(np.arange(len(category_starts) - 1), np.diff(category_starts))
     return category_table(categories, Alphabet.of(category_starts))
 
 
-def in_a_row(lengths: Numbers, items: Numbers | int, categories_of: NDArray[np.int64], alphabet: Alphabet) -> Tokens:
-    """Lists without parts: the flat `items`, list after list, from column 0 on."""
+def in_a_row(lengths: Indices, items: Indices | int, categories_of: NDArray[np.int64], alphabet: Alphabet) -> Tokens:
+    """Return tokens (B, T) of lists as one segment each; `items` are flat, list after list."""
     real = np.arange(int(lengths.max(initial=0)))[None] < lengths[:, None]
     tokens = np.full(real.shape, alphabet.pad)
     tokens[real] = items

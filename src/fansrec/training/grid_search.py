@@ -70,7 +70,7 @@ def refuse_searched(plan: Plan, values: Mapping[str, Any]) -> None:
 
 
 def _grids(model: str) -> Mapping[str, tuple[Any, ...]]:
-    return dict(getattr(entry(model, "best").model, "search", {}))
+    return dict(getattr(entry(model).model, "search", {}))
 
 
 def _evaluate(network: Any, validation: EvaluationLists, items: int) -> Row:

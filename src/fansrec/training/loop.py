@@ -42,6 +42,7 @@ class Loop:
         self.optimizer = make_optimizer(self.network, self.settings)
         self.average = WeightAverage(self.network, self.settings.average)
         self.curriculum = Curriculum(self.settings.curriculum_steps, self.settings.epochs, self.settings.patience)
+        self.two_stage = plan.settings.get("classifier") == "two-stage"
         rates = MaskingRates(hidden=plan.config.get("hidden_share", MaskingRates.hidden))
         self.builder = BatchBuilder(corpus, network.config.alphabet, rates, network.objective)
         self.rank, self.processes = self.accelerator.process_index, self.accelerator.num_processes
@@ -123,8 +124,7 @@ class Loop:
         return summed
 
     def _category_accuracy(self) -> float | None:
-        two_stage = self.plan.config.get("classifier") == "two-stage"
-        return self.counters.category_hits / self.counters.positions if two_stage else None
+        return self.counters.category_hits / self.counters.positions if self.two_stage else None
 
     def _masked_share(self) -> float | None:
         """Return the curriculum ratio, None for objectives without a target."""

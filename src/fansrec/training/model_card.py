@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from fansrec.models.registry import command_name
 from fansrec.training.hybrid.comparison import Comparison, cells, headline, verdict
 from fansrec.training.plan import Plan
 
@@ -38,10 +39,10 @@ def model_card(
     """Return the text of the model card."""
     data = {name: summary[name] for name in SIZES if name in summary}
     data |= {f"{part} lists": count for part, count in summary.get("splits", {}).items()}
-    settings = {name: value for name, value in plan.config.items() if name != "category_starts"} | vars(plan.training)
+    settings = {name: value for name, value in plan.settings.items() if name != "category_starts"} | vars(plan.training)
     return CARD.format(
         variant=plan.variant,
-        model=plan.model,
+        model=command_name(plan.model),
         data=_table(data),
         figures=_table(figures),
         comparison="" if comparison is None else _comparison(comparison),

@@ -8,7 +8,8 @@ from typing import Any
 from fansrec.data.corpus import Corpus, fingerprint
 from fansrec.errors import BadArtifact, BadSetting
 from fansrec.files import read_json
-from fansrec.models.registry import build, entry, has_best
+from fansrec.models.config import flat_settings, from_settings, settings_of
+from fansrec.models.registry import build, command_name, configured, entry, has_best, model_name
 from fansrec.models.tokens import SPECIALS
 from fansrec.training.hybrid.sizes import fitting
 from fansrec.training.settings import TrainSettings, defaults, fixed, parse, split
@@ -16,8 +17,8 @@ from fansrec.training.settings import TrainSettings, defaults, fixed, parse, spl
 
 @dataclass(frozen=True)
 class Plan:
-    model: str
-    config: dict[str, Any]  # the plain values of the model's config
+    model: str  # its name in the registry
+    config: dict[str, Any]  # the plain values of the model's configuration, nested
     training: TrainSettings
     fingerprint: str  # of the corpus
     given: tuple[str, ...] = ()  # the settings the user gave, which no search changes
@@ -28,14 +29,20 @@ class Plan:
         found = entry(self.model)
         paper = self.training.recipe == "paper"
         title = found.title or str(getattr(found.model, "title", self.model))
-        if self.model == "fans" and paper:
-            two_stage = "TSC-" if self.config["classifier"] == "two-stage" else ""
+        settings = self.settings
+        if self.model == "fans":
+            two_stage = "TSC-" if settings["classifier"] == "two-stage" else ""
             title += f"_{two_stage}{self.training.scheduler.upper()}"
-        star = "" if self.config.get("use_categories", True) else "*"
+        star = "" if settings.get("use_categories", True) else "*"
         return title + star + ("" if paper else f" ({self.training.recipe})")
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The values of the model's configuration by the names under which users set them."""
+        return flat_settings(configured(entry(self.model), self.config))
+
     def build(self) -> Any:
-        return build(self.model, self.config, self.training.recipe)
+        return build(self.model, self.config)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -44,18 +51,26 @@ class Plan:
 def make_plan(model: str, values: Mapping[str, Any], corpus: Corpus) -> Plan:
     """Return a plan with the settings the user gave; all others have defaults or come from the corpus."""
     recipe = str(values.get("recipe", "paper"))
-    if recipe == "best" and not has_best(model):
-        raise BadSetting(f"there is no recipe 'best' for {model}; leave it out, or use paper")
-    given = parse(model, values)
-    chosen = defaults(model, recipe) | fitting(model, recipe, corpus) | fixed(model, recipe)
-    training, of_model = split(chosen | given)
+    _check_recipe(model, recipe)
+    asked = parse(model, values)
+    name = model_name(model, recipe)
+    chosen = defaults(model, recipe) | fitting(name, corpus) | fixed(model, recipe)
+    training, of_model = split(chosen | asked)
     from_corpus = {
         "category_starts": tuple(corpus.vocabulary.starts.tolist()),
         "positions": int(corpus.lengths.max()) + SPECIALS,
     }
-    kind = entry(model, recipe).config
-    shape = {name: value for name, value in from_corpus.items() if name in kind.__dataclass_fields__} | of_model
-    return Plan(model, asdict(kind(**shape)), training, fingerprint(corpus), tuple(sorted(given)))
+    kind = entry(name).config
+    known = {field.name for _, field in settings_of(kind)}
+    shape = {setting: value for setting, value in from_corpus.items() if setting in known} | of_model
+    return Plan(name, asdict(from_settings(kind, shape)), training, fingerprint(corpus), tuple(sorted(asked)))
+
+
+def _check_recipe(model: str, recipe: str) -> None:
+    if command_name(model) != model:
+        raise BadSetting(f"{model} is trained by --model {command_name(model)} --recipe best; use these")
+    if recipe == "best" and not has_best(model):
+        raise BadSetting(f"there is no recipe 'best' for {model}; leave it out, or use paper")
 
 
 def saved_plan(path: Path, model: str | None, values: Mapping[str, Any], corpus: Corpus) -> Plan:
@@ -64,13 +79,14 @@ def saved_plan(path: Path, model: str | None, values: Mapping[str, Any], corpus:
         saved = read_json(path)
         training, given = TrainSettings(**saved["training"]), tuple(saved["given"])
         plan = Plan(saved["model"], saved["config"], training, saved["fingerprint"], given)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        begun = {"model": command_name(plan.model)} | plan.settings | asdict(plan.training)
+    except (OSError, ValueError, KeyError, TypeError, BadSetting) as error:
         raise BadArtifact(f"{path} cannot be read ({error}); start the training again") from error
-    requested = {"model": model or plan.model} | parse(plan.model, {"recipe": plan.training.recipe} | dict(values))
-    started_with = {"model": plan.model} | plan.config | asdict(plan.training)
-    for name, value in requested.items():
-        if value != started_with[name]:
-            raise BadSetting(f"this run was started with {name}={started_with[name]}; resume without {name}={value}")
+    own = command_name(plan.model)
+    asked = {"model": model or own} | parse(own, {"recipe": plan.training.recipe} | dict(values))
+    for name, value in asked.items():
+        if value != begun[name]:
+            raise BadSetting(f"this run was started with {name}={begun[name]}; resume without {name}={value}")
     if plan.fingerprint != fingerprint(corpus):
         raise BadSetting("this run was started on another corpus; resume it with that corpus")
     return plan

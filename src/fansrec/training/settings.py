@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from fansrec.errors import BadSetting
-from fansrec.models.registry import entry, has_best
+from fansrec.models.config import setting_name, settings_of
+from fansrec.models.registry import Entry, entry, has_best, model_name
 
 # Fields of a model's config that come from the corpus and cannot be set.
 FROM_THE_CORPUS = {"category_starts", "positions", "memory_lists", "memory_items", "linear_neighbours"}
@@ -58,15 +59,15 @@ class TrainSettings:
 
 
 def fixed(model: str, recipe: str = "paper") -> dict[str, Any]:
-    """Return the settings of a model that cannot be changed; models without a target to mask have no curriculum."""
-    found = entry(model, recipe)
+    """What nobody can set for a model: what makes it what it is, and no curriculum where there is no target to mask."""
+    found = _entry(model, recipe)
     no_curriculum = {} if getattr(found.model, "objective", None) == "continuation" else {"scheduler": "naive"}
     return no_curriculum | dict(found.fixed)
 
 
 def defaults(model: str, recipe: str = "paper") -> dict[str, Any]:
-    """Return the settings in which a model needs other defaults than those above to train well."""
-    return dict(getattr(entry(model, recipe).model, "defaults", {}))
+    """Where a model's training must differ from the defaults above to be fair to it."""
+    return dict(getattr(_entry(model, recipe).model, "defaults", {}))
 
 
 def default_recipe(model: str, values: Mapping[str, Any]) -> str:
@@ -76,20 +77,26 @@ def default_recipe(model: str, values: Mapping[str, Any]) -> str:
     """
     if "recipe" in values or not has_best(model):
         return str(values.get("recipe", "paper"))
-    searched = getattr(entry(model, "best").model, "search", {})
-    only_paper = (known_names(model).keys() - known_names(model, "best").keys()) | searched.keys()
-    return "paper" if only_paper & values.keys() else "best"
+    searched = getattr(_entry(model, "best").model, "search", {})
+    papers = (known_names(model).keys() - known_names(model, "best").keys()) | searched.keys()
+    return "paper" if papers & values.keys() else "best"
 
 
 def known_names(model: str, recipe: str = "paper") -> dict[str, type]:
-    """Return the names of all settings of a model, with their types."""
-    fixed_values = fixed(model, recipe)
-    without = FROM_THE_CORPUS | {*fixed_values} | ({"steps"} if fixed_values.get("scheduler") == "naive" else set())
-    found = entry(model, recipe)
+    """Every name that can be set for a model, with its type."""
+    set_already = fixed(model, recipe)
+    without = FROM_THE_CORPUS | {*set_already} | ({"steps"} if set_already.get("scheduler") == "naive" else set())
+    found = _entry(model, recipe)
     by_gradient = hasattr(found.model, "objective")
     of_training = [field for field in fields(TrainSettings) if by_gradient or field.name in ALSO_IN_CLOSED_FORM]
-    every = [*of_training, *fields(found.config)]
-    return {field.name: type(field.default) for field in every if field.name not in without}
+    of_model = [field for _, field in settings_of(found.config)]
+    known = {setting_name(field): type(field.default) for field in (*of_training, *of_model)}
+    return {name: kind for name, kind in known.items() if name not in without}
+
+
+def _entry(model: str, recipe: str) -> Entry:
+    """Return the entry of the model that `--model MODEL --recipe RECIPE` trains."""
+    return entry(model_name(model, recipe))
 
 
 def parse(model: str, values: Mapping[str, Any]) -> dict[str, Any]:

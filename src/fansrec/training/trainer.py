@@ -14,13 +14,14 @@ from fansrec.artifact import MANIFEST, write_artifact
 from fansrec.data.corpus import Corpus, read_corpus
 from fansrec.errors import BadSetting, Interrupted, Unfinished
 from fansrec.files import format_os_error, new_folder, refuse_existing, write_json
+from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.registry import entry
 from fansrec.training import checkpoint
 from fansrec.training.accelerator import check_precision, has_only_cpu
 from fansrec.training.grid_search import Lists, refuse_searched, search
 from fansrec.training.hybrid import comparison
 from fansrec.training.hybrid.comparison import Comparison
-from fansrec.training.hybrid.weight_search import blend
+from fansrec.training.hybrid.weight_search import complete_hybrid
 from fansrec.training.interrupts import stop_signals
 from fansrec.training.logs import write_metrics
 from fansrec.training.loop import Loop
@@ -63,11 +64,11 @@ def train(
     corpus, out = read_corpus(Path(corpus_folder)), Path(out)
     plan = begin(corpus, out, model, values or {}, resume)
     try:
-        closed_form = hasattr(entry(plan.model, plan.training.recipe).model, "fit")
+        closed_form = hasattr(entry(plan.model).model, "fit")
         train_plan = _train_in_closed_form if closed_form else _train_by_gradient
         trained = train_plan(plan, corpus, out, reporter)
         if PartialState().is_main_process:
-            if has_own_best(plan):
+            if isinstance(trained.network, HybridFans):
                 trained = _complete_hybrid(trained, corpus, reporter, compare)
             _finish(trained, corpus, out, draw)
             if trained.comparison is not None:
@@ -106,17 +107,11 @@ def _train_in_closed_form(plan: Plan, corpus: Corpus, _: Path, reporter: Reporte
 
 
 def _complete_hybrid(trained: Trained, corpus: Corpus, reporter: Reporter, compare: bool) -> Trained:
-    """Add the other parts of the hybrid model to its network, and the comparison if requested."""
+    """Return the hybrid model with all its parts and, if `compare` is set, the comparison with other models."""
     lists = _training_lists(corpus)
-    made = blend(trained.plan, trained.network, corpus, lists, reporter)
+    made = complete_hybrid(trained.plan, trained.network, corpus, lists, reporter)
     compared = comparison.compare(made.plan, made.network, corpus, lists, reporter) if compare else None
-    parts = {"plan": made.plan, "network": made.network, "figures": made.figures, "tried": made.tried}
-    return replace(trained, **parts, comparison=compared)
-
-
-def has_own_best(plan: Plan) -> bool:
-    """Return whether the plan is of `--recipe best` and that recipe has its own network."""
-    return plan.training.recipe == "best" and entry(plan.model).best is not None
+    return replace(trained, **vars(made), comparison=compared)
 
 
 def _finish(trained: Trained, corpus: Corpus, out: Path, draw: Draw | None) -> None:

@@ -18,7 +18,9 @@ from engine.parity import faults
 from fansrec.engine.native.backend import NativeEngine, why_not
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
-from fansrec.models.hybrid.model import FansBest, FansBestConfig
+from fansrec.models.config import from_settings
+from fansrec.models.hybrid.config import HybridConfig
+from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.linear.item_weights import Table
 
 pytestmark = pytest.mark.usefixtures("native_kernel")
@@ -66,27 +68,26 @@ RULES = {
 }
 
 
-def made(**changes: Any) -> FansBest:
+def made(**changes: Any) -> HybridFans:
     """Weights far from zero, so that what is asked matters; a memory and a linear part of made-up lists."""
     torch.manual_seed(0)
     random = np.random.default_rng(5)
     lists = [popular(random, int(length)) for length in random.integers(5, 40, size=LISTS)]
     items, offsets = np.concatenate(lists).astype(np.int32), np.cumsum([0, *map(len, lists)])
     distinct = sum(len({*made.tolist()}) for made in lists)
-    model = FansBest(
-        FansBestConfig(**SIZES | changes, memory_items=distinct if "memory_lists" in changes else 0)
-    ).eval()
+    held = {"memory_items": distinct if "memory_lists" in changes else 0}
+    model = HybridFans(from_settings(HybridConfig, SIZES | changes | held)).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() > 1:
                 parameter.normal_(std=0.4)
     model.start(items, offsets)
     if model.memory is not None:
-        model.memory.learn(items, offsets)
+        model.memory.fit(items, offsets)
     if model.linear is not None:
         towards = np.stack([random.choice(ITEMS, model.linear.width, replace=False) for _ in range(ITEMS)])
         strong = random.normal(size=towards.shape).astype(np.float32)
-        model.linear.learn(Table(torch.from_numpy(towards.astype(np.int32)), torch.from_numpy(strong)))
+        model.linear.assign(Table(torch.from_numpy(towards.astype(np.int32)), torch.from_numpy(strong)))
     return model
 
 
@@ -102,7 +103,7 @@ def questions(count: int, seed: int = 1) -> tuple[list[NDArray[np.int64]], list[
     return inputs, random.choice([1, 2, 5, 10, 11, 30, 100], size=count).tolist()
 
 
-def judged(model: FansBest, rules: Rules, count: int, way: str = "one-pass") -> list[str]:
+def judged(model: HybridFans, rules: Rules, count: int, way: str = "one-pass") -> list[str]:
     inputs, wanted = questions(count)
     answers = NativeEngine(model, ITEMS, way, threads=2).continue_lists(inputs, wanted, rules)
     return faults(copy.deepcopy(model).double(), way, inputs, wanted, rules, answers)

@@ -1,5 +1,6 @@
 """A sharded model returns the answers of the whole model."""
 
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from fansrec.engine.sharded.loading import describe, in_process, read_shard
 from fansrec.engine.sharded.plan import divide
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadArtifact, BadSetting
-from fansrec.models.registry import build
+from fansrec.models.config import nested_settings
+from fansrec.models.registry import build, entry, model_name
 from fansrec.training.run import train
 from worlds import SHORT, vocabulary_of, write_walks
 
@@ -43,7 +45,8 @@ def model_of(name: str = "fans", recipe: str = "paper", sizes: list[int] = SIZES
     torch.manual_seed(0)
     starts = tuple(np.cumsum([0, *sizes]).tolist())
     shape = {"category_starts": starts, "positions": 30, "width": 16, "layers": 2, "heads": 2, "dropout": 0.0}
-    model = build(name, shape | values, recipe).eval()
+    model_config = nested_settings(entry(model_name(name, recipe)).config, shape | values)
+    model = build(model_name(name, recipe), model_config).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(parameter + 0.1 * torch.randn_like(parameter))
@@ -55,7 +58,7 @@ def model_of(name: str = "fans", recipe: str = "paper", sizes: list[int] = SIZES
 def write(folder: Path, model: Any, name: str = "fans", recipe: str = "paper") -> Path:
     folder.mkdir(exist_ok=True)
     vocabulary = vocabulary_of(np.diff(model.config.category_starts).tolist())
-    config = {"model": name, "config": vars(model.config), "training": {"recipe": recipe}}
+    config = {"model": model_name(name, recipe), "config": asdict(model.config), "training": {"recipe": recipe}}
     write_artifact(folder, model, vocabulary, config, "# made up\n")
     return folder
 

@@ -25,7 +25,7 @@ def test_recipe_best_uses_its_memory() -> None:
     given = questions_of("aotm", 200, 1, seed=0)[0].input
     with torch.inference_mode():
         scores = model.score_lists([given], [5])
-        assert not torch.equal(scores, model.config.network_weight * torch.log1p(model.probabilities([given], [5])))
+        assert not torch.equal(scores, model.config.weights.network * torch.log1p(model.probabilities([given], [5])))
     assert len(TorchEngine(model, 200).continue_lists([given], 5, Rules())[0].items) == 5
 
 

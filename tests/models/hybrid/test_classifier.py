@@ -1,4 +1,4 @@
-"""The repaired two-stage classifier against the products of probabilities it stands for."""
+"""The classifier of the hybrid model against the products of probabilities that define it."""
 
 from itertools import pairwise
 
@@ -19,7 +19,7 @@ EVERY_KIND = pytest.mark.parametrize("asked", [0, 1, 2, CATEGORIES])
 
 
 def tied(asked: int = CATEGORIES, starts: tuple[int, ...] = STARTS) -> TiedClassifier:
-    """Weights as if it had learned something, so that nothing is 0 or 1 by chance."""
+    """Return a classifier with random weights, so that no probability is 0 or 1."""
     torch.manual_seed(0)
     made = TiedClassifier(WIDTH, starts, asked)
     made.start(COUNTS[: starts[-1]])
@@ -42,7 +42,7 @@ def batch(labels: list[int], positions: int | None = None) -> Batch:
 
 
 def by_hand(made: TiedClassifier, hidden: Tensor, items: Tensor) -> Tensor:
-    """(..., M): p(category) * p(item | category), or one softmax where there are no categories."""
+    """Return p(category) * p(item | category), (..., M), or one softmax without categories."""
     hidden = made.transform(hidden)
     logits = made.scale * hidden @ items.T + made.bias
     if made.category is None:
@@ -55,14 +55,14 @@ LABELS = [8, 0, 3, 5, 0, 2, 8]
 
 
 @EVERY_KIND
-def test_the_loss_is_the_negative_log_of_the_items_probability(asked: int) -> None:
+def test_loss_is_negative_log_likelihood(asked: int) -> None:
     made, told, items = tied(asked), hidden(len(LABELS)), vectors()
     probable = by_hand(made, told, items)[range(len(LABELS)), LABELS]
     torch.testing.assert_close(made.loss(told, items, batch(LABELS)).total, -probable.log().mean())
 
 
 @EVERY_KIND
-def test_its_gradients_are_those_of_that_probability(asked: int) -> None:
+def test_gradients_are_those_of_the_likelihood(asked: int) -> None:
     made = tied(asked)
     inputs = [hidden(len(LABELS)).requires_grad_(), vectors().requires_grad_(), *made.parameters()]
     own = torch.autograd.grad(made.loss(inputs[0], inputs[1], batch(LABELS)).total, inputs)
@@ -71,26 +71,26 @@ def test_its_gradients_are_those_of_that_probability(asked: int) -> None:
         torch.testing.assert_close(mine, slow, rtol=1e-4, atol=1e-6)
 
 
-def test_the_loss_is_a_share_of_the_whole_batch_where_several_processes_share_it() -> None:
+def test_loss_is_divided_by_positions_of_all_processes() -> None:
     made, told, items = tied(), hidden(4), vectors()
     alone = made.loss(told, items, batch([1, 2, 3, 4])).total
     torch.testing.assert_close(made.loss(told, items, batch([1, 2, 3, 4], positions=16)).total, alone / 4)
 
 
-def test_an_item_trains_the_classifier_of_its_category_though_another_was_predicted() -> None:
+def test_item_trains_its_category_even_if_another_was_predicted() -> None:
     made, items = tied(), vectors().requires_grad_()
     assert made.category is not None
     made.category.weight.data.zero_()
-    made.category.bias.data = torch.tensor([50.0, 0.0, 0.0])  # nothing but category 0 is ever predicted
+    made.category.bias.data = torch.tensor([50.0, 0.0, 0.0])  # category 0 is always predicted
     loss = made.loss(hidden(2), items, batch([4, 7]))
     loss.total.backward()
     assert int(loss.category_hits) == 0
     assert items.grad is not None and made.bias.grad is not None
     assert (items.grad[4:].abs().sum(1) > 0).all() and (made.bias.grad[4:] != 0).all()
-    assert not items.grad[:4].any() and not made.bias.grad[:4].any()  # what the labels are not chosen among
+    assert not items.grad[:4].any() and not made.bias.grad[:4].any()  # items outside the labels' categories
 
 
-def test_it_counts_the_categories_that_were_predicted_right() -> None:
+def test_right_categories_are_counted() -> None:
     made, told = tied(), hidden(len(LABELS))
     assert made.category is not None
     predicted = made.category(made.transform(told)).argmax(1)
@@ -99,7 +99,7 @@ def test_it_counts_the_categories_that_were_predicted_right() -> None:
 
 
 def mean_by_hand(made: TiedClassifier, told: Tensor, items: Tensor) -> Tensor:
-    """(B, M): of all positions."""
+    """Return the mean (B, M) over all positions."""
     return by_hand(made, told, items).mean(1)
 
 
@@ -109,7 +109,7 @@ def even_shares(lists: int, positions: int) -> Tensor:
 
 @torch.inference_mode()
 @pytest.mark.parametrize("asked", [0, CATEGORIES, CATEGORIES + 5])
-def test_where_all_categories_are_looked_into_probabilities_are_the_mean_over_positions(asked: int) -> None:
+def test_probabilities_are_means_over_positions_with_all_categories(asked: int) -> None:
     made, told, items = tied(asked), hidden(3, 4), vectors()
     probable = made.probabilities(told, even_shares(3, 4), items)
     torch.testing.assert_close(probable, mean_by_hand(made, told, items))
@@ -118,7 +118,7 @@ def test_where_all_categories_are_looked_into_probabilities_are_the_mean_over_po
 
 @torch.inference_mode()
 @pytest.mark.parametrize("asked", [1, 2])
-def test_categories_that_are_not_looked_into_spread_their_probability_as_the_training_lists_do(asked: int) -> None:
+def test_other_categories_divide_their_probability_by_the_prior(asked: int) -> None:
     made, told, items = tied(asked), 3 * hidden(5, 4), vectors()
     assert made.category is not None
     probable = made.probabilities(told, even_shares(5, 4), items)
@@ -137,7 +137,7 @@ def test_categories_that_are_not_looked_into_spread_their_probability_as_the_tra
 
 @torch.inference_mode()
 @EVERY_KIND
-def test_lists_of_different_lengths_are_answered_together_as_alone(asked: int) -> None:
+def test_lists_of_different_lengths_do_not_affect_each_other(asked: int) -> None:
     made, told, items = tied(asked), hidden(3, 5), vectors()
     lengths = [5, 1, 3]
     shares = torch.stack([(torch.arange(5) < length) / length for length in lengths])
@@ -148,19 +148,19 @@ def test_lists_of_different_lengths_are_answered_together_as_alone(asked: int) -
 
 
 @torch.inference_mode()
-def test_it_begins_with_what_is_popular() -> None:
+def test_start_scores_items_by_popularity() -> None:
     torch.manual_seed(0)
     made = TiedClassifier(WIDTH, STARTS, 1)
     made.start(COUNTS)
     probable = made.probabilities(torch.zeros(1, 1, WIDTH), torch.ones(1, 1), torch.zeros(ITEMS, WIDTH))[0]
-    for start, end in pairwise(STARTS):  # inside every category, looked into or not
+    for start, end in pairwise(STARTS):  # inside every category, scored or not
         torch.testing.assert_close(probable[start:end] / probable[start:end].sum(), made.prior[start:end])
         smooth = COUNTS[start:end] + 1
         torch.testing.assert_close(made.prior[start:end], smooth / smooth.sum())
 
 
 @torch.inference_mode()
-def test_one_category_is_as_no_category_at_all() -> None:
+def test_one_category_equals_no_categories() -> None:
     one, none = tied(1, (0, ITEMS)), tied(0, (0, ITEMS))
     one.load_state_dict(none.state_dict(), strict=False)
     told, items = hidden(2, 3), vectors()
@@ -172,21 +172,21 @@ def test_one_category_is_as_no_category_at_all() -> None:
 
 @torch.inference_mode()
 @EVERY_KIND
-def test_an_item_is_expected_where_the_positions_want_it(asked: int) -> None:
+def test_expected_position_follows_the_scores(asked: int) -> None:
     made, told, items = tied(asked), hidden(2, 4), vectors()
     chosen = torch.tensor([[8, 0, 3], [1, 2, 7]])
     transformed = made.transform(told)
-    liking = made.scale * transformed @ items.T  # its popularity is the same everywhere
+    affinity = made.scale * transformed @ items.T  # the bias is the same at all positions
     if made.category is not None:
-        liking += made.category(transformed).log_softmax(2)[..., CATEGORY_OF]
-    places = (liking.softmax(1) * torch.arange(4)[:, None]).sum(1)  # (B, M)
+        affinity += made.category(transformed).log_softmax(2)[..., CATEGORY_OF]
+    places = (affinity.softmax(1) * torch.arange(4)[:, None]).sum(1)  # (B, M)
     made_places = made.expected_places(told, even_shares(2, 4), items, chosen)
     torch.testing.assert_close(made_places, places.gather(1, chosen))
 
 
 @torch.inference_mode()
 @EVERY_KIND
-def test_items_are_expected_at_places_a_list_has(asked: int) -> None:
+def test_expected_positions_are_inside_the_list(asked: int) -> None:
     made, told, items = tied(asked), hidden(2, 5), vectors()
     shares = torch.stack([(torch.arange(5) < length) / length for length in (5, 2)])
     chosen = torch.tensor([[8, 0, 3], [1, 2, 7]])
@@ -198,7 +198,7 @@ def test_items_are_expected_at_places_a_list_has(asked: int) -> None:
 
 @torch.inference_mode()
 @EVERY_KIND
-def test_a_few_lists_at_a_time_give_the_same_probabilities(asked: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_of_lists_give_the_same_probabilities(asked: int, monkeypatch: pytest.MonkeyPatch) -> None:
     made, told, items = tied(asked), hidden(5, 3), vectors()
     at_once = made.probabilities(told, even_shares(5, 3), items)
     monkeypatch.setattr("fansrec.models.hybrid.classifier.LOGITS_AT_ONCE", 2 * 3 * ITEMS)

@@ -1,7 +1,7 @@
-"""The network of `--recipe best`: its parts, how they add up, and how it comes back from disk."""
+"""The hybrid model: its parts, their mixture, and how it is read from disk."""
 
 import math
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,10 @@ from fansrec.artifact import read_artifact, write_artifact
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting
+from fansrec.models.config import flat_settings, from_settings, with_settings
+from fansrec.models.hybrid.config import HybridConfig
 from fansrec.models.hybrid.linear_part import LinearPart
-from fansrec.models.hybrid.model import FLOOR, WEIGHTS, FansBest, FansBestConfig
+from fansrec.models.hybrid.model import FLOOR, HybridFans
 from fansrec.models.linear.item_weights import Table
 from fansrec.models.registry import build
 from fansrec.models.tokens import fill, lay_out, tokens_of
@@ -24,9 +26,9 @@ from worlds import walks
 
 CORPUS = walks()
 ITEMS = len(CORPUS.vocabulary)
-CONFIG = FansBestConfig(
-    category_starts=(0, 15, 30, 45, 60), positions=19, width=16, layers=2, heads=4, feedforward=24, dropout=0.0
-)
+SIZES = {"width": 16, "layers": 2, "heads": 4, "feedforward": 24, "dropout": 0.0}
+CONFIG = from_settings(HybridConfig, {"category_starts": (0, 15, 30, 45, 60), "positions": 19} | SIZES)
+WEIGHTS = ("network_weight", "memory_weight", "linear_weight")
 DISTINCT = sum(len({*CORPUS.list(number).tolist()}) for number in range(len(CORPUS.parts)))
 MEMORY: dict[str, Any] = {"memory_lists": len(CORPUS.parts), "memory_items": DISTINCT, "before": 0.5, "recency": 0.3}
 LINEAR: dict[str, Any] = {"linear_neighbours": 7, "linear_weight": 0.4, "linear_decay": 3.0}
@@ -44,33 +46,33 @@ INPUTS = [np.array([3, 4, 5, 3]), EMPTY, np.array([59]), np.arange(20, 30)]
 COUNTS = [4, 6, 1, 10]
 
 
-def best(**changes: Any) -> FansBest:
+def hybrid(**changes: Any) -> HybridFans:
     torch.manual_seed(0)
-    model = FansBest(replace(CONFIG, **changes))
+    model = HybridFans(with_settings(CONFIG, changes))
     model.start(CORPUS.items, CORPUS.offsets)
     if model.memory is not None:
-        model.memory.learn(CORPUS.items, CORPUS.offsets)
+        model.memory.fit(CORPUS.items, CORPUS.offsets)
     if model.linear is not None:
-        learn_some(model.linear)
+        assign_random(model.linear)
     return model.eval()
 
 
-def learn_some(weights: LinearPart) -> None:
-    """Random weights of both signs."""
+def assign_random(weights: LinearPart) -> None:
+    """Assign random weights of both signs."""
     random = np.random.default_rng(3)
     items = np.stack([random.choice(ITEMS, weights.width, replace=False) for _ in range(ITEMS)])
     strong = random.normal(size=items.shape).astype(np.float32)
-    weights.learn(Table(torch.from_numpy(items.astype(np.int32)), torch.from_numpy(strong)))
+    weights.assign(Table(torch.from_numpy(items.astype(np.int32)), torch.from_numpy(strong)))
 
 
 @torch.inference_mode()
-def scores(model: FansBest) -> torch.Tensor:
+def scores(model: HybridFans) -> torch.Tensor:
     return model.score_lists(INPUTS, COUNTS)
 
 
 @EVERY_KIND
-def test_scores_do_not_depend_on_the_lists_asked_beside(kind: dict[str, Any]) -> None:
-    model = best(**kind)
+def test_scores_do_not_depend_on_other_lists_of_the_batch(kind: dict[str, Any]) -> None:
+    model = hybrid(**kind)
     for row, given, count in zip(scores(model), INPUTS, COUNTS, strict=True):
         with torch.inference_mode():
             (alone,) = model.score_lists([given], [count])
@@ -78,43 +80,43 @@ def test_scores_do_not_depend_on_the_lists_asked_beside(kind: dict[str, Any]) ->
 
 
 @EVERY_KIND
-def test_answers_do_not_depend_on_the_lists_asked_beside(kind: dict[str, Any]) -> None:
-    engine = TorchEngine(best(**kind), ITEMS)
+def test_answers_do_not_depend_on_other_lists_of_the_batch(kind: dict[str, Any]) -> None:
+    engine = TorchEngine(hybrid(**kind), ITEMS)
     for given, count, answer in zip(INPUTS, COUNTS, engine.continue_lists(INPUTS, COUNTS, Rules()), strict=True):
         (alone,) = engine.continue_lists([given], count, Rules())
         assert alone.items.tolist() == answer.items.tolist()
 
 
 @torch.inference_mode()
-def test_the_parts_are_added_up_as_logarithms() -> None:
+def test_scores_are_the_weighted_sum_of_log_parts() -> None:
     weights = {"network_weight": 0.3, "memory_weight": 0.7, "linear_weight": 0.2}
-    model = best(**MEMORY | LINEAR | weights)
+    model = hybrid(**MEMORY | LINEAR | weights)
     assert model.memory is not None and model.linear is not None
-    strengths = model.memory.strengths(INPUTS, model.config.kernel)
-    linear = model.linear.strengths(INPUTS, 3.0)
+    votes = model.memory.votes(INPUTS, model.config.memory)
+    linear = model.linear.scores(INPUTS, 3.0)
     expected = (
         0.3 * torch.log(1 + ITEMS * model.probabilities(INPUTS, COUNTS))
-        + 0.7 * torch.log(1 + strengths / FLOOR)
+        + 0.7 * torch.log(1 + votes / FLOOR)
         + 0.2 * torch.log(1 + linear / FLOOR)
     )
     torch.testing.assert_close(scores(model), expected)
-    assert strengths[0].max() == 1 and linear[0].max() == 1
+    assert votes[0].max() == 1 and linear[0].max() == 1
 
 
 @torch.inference_mode()
-def test_the_memory_compares_lists_as_the_config_says() -> None:
-    # The walks differ in what stands before and behind, so that any of these changes what is said.
-    plain = best(**MEMORY, network_weight=0.0)
+def test_memory_uses_the_settings_of_the_config() -> None:
+    # The walks differ in the items before and after, so that each of these settings changes the votes.
+    plain = hybrid(**MEMORY, network_weight=0.0)
     others = {"sharpness": 5.0, "recency": 0.9, "before": 0.1, "near": 3.0, "neighbours": 2, "aligned": 2.0}
     for name, value in others.items():
-        other = best(**MEMORY | {name: value}, network_weight=0.0)
-        assert getattr(other.config.kernel, name) == value
+        other = hybrid(**MEMORY | {name: value}, network_weight=0.0)
+        assert flat_settings(other.config)[name] == value
         assert not torch.equal(scores(other), scores(plain)), name
 
 
 @torch.inference_mode()
-def test_probabilities_come_from_one_pass_with_as_many_masks_as_asked_for() -> None:
-    model, given, count = best(), np.array([7, 8, 9]), 4
+def test_probabilities_come_from_one_pass_with_one_mask_per_position() -> None:
+    model, given, count = hybrid(), np.array([7, 8, 9]), 4
     alphabet = model.config.alphabet
     layout = lay_out(np.array([3]), np.array([count]))
     tokens = tokens_of(fill(layout, given, alphabet.mask, alphabet), layout, model._categories)
@@ -126,13 +128,13 @@ def test_probabilities_come_from_one_pass_with_as_many_masks_as_asked_for() -> N
 
 
 @torch.inference_mode()
-def test_of_many_masks_ten_evenly_spread_ones_are_averaged() -> None:
-    model, given, count = best(), np.array([7, 8, 9]), 20
+def test_ten_evenly_spread_masks_are_averaged() -> None:
+    model, given, count = hybrid(), np.array([7, 8, 9]), 20
     layout = lay_out(np.array([3]), np.array([count]))
     tokens = tokens_of(
         fill(layout, given, model.config.alphabet.mask, model.config.alphabet), layout, model._categories
     )
-    encoded = model.encode([tokens], 5 + torch.arange(1, count, 2))  # masks begin at 5; every second one
+    encoded = model.encode([tokens], 5 + torch.arange(1, count, 2))  # masks start at 5; every second one
     expected = model.tied.probabilities(encoded[None], torch.full((1, 10), 0.1), model.vectors)
     torch.testing.assert_close(model.probabilities([given], [count]), expected)
     together = model.probabilities([given, given], [count, 3])
@@ -143,20 +145,20 @@ def test_of_many_masks_ten_evenly_spread_ones_are_averaged() -> None:
 @torch.inference_mode()
 @pytest.mark.parametrize("asked", [1, 3, 4])
 def test_probabilities_sum_to_one(asked: int) -> None:
-    torch.testing.assert_close(best(asked_categories=asked).probabilities(INPUTS, COUNTS).sum(1), torch.ones(4))
+    torch.testing.assert_close(hybrid(asked_categories=asked).probabilities(INPUTS, COUNTS).sum(1), torch.ones(4))
 
 
 @torch.inference_mode()
-def test_the_best_items_come_first() -> None:
-    model = best(**MEMORY)
+def test_best_items_come_first() -> None:
+    model = hybrid(**MEMORY)
     answers = TorchEngine(model, ITEMS).continue_lists(INPUTS, COUNTS, Rules(keep_seen=True))
     for row, answer in zip(scores(model), answers, strict=True):
         np.testing.assert_allclose(answer.scores, row.topk(len(answer.items)).values.numpy(), rtol=1e-5)
 
 
 @torch.inference_mode()
-def test_an_arranged_answer_has_the_same_items_in_the_order_they_are_expected_in() -> None:
-    model = best(**MEMORY)
+def test_arranged_answer_has_the_same_items_in_expected_order() -> None:
+    model = hybrid(**MEMORY)
     engine = TorchEngine(model, ITEMS)
     plain = engine.continue_lists(INPUTS, COUNTS, Rules())
     for given, count, answer, other in zip(
@@ -169,45 +171,45 @@ def test_an_arranged_answer_has_the_same_items_in_the_order_they_are_expected_in
         assert [scores[item] for item in other.items.tolist()] == other.scores.tolist()
 
 
-def test_items_are_scored_by_the_vectors_they_are_read_with() -> None:
-    model = best()
+def test_items_are_scored_by_their_input_embeddings() -> None:
+    model = hybrid()
     batch = BatchBuilder(CORPUS, model.config.alphabet, MaskingRates(), model.objective).build(np.arange(8), 1.0, [0])
     model(batch).total.backward()
     assert not any("items" in name for name, _ in model.tied.named_parameters())
     gradient = model.embed.items.weight.grad
     assert gradient is not None
     hidden = sorted({*range(ITEMS)} - {*torch.cat([chunk.items.flatten() for chunk in batch.chunks]).tolist()})
-    told = sorted({*batch.labels.tolist()} & {*hidden})
-    assert told and (gradient[told].abs().sum(1) > 0).all()  # never read in this batch, only told
+    labels = sorted({*batch.labels.tolist()} & {*hidden})
+    assert labels and (gradient[labels].abs().sum(1) > 0).all()  # not in the input of this batch, only predicted
 
 
-def test_linear_strengths_are_the_positive_weights_over_the_strongest() -> None:
+def test_linear_scores_are_positive_sums_divided_by_the_highest() -> None:
     weights = LinearPart(4, 2)
-    towards, strong = [[1, 2], [0, 3], [0, 1], [0, 1]], [[2.0, -1.0], [5.0, 4.0], [0.0, 0.0], [0.0, 0.0]]
-    weights.learn(Table(torch.tensor(towards).int(), torch.tensor(strong)))
+    items, strong = [[1, 2], [0, 3], [0, 1], [0, 1]], [[2.0, -1.0], [5.0, 4.0], [0.0, 0.0], [0.0, 0.0]]
+    weights.assign(Table(torch.tensor(items).int(), torch.tensor(strong)))
     asked = [np.array([0]), np.array([0, 1]), np.array([1]), EMPTY]
     expected = [[0, 1, 0, 0], [0, 0, 0, 1], [1, 0, 0, 0.8], [0, 0, 0, 0]]
-    torch.testing.assert_close(weights.strengths(asked, 1e9), torch.tensor(expected))
+    torch.testing.assert_close(weights.scores(asked, 1e9), torch.tensor(expected))
 
 
 @pytest.mark.parametrize("decay", [0.5, 2.0, 20.0])
-def test_an_older_item_of_the_input_says_less_by_its_age(decay: float) -> None:
+def test_older_items_of_the_input_weigh_less(decay: float) -> None:
     weights = LinearPart(5, 2)
-    towards, strong = [[3, 4], [3, 4], [0, 1], [0, 1], [0, 1]], [[5.0, 1.0], [1.0, 2.0], *[[0.0, 0.0]] * 3]
-    weights.learn(Table(torch.tensor(towards).int(), torch.tensor(strong)))
+    items, strong = [[3, 4], [3, 4], [0, 1], [0, 1], [0, 1]], [[5.0, 1.0], [1.0, 2.0], *[[0.0, 0.0]] * 3]
+    weights.assign(Table(torch.tensor(items).int(), torch.tensor(strong)))
     one, two = math.exp(-1 / decay), math.exp(-2 / decay)
-    said = {  # of items 3 and 4
+    sums = {  # of items 3 and 4
         (0, 1): (5 * one + 1, 1 * one + 2),
         (1, 0): (1 * one + 5, 2 * one + 1),
-        (0, 1, 2): (5 * two + 1 * one, 1 * two + 2 * one),  # item 2 says nothing, but the others are older for it
-        (0, 1, 0): (5 * two + 1 * one + 5, 1 * two + 2 * one + 1),  # a repeated item has both its ages
+        (0, 1, 2): (5 * two + 1 * one, 1 * two + 2 * one),  # item 2 has no weights, but the others are older
+        (0, 1, 0): (5 * two + 1 * one + 5, 1 * two + 2 * one + 1),  # a repeated item counts with both ages
     }
-    made = weights.strengths([np.array(given) for given in said], decay)
-    expected = [[0, 0, 0, third / max(third, fourth), fourth / max(third, fourth)] for third, fourth in said.values()]
+    made = weights.scores([np.array(given) for given in sums], decay)
+    expected = [[0, 0, 0, third / max(third, fourth), fourth / max(third, fourth)] for third, fourth in sums.values()]
     torch.testing.assert_close(made, torch.tensor(expected))
 
 
-def test_the_linear_part_stays_on_the_host_when_the_model_around_it_moves() -> None:
+def test_linear_part_stays_in_host_memory() -> None:
     around = torch.nn.ModuleDict({"linear": LinearPart(5, 2), "other": torch.nn.Linear(2, 2)}).to("meta")
     assert {tensor.device.type for tensor in around["linear"].state_dict().values()} == {"cpu"}
     assert {tensor.device.type for tensor in around["other"].state_dict().values()} == {"meta"}
@@ -232,36 +234,64 @@ def test_the_linear_part_stays_on_the_host_when_the_model_around_it_moves() -> N
     ("heads", 3),
     ("dropout", 1.0),
 ])  # fmt: skip
-def test_settings_that_make_no_sense_are_refused_by_name(name: str, value: Any) -> None:
+def test_invalid_settings_are_refused_by_name(name: str, value: Any) -> None:
     with pytest.raises(BadSetting, match=name):
-        replace(CONFIG, **{name: value})
+        with_settings(CONFIG, {name: value})
 
 
-def test_one_part_at_least_must_have_a_say() -> None:
-    silent = dict.fromkeys(WEIGHTS, 0.0)
+def test_at_least_one_weight_must_be_above_0() -> None:
+    zero = dict.fromkeys(WEIGHTS, 0.0)
     with pytest.raises(BadSetting, match="network_weight, memory_weight, linear_weight are all 0"):
-        replace(CONFIG, **silent)
+        with_settings(CONFIG, zero)
     for name in WEIGHTS:
-        assert getattr(replace(CONFIG, **silent | {name: 0.1}), name) == 0.1
+        assert flat_settings(with_settings(CONFIG, zero | {name: 0.1}))[name] == 0.1
 
 
 @EVERY_KIND
-def test_config_and_state_make_the_same_model_again(kind: dict[str, Any]) -> None:
-    model = best(**kind)
+def test_config_and_state_restore_the_model(kind: dict[str, Any]) -> None:
+    model = hybrid(**kind)
     torch.manual_seed(1)
-    again = build("fans", asdict(model.config), "best").eval()
+    again = build("fans-hybrid", asdict(model.config)).eval()
     again.load_state_dict(model.state_dict())
     assert again.config == model.config
     assert torch.equal(scores(again), scores(model))
 
 
 @EVERY_KIND
-def test_it_comes_back_from_an_artifact_as_it_was(kind: dict[str, Any], tmp_path: Path) -> None:
-    model = best(**kind)
-    config = {"model": "fans", "config": asdict(model.config), "training": {"recipe": "best"}}
+def test_artifact_restores_the_model(kind: dict[str, Any], tmp_path: Path) -> None:
+    model = hybrid(**kind)
+    config = {"model": "fans-hybrid", "config": asdict(model.config), "training": {"recipe": "best"}}
     write_artifact(tmp_path, model, CORPUS.vocabulary, config, "a card")
     again = read_artifact(tmp_path).model
-    assert isinstance(again, FansBest) and again.config == model.config
+    assert isinstance(again, HybridFans) and again.config == model.config
     assert (again.memory is not None) == ("memory_lists" in kind)
     assert (again.linear is not None) == ("linear_neighbours" in kind)
     assert torch.equal(scores(again), scores(model))
+
+
+@torch.inference_mode()
+@EVERY_KIND
+def test_parts_are_those_that_the_model_has(kind: dict[str, Any]) -> None:
+    model = hybrid(**kind)
+    present = {"network": True, "memory": model.memory is not None, "linear": model.linear is not None}
+    assert [*model.parts(INPUTS, COUNTS)] == [name for name, there in present.items() if there]
+
+
+def test_added_parts_are_those_given() -> None:
+    model, whole = hybrid(), hybrid(**MEMORY | LINEAR)
+    config = with_settings(CONFIG, MEMORY | LINEAR)
+    again = model.with_parts(config, whole.memory, whole.linear)
+    assert again.config == whole.config
+    assert torch.equal(scores(again), scores(whole))
+    assert torch.equal(scores(again.with_parts(CONFIG, None, None)), scores(model))
+
+
+@EVERY_KIND
+def test_artifact_of_format_1_is_read(kind: dict[str, Any], tmp_path: Path) -> None:
+    """There the hybrid model is named `fans`, and its settings are flat."""
+    model = hybrid(**kind)
+    config = {"model": "fans", "config": flat_settings(model.config), "training": {"recipe": "best"}}
+    write_artifact(tmp_path, model, CORPUS.vocabulary, config, "a card")
+    again = read_artifact(tmp_path)
+    assert again.config["model"] == "fans-hybrid" and again.model.config == model.config
+    assert torch.equal(scores(again.model), scores(model))

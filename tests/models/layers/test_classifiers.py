@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from fansrec.models.fans import EPSILON, LocalTransforms, TwoStageClassifier
 from fansrec.models.layers.classifiers import VanillaClassifier
-from fansrec.models.layers.two_stage import EPSILON, LocalTransforms, TwoStageClassifier
 from fansrec.models.tokens import Batch
 
 STARTS = (0, 2, 5)  # two categories: items 0 and 1, items 2 to 4
@@ -19,7 +19,7 @@ def alone(counts: Tensor) -> Tensor:
 
 
 def batch(labels: list[int], lists: int, positions: int | None = None) -> Batch:
-    """What a classifier needs of a batch: the labels and how much is to be divided by."""
+    """Return the parts of a batch that a classifier reads: the labels and the divisors."""
     return Batch([], torch.arange(len(labels)), torch.tensor(labels), lists, positions or len(labels))
 
 
@@ -35,7 +35,7 @@ class Untransformed(LocalTransforms):
 
 
 def by_hand() -> TwoStageClassifier:
-    """The hidden vector is the two category logits; item 1 adds the first of them, item 3 the second, item 4 twice."""
+    """Return a classifier whose hidden vector is the two category logits: item 1 adds the first, 3 and 4 the second."""
     classifier = TwoStageClassifier(2, STARTS)
     classifier.transform, classifier.local = nn.Identity(), Untransformed(2, 2)  # type: ignore[assignment]
     with torch.no_grad():
@@ -46,7 +46,7 @@ def by_hand() -> TwoStageClassifier:
     return classifier
 
 
-def test_the_vanilla_loss_is_the_mean_over_masked_positions() -> None:
+def test_vanilla_loss_is_mean_over_masked_positions() -> None:
     classifier = VanillaClassifier(2, 3)
     classifier.transform = nn.Identity()  # type: ignore[assignment]
     with torch.no_grad():
@@ -57,7 +57,7 @@ def test_the_vanilla_loss_is_the_mean_over_masked_positions() -> None:
     assert loss.total.item() == pytest.approx(expected, rel=1e-6)
 
 
-def test_the_vanilla_loss_of_a_share_is_divided_by_the_positions_of_all() -> None:
+def test_vanilla_loss_is_divided_by_positions_of_all_processes() -> None:
     classifier = VanillaClassifier(4, 3)
     hidden = torch.randn(2, 4, generator=torch.Generator().manual_seed(0))
     own = classifier.loss(hidden, batch([0, 2], lists=1), alone).total
@@ -65,9 +65,9 @@ def test_the_vanilla_loss_of_a_share_is_divided_by_the_positions_of_all() -> Non
     torch.testing.assert_close(share, own / 4)
 
 
-def test_the_two_stage_loss_with_a_wrong_category_and_an_empty_one() -> None:
+def test_two_stage_loss_with_a_wrong_and_an_empty_category() -> None:
     # Position 1: item 0, category 0, predicted 0. Position 2: item 3, category 1, predicted 0: wrong.
-    # Position 3: item 1, category 0, predicted 0. So category 1 has a sample, but none that counts.
+    # Position 3: item 1, category 0, predicted 0. So category 1 has a sample, but none with a right category.
     hidden = torch.tensor([[2.0, 0.0], [1.0, 0.5], [3.0, 1.0]])
     loss = by_hand().loss(hidden, batch([0, 3, 1], lists=2), alone)
     category = (minus_log_softmax([2, 0], 0) + minus_log_softmax([1, 0.5], 1) + minus_log_softmax([3, 1], 0)) / 2
@@ -76,7 +76,7 @@ def test_the_two_stage_loss_with_a_wrong_category_and_an_empty_one() -> None:
     assert loss.category_hits.item() == 2
 
 
-def test_both_categories_count_alike_however_many_samples_each_has() -> None:
+def test_categories_count_equally_for_any_number_of_samples() -> None:
     hidden = torch.tensor([[2.0, 0.0], [0.0, 2.0], [1.0, 0.0], [4.0, 1.0]])
     loss = by_hand().loss(hidden, batch([0, 4, 1, 1], lists=4), alone)
     category = sum(
@@ -87,18 +87,18 @@ def test_both_categories_count_alike_however_many_samples_each_has() -> None:
     assert loss.total.item() == pytest.approx(category + (first + second) / 2, rel=1e-6)
 
 
-def test_a_category_with_no_sample_adds_no_loss() -> None:
+def test_category_without_samples_adds_no_loss() -> None:
     hidden = torch.tensor([[2.0, 0.0]])
     loss = by_hand().loss(hidden, batch([1], lists=1), alone)
     local = minus_log_softmax([0, 2], 1) / (1 + EPSILON)
     assert loss.total.item() == pytest.approx(minus_log_softmax([2, 0], 0) + local / 2, rel=1e-6)
 
 
-def test_epsilon_is_too_small_to_matter_where_there_are_samples() -> None:
+def test_epsilon_does_not_matter_with_samples() -> None:
     assert 0 < EPSILON <= 1e-5
 
 
-def test_with_every_category_wrong_only_the_category_loss_is_left() -> None:
+def test_loss_is_category_loss_if_all_categories_are_wrong() -> None:
     hidden = torch.tensor([[0.0, 2.0], [1.0, 0.0]])
     loss = by_hand().loss(hidden, batch([0, 2], lists=1), alone)
     expected = minus_log_softmax([0, 2], 0) + minus_log_softmax([1, 0], 1)
@@ -106,14 +106,14 @@ def test_with_every_category_wrong_only_the_category_loss_is_left() -> None:
     assert loss.category_hits.item() == 0
 
 
-def test_the_category_loss_is_a_sum_over_positions_divided_by_the_lists() -> None:
+def test_category_loss_is_sum_over_positions_divided_by_lists() -> None:
     hidden = torch.tensor([[0.0, 2.0]] * 6)
     three, six = (by_hand().loss(hidden, batch([0] * 6, lists), alone).total.item() for lists in (3, 6))
     assert three == pytest.approx(2 * minus_log_softmax([0, 2], 0), rel=1e-6)
     assert six == pytest.approx(minus_log_softmax([0, 2], 0), rel=1e-6)
 
 
-def test_a_wrong_category_leaves_its_local_classifier_without_gradient() -> None:
+def test_wrong_category_gives_its_local_classifier_no_gradient() -> None:
     torch.manual_seed(0)
     classifier = TwoStageClassifier(4, STARTS)
     hidden = torch.randn(6, 4)
@@ -132,7 +132,7 @@ def test_a_wrong_category_leaves_its_local_classifier_without_gradient() -> None
     assert classifier.items.weight.grad[:2].count_nonzero() > 0
 
 
-def test_with_no_right_category_every_weight_still_has_a_gradient_for_distributed_training() -> None:
+def test_all_weights_have_gradients_without_a_right_category() -> None:
     classifier = by_hand()
     classifier.local = LocalTransforms(2, 2)
     classifier.loss(torch.tensor([[0.0, 2.0]]), batch([0], lists=1), alone).total.backward()
@@ -141,7 +141,7 @@ def test_with_no_right_category_every_weight_still_has_a_gradient_for_distribute
 
 
 def numpy_transform(x: np.ndarray, weight: Tensor, bias: Tensor, scale: Tensor, shift: Tensor) -> np.ndarray:
-    """Linear, GELU, LayerNorm of one vector in double precision."""
+    """Return linear layer, GELU and layer norm of one vector in double precision."""
     w, b, s, m = (t.detach().double().numpy() for t in (weight, bias, scale, shift))
     y = w @ x + b
     y = np.array([0.5 * v * (1 + math.erf(v / math.sqrt(2))) for v in y])
@@ -161,7 +161,7 @@ def random_classifier(seed: int) -> tuple[TwoStageClassifier, Tensor, list[int]]
 
 
 def numpy_probabilities(classifier: TwoStageClassifier, x: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-    """The category log-probabilities of one hidden vector, and each category's own item log-probabilities."""
+    """Return category log-probabilities of a hidden vector, and item log-probabilities inside each category."""
     t, local = classifier.transform, classifier.local
     y = numpy_transform(x, t.linear.weight, t.linear.bias, t.norm.weight, t.norm.bias)
     by_category = classifier.category.weight.detach().double().numpy() @ y + classifier.category.bias.tolist()
@@ -174,7 +174,7 @@ def numpy_probabilities(classifier: TwoStageClassifier, x: np.ndarray) -> tuple[
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_two_stage_loss_is_the_formula_of_the_paper(seed: int) -> None:
+def test_two_stage_loss_is_the_formula_of_the_paper(seed: int) -> None:
     classifier, hidden, labels = random_classifier(seed)
     starts = np.array(classifier.starts)
     category_loss, sums, counts = 0.0, np.zeros(4), np.zeros(4)
@@ -185,14 +185,14 @@ def test_the_two_stage_loss_is_the_formula_of_the_paper(seed: int) -> None:
         if by_category.argmax() == category:
             sums[category] -= inside[category][item - starts[category]]
             counts[category] += 1
-    assert 0 < counts.sum() < len(labels)  # right and wrong ones among them
+    assert 0 < counts.sum() < len(labels)  # some are right and some wrong
     expected = category_loss / 5 + (sums / (counts + EPSILON)).sum() / 4
     loss = classifier.loss(hidden, batch(labels, lists=5), alone)
     assert loss.total.item() == pytest.approx(expected, rel=1e-5)
     assert loss.category_hits.item() == counts.sum()
 
 
-def test_the_scores_of_a_rank_are_log_probabilities_inside_the_category_of_that_rank() -> None:
+def test_scores_of_a_rank_are_log_probabilities_inside_its_category() -> None:
     classifier, hidden, _ = random_classifier(0)
     for rank in range(4):
         scores = classifier.scores(hidden, rank).detach().numpy()
@@ -204,25 +204,25 @@ def test_the_scores_of_a_rank_are_log_probabilities_inside_the_category_of_that_
             assert np.all(np.delete(row, np.r_[items]) == -np.inf)
 
 
-def test_the_ranks_together_give_every_item_once_and_all_probability() -> None:
+def test_ranks_score_every_item_once_and_sum_to_1() -> None:
     classifier, hidden, _ = random_classifier(1)
     scores = torch.stack([classifier.scores(hidden, rank) for rank in range(classifier.ranks)])
     assert torch.all((scores > -torch.inf).sum(0) == 1)
     torch.testing.assert_close(scores.exp().sum((0, 2)), torch.ones(len(hidden)))
 
 
-def test_the_vanilla_scores_are_log_probabilities() -> None:
+def test_vanilla_scores_are_log_probabilities() -> None:
     classifier = VanillaClassifier(4, 7)
     scores = classifier.scores(torch.randn(3, 4), 0)
     assert scores.shape == (3, 7)
     torch.testing.assert_close(scores.exp().sum(1), torch.ones(3))
 
 
-def test_the_category_of_every_item_is_the_one_it_lies_in() -> None:
+def test_category_of_every_item() -> None:
     assert TwoStageClassifier(2, (0, 1, 4, 5)).category_of(torch.arange(5)).tolist() == [0, 1, 1, 1, 2]
 
 
-def test_equal_categories_are_asked_in_their_order() -> None:
+def test_equal_categories_are_ranked_in_order() -> None:
     classifier = by_hand()
     first, second = (classifier.scores(torch.zeros(1, 2), rank) > -torch.inf for rank in range(2))
     assert first.tolist() == [[True, True, False, False, False]]

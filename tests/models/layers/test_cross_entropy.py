@@ -13,7 +13,7 @@ SCALES = [0.5, 3.0, 0.125]
 
 
 def example(dtype: torch.dtype = torch.float32, seed: int = 0) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Hidden rows, weights and biases that want gradients, and a label inside its group for every row."""
+    """Return hidden rows, weights and biases with gradients, and a label inside its group for every row."""
     random = torch.Generator().manual_seed(seed)
     shapes = ((ROWS, WIDTH), (ITEMS, WIDTH), (ITEMS,))
     hidden, weight, bias = (torch.randn(shape, generator=random, dtype=dtype).requires_grad_() for shape in shapes)
@@ -24,7 +24,7 @@ def example(dtype: torch.dtype = torch.float32, seed: int = 0) -> tuple[Tensor, 
 
 
 def plain(hidden: Tensor, weight: Tensor, bias: Tensor, labels: Tensor) -> Tensor:
-    """The same with torch's own cross-entropy, group by group."""
+    """Return the same loss by torch's cross-entropy, group by group."""
     losses = [
         scale * F.cross_entropy(hidden[r] @ weight[i].T + bias[i], labels[r] - i.start, reduction="sum")
         for scale, (r, i) in zip(SCALES, GROUPS, strict=True)
@@ -33,9 +33,7 @@ def plain(hidden: Tensor, weight: Tensor, bias: Tensor, labels: Tensor) -> Tenso
 
 
 @pytest.mark.parametrize("at_once", [1, 14, 26, 1 << 20])
-def test_values_and_gradients_are_those_of_torch_however_it_is_cut(
-    at_once: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_values_and_gradients_equal_torch_for_any_chunk_size(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cross_entropy, "LOGITS_AT_ONCE", at_once)
     monkeypatch.setattr(cross_entropy, "ROWS_AT_ONCE", 1)
     hidden, weight, bias, labels = example()
@@ -50,7 +48,7 @@ def test_values_and_gradients_are_those_of_torch_however_it_is_cut(
         torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_the_gradient_is_the_slope_of_the_loss() -> None:
+def test_gradient_equals_finite_differences() -> None:
     hidden, weight, bias, labels = example()
     loss = grouped_cross_entropy(hidden, weight, bias, labels, GROUPS, torch.tensor(SCALES))
     gradients = torch.autograd.grad(loss, (hidden, weight, bias))
@@ -63,7 +61,7 @@ def test_the_gradient_is_the_slope_of_the_loss() -> None:
         assert float((gradient * direction).sum()) == pytest.approx(float(slope), rel=1e-4, abs=1e-5)
 
 
-def test_two_items_two_rows_worked_out_by_hand() -> None:
+def test_two_items_and_two_rows_by_hand() -> None:
     hidden = torch.tensor([[1.0], [2.0]], requires_grad=True)
     weight = torch.tensor([[0.0], [1.0]], requires_grad=True)
     bias = torch.zeros(2, requires_grad=True)
@@ -81,7 +79,7 @@ def test_two_items_two_rows_worked_out_by_hand() -> None:
     )
 
 
-def test_a_group_without_rows_adds_nothing_and_gets_no_gradient() -> None:
+def test_group_without_rows_adds_no_loss_and_no_gradient() -> None:
     hidden, weight, bias, labels = example()
     groups = [(slice(0, 4), slice(0, 9)), (slice(4, 4), slice(9, 23))]
     loss = grouped_cross_entropy(hidden[:4], weight, bias, labels[:4], groups, torch.tensor([1.0, 1e6]))
@@ -90,7 +88,7 @@ def test_a_group_without_rows_adds_nothing_and_gets_no_gradient() -> None:
     assert torch.autograd.grad(loss, weight)[0][9:].count_nonzero() == 0
 
 
-def test_no_rows_at_all_give_zero_loss_and_zero_gradients() -> None:
+def test_no_rows_give_zero_loss_and_gradients() -> None:
     hidden, weight, bias, labels = example()
     loss = grouped_cross_entropy(
         hidden[:0], weight, bias, labels[:0], [(slice(0, 0), slice(0, ITEMS))], torch.tensor([1.0])
@@ -108,7 +106,7 @@ def test_large_logits_do_not_overflow() -> None:
 
 
 def sizes_of_chunks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """A list that gets the number of logits of every chunk."""
+    """Return a list to which the number of logits of every chunk is appended."""
     sizes: list[int] = []
     linear = F.linear
 
@@ -121,7 +119,7 @@ def sizes_of_chunks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
-def test_a_large_vocabulary_is_never_held_for_all_rows_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_vocabulary_is_processed_in_chunks_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = sizes_of_chunks(monkeypatch)
     rows, items = 1000, 50_000
     everything = [(slice(0, rows), slice(0, items))]
@@ -134,7 +132,7 @@ def test_a_large_vocabulary_is_never_held_for_all_rows_at_once(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("at_once", [26, 52])
-def test_all_logits_are_never_held_at_once(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_logits_are_never_all_in_memory(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cross_entropy, "LOGITS_AT_ONCE", at_once)
     monkeypatch.setattr(cross_entropy, "ROWS_AT_ONCE", 1)
     sizes = sizes_of_chunks(monkeypatch)

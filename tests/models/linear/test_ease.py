@@ -20,7 +20,7 @@ def fitted(**settings: Any) -> Ease:
     return model
 
 
-def test_two_items_predict_each_other_by_ridge_regression() -> None:
+def test_ridge_regression_of_two_items_by_hand() -> None:
     model = Ease(EaseConfig((0, 2), regularization=1.0))
     model.fit(np.array([0, 1, 0], dtype=np.int32), np.array([0, 2, 3]))  # 0 stands in two lists, in one of them with 1
     scores = model.score_next([np.array([0]), np.array([1]), np.array([0, 0, 1])])
@@ -28,7 +28,7 @@ def test_two_items_predict_each_other_by_ridge_regression() -> None:
     assert scores.numpy() == pytest.approx(np.array([[0, 1 / 3], [1 / 2, 0], [1 / 2, 2 / 3]]), abs=1e-6)
 
 
-def test_every_item_is_predicted_from_all_others_by_ridge_regression() -> None:
+def test_weights_equal_ridge_regression_on_all_other_items() -> None:
     stands_in = np.zeros((len(CORPUS), 60))
     for number in range(len(CORPUS)):
         stands_in[number, CORPUS.list(number)] = 1
@@ -42,28 +42,28 @@ def test_every_item_is_predicted_from_all_others_by_ridge_regression() -> None:
 
 
 @pytest.mark.parametrize(("there", "kind"), [(True, "cuda"), (False, "cpu")])
-def test_a_gpu_inverts_where_there_is_one(monkeypatch: pytest.MonkeyPatch, there: bool, kind: str) -> None:
+def test_inversion_runs_on_a_gpu_if_there_is_one(monkeypatch: pytest.MonkeyPatch, there: bool, kind: str) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
     assert fastest().type == kind
 
 
-def test_wherever_it_was_inverted_the_weights_are_on_the_host() -> None:
+def test_weights_are_in_host_memory() -> None:
     for settings in ({}, {"neighbours": 7}):
         assert {tensor.device.type for tensor in fitted(**settings).state_dict().values()} == {"cpu"}
 
 
-def test_pruned_to_all_neighbours_it_scores_as_with_all_weights() -> None:
+def test_pruning_to_all_neighbors_changes_nothing() -> None:
     torch.testing.assert_close(
         fitted(neighbours=59).score_next(INPUTS), fitted().score_next(INPUTS), rtol=1e-4, atol=1e-5
     )
 
 
-def test_with_all_others_as_predictors_the_regression_on_neighbours_is_the_exact_one() -> None:
+def test_regression_on_all_neighbors_is_exact() -> None:
     by_neighbours = fitted(dense_items=0, neighbours=59, predictors=59)
     torch.testing.assert_close(by_neighbours.score_next(INPUTS), fitted().score_next(INPUTS), rtol=1e-3, atol=1e-4)
 
 
-def test_few_predictors_come_close_to_all() -> None:
+def test_few_predictors_approximate_all() -> None:
     exact, close = (
         fitted(**settings).score_next(INPUTS[:1])[0] for settings in ({}, {"dense_items": 0, "predictors": 14})
     )
@@ -71,7 +71,7 @@ def test_few_predictors_come_close_to_all() -> None:
     assert torch.corrcoef(torch.stack([exact, close]))[0, 1] > 0.95
 
 
-def test_pruning_keeps_the_largest_weights_whatever_their_sign() -> None:
+def test_pruning_keeps_the_largest_absolute_weights() -> None:
     dense, pruned = (fitted(regularization=1.0, neighbours=n).weights for n in (0, 5))
     for item in (0, 30):
         largest = dense.matrix[item].abs().topk(5).values
@@ -80,14 +80,14 @@ def test_pruning_keeps_the_largest_weights_whatever_their_sign() -> None:
 
 
 @pytest.mark.parametrize("settings", [{}, {"neighbours": 7}, {"dense_items": 0, "predictors": 20}])
-def test_a_list_scores_alone_as_it_does_among_others(settings: dict[str, Any]) -> None:
+def test_lists_of_a_batch_do_not_affect_each_other(settings: dict[str, Any]) -> None:
     model = fitted(**settings)
     together = model.score_next(INPUTS)
     for row, items in zip(together, INPUTS, strict=True):
         assert torch.equal(row, model.score_next([items])[0])
 
 
-def test_a_pruned_model_is_made_again_from_config_and_state() -> None:
+def test_config_and_state_restore_a_pruned_model() -> None:
     model = fitted(neighbours=7)
     again = build("ease", asdict(model.config))
     again.load_state_dict(model.state_dict())
@@ -95,7 +95,7 @@ def test_a_pruned_model_is_made_again_from_config_and_state() -> None:
 
 
 @pytest.mark.parametrize("settings", [{"regularization": 0}, {"predictors": 0}, {"neighbours": -1}])
-def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any]) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(BadSetting, match=next(iter(settings))):
         EaseConfig((0, 4), **settings)
 

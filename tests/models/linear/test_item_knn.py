@@ -24,20 +24,20 @@ def scores(model: ItemKnn, *items: int) -> list[float]:
 
 
 @pytest.mark.parametrize("neighbours", [0, 3])
-def test_the_weight_of_two_items_is_the_cosine_of_their_lists(neighbours: int) -> None:
+def test_weight_is_the_cosine_of_list_vectors(neighbours: int) -> None:
     model = fitted(LISTS, 4, neighbours=neighbours)
     assert scores(model, 0) == pytest.approx([0, 1, 0.5, 0], abs=1e-6)  # 0 and 1 share both their lists
     assert scores(model, 2) == pytest.approx([0.5, 0.5, 0, 0.5**0.5], abs=1e-6)
 
 
 @pytest.mark.parametrize("neighbours", [0, 3])
-def test_jaccard_is_the_share_of_lists_with_either_that_have_both(neighbours: int) -> None:
+def test_jaccard_is_lists_with_both_over_lists_with_either(neighbours: int) -> None:
     model = fitted(LISTS, 4, similarity="jaccard", neighbours=neighbours)
     assert scores(model, 0) == pytest.approx([0, 1, 1 / 3, 0], abs=1e-6)
 
 
 @pytest.mark.parametrize("neighbours", [0, 3])
-def test_the_conditional_similarity_is_how_often_one_comes_with_the_other(neighbours: int) -> None:
+def test_conditional_similarity_by_hand(neighbours: int) -> None:
     model = fitted(LISTS, 4, similarity="conditional", popularity_exponent=0.0, neighbours=neighbours)
     assert scores(model, 3) == pytest.approx([0, 0, 1, 0], abs=1e-6)
     assert scores(model, 2) == pytest.approx([1 / 2, 1 / 2, 0, 1 / 2], abs=1e-6)
@@ -48,31 +48,31 @@ def test_the_conditional_similarity_is_how_often_one_comes_with_the_other(neighb
 @pytest.mark.parametrize(
     ("similarity", "expected"), [("cosine", 2 / 5), ("jaccard", 2 / 5), ("conditional", 2 / (2 * 2**0.25 + 3))]
 )
-def test_shrinkage_is_added_below_the_line(similarity: str, expected: float) -> None:
+def test_shrinkage_is_added_to_the_denominator(similarity: str, expected: float) -> None:
     model = fitted(LISTS, 4, similarity=similarity, shrinkage=3.0)
     assert scores(model, 0)[1] == pytest.approx(expected, abs=1e-6)
 
 
-def test_the_default_is_the_plain_cosine_bit_for_bit() -> None:
+def test_default_is_exactly_the_plain_cosine() -> None:
     corpus = walks()
     model = ItemKnn(ItemKnnConfig((0, 60)))
     model.fit(corpus.items, corpus.offsets)
     together = Cooccurrence(corpus.items, corpus.offsets, 60)
-    lengths = together.lengths()
-    assert torch.equal(model.weights.matrix, together.gram().div_(lengths).div_(lengths[:, None]).fill_diagonal_(0))
+    norms = together.norms()
+    assert torch.equal(model.weights.matrix, together.gram().div_(norms).div_(norms[:, None]).fill_diagonal_(0))
 
 
-def test_weights_of_the_inputs_items_add_up_and_a_repeated_one_counts_twice() -> None:
+def test_weights_add_up_and_repeated_items_count_twice() -> None:
     model = fitted(LISTS, 4)
     assert scores(model, 0, 2, 0) == pytest.approx([0.5, 2.5, 1, 0.5**0.5], abs=1e-6)
 
 
-def test_an_item_of_no_training_list_neither_scores_nor_disturbs() -> None:
+def test_item_without_training_lists_has_no_weights() -> None:
     model = fitted(LISTS, 5)
     assert scores(model, 0, 4) == pytest.approx([0, 1, 0.5, 0, 0], abs=1e-6)
 
 
-def test_among_items_without_any_weight_the_more_popular_goes_first() -> None:
+def test_popularity_breaks_ties() -> None:
     model = fitted([[0, 1], [2, 3], [4, 3]], 5)
     nothing_known = model.score_next([EMPTY, np.array([0])])
     assert nothing_known[0].argmax() == 3
@@ -80,7 +80,7 @@ def test_among_items_without_any_weight_the_more_popular_goes_first() -> None:
 
 
 @pytest.mark.parametrize("budget", ["PAIRS_AT_ONCE", "CELLS_AT_ONCE"])
-def test_items_counted_a_few_at_a_time_are_counted_as_all_at_once(budget: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counting_in_chunks_gives_the_same_weights(budget: str, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = walks()
     together = Cooccurrence(corpus.items, corpus.offsets, 60)
     stands_in = np.zeros((len(corpus), 60))
@@ -91,7 +91,7 @@ def test_items_counted_a_few_at_a_time_are_counted_as_all_at_once(budget: str, m
     assert np.array_equal(together.gram().numpy(), stands_in.T @ stands_in)
 
 
-def test_pruned_to_all_neighbours_it_scores_as_with_all_weights() -> None:
+def test_pruning_to_all_neighbors_changes_nothing() -> None:
     corpus = walks()
     inputs = [np.array([3, 4, 5, 3]), EMPTY, np.arange(20, 30)]
     dense, pruned = (ItemKnn(ItemKnnConfig((0, 60), neighbours=n)) for n in (0, 59))
@@ -100,14 +100,14 @@ def test_pruned_to_all_neighbours_it_scores_as_with_all_weights() -> None:
     torch.testing.assert_close(pruned.score_next(inputs), dense.score_next(inputs))
 
 
-def test_pruning_keeps_the_strongest() -> None:
+def test_pruning_keeps_the_strongest_weights() -> None:
     model = fitted(LISTS, 4, neighbours=1)
     assert scores(model, 0) == pytest.approx([0, 1, 0, 0], abs=1e-6)
     assert scores(model, 2) == pytest.approx([0, 0, 0, 0.5**0.5], abs=1e-6)
 
 
 @pytest.mark.parametrize("neighbours", [0, 7])
-def test_a_list_scores_alone_as_it_does_among_others(neighbours: int) -> None:
+def test_lists_of_a_batch_do_not_affect_each_other(neighbours: int) -> None:
     corpus = walks()
     model = ItemKnn(ItemKnnConfig((0, 60), neighbours=neighbours))
     model.fit(corpus.items, corpus.offsets)
@@ -117,7 +117,7 @@ def test_a_list_scores_alone_as_it_does_among_others(neighbours: int) -> None:
         assert torch.equal(row, model.score_next([items])[0])
 
 
-def test_all_weights_are_kept_up_to_a_size_and_the_strongest_200_beyond() -> None:
+def test_large_catalog_keeps_the_strongest_200_weights() -> None:
     assert ItemKnnConfig((0, 15_000)).width is None
     assert ItemKnnConfig((0, 15_001)).width == 200
     assert ItemKnnConfig((0, 15_000), neighbours=50).width == 50
@@ -127,11 +127,11 @@ def test_all_weights_are_kept_up_to_a_size_and_the_strongest_200_beyond() -> Non
 
 
 @pytest.mark.parametrize("name", ["neighbours", "shrinkage", "popularity_exponent"])
-def test_a_setting_below_zero_is_refused(name: str) -> None:
+def test_negative_setting_is_refused(name: str) -> None:
     with pytest.raises(BadSetting, match=f"{name} is -1"):
         ItemKnnConfig((0, 4), **{name: -1})
 
 
-def test_a_similarity_that_does_not_exist_is_refused_with_those_that_do() -> None:
+def test_unknown_similarity_is_refused_with_the_known_ones() -> None:
     with pytest.raises(BadSetting, match="similarity is 'cosin'; it can be cosine or jaccard or conditional"):
         ItemKnnConfig((0, 4), similarity="cosin")

@@ -1,4 +1,4 @@
-"""Item-kNN and EASE on the paper's own AotM test lists, the paper's protocol. Nothing random is left there."""
+"""Item-kNN and EASE on the paper's own AotM test lists, the paper's protocol. There is no randomness."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +20,7 @@ KNOWN = {
     ("item-knn", "kept"): (0.0304, 0.1254, 0.1498, 0.5385),
     ("item-knn", "excluded"): (0.0326, 0.1308, 0.1740, 0.5692),
 }
-# Item-kNN gives two items of one list the very same score at the top, and one of them is right: 0.03261 or 0.03268.
+# Item-kNN gives two items of one list the same highest score, and one of them is right: 0.03261 or 0.03268.
 TOLERANCE = {"ease": 6e-5, "item-knn": 1e-4}
 
 
@@ -31,8 +31,8 @@ def figures(model: Any, corpus: Corpus, input: str) -> list[float]:
 
 
 @pytest.mark.long  # half a minute to a minute, and only a change of these two models or of the protocol breaks it
-def test_item_knn_and_ease_have_their_known_figures(real_data: Callable[[str], Path], tmp_path: Path) -> None:
-    no_categories = pl.DataFrame({"item": range(1, 64_182), "category": "all"})  # these models have no use for them
+def test_item_knn_and_ease_reproduce_known_figures(real_data: Callable[[str], Path], tmp_path: Path) -> None:
+    no_categories = pl.DataFrame({"item": range(1, 64_182), "category": "all"})  # these models do not use them
     how = Preparation(max_length=60, split="file-order")
     prepare(real_data("aotm/AotM.txt.zip"), tmp_path / "corpus", how, no_categories)
     corpus = read_corpus(tmp_path / "corpus")

@@ -25,25 +25,25 @@ def scores(model: Markov, *items: int) -> list[float]:
     return model.score_next([np.array(items, dtype=np.int64)])[0].tolist()
 
 
-def test_the_next_item_is_what_followed_the_last_one_and_a_little_of_what_is_popular() -> None:
+def test_scores_mix_transitions_and_popularity() -> None:
     model = fitted(LISTS, 3)
-    # Of four: followed twice by 1, once by 2, and once by whatever is popular.
+    # Of four: followed twice by 1, once by 2, and once by popularity (smoothing).
     assert scores(model, 0) == pytest.approx([0.1, 0.5 + 0.1, 0.25 + 0.05])
     assert scores(model, 2, 1, 0) == pytest.approx(scores(model, 0))
     assert scores(model, 1) == pytest.approx([0.5 + 0.2, 0.2, 0.1])
 
 
-def test_without_anything_to_go_by_it_falls_back_on_popularity() -> None:
+def test_popularity_is_the_fallback() -> None:
     model = fitted(LISTS, 3)
     assert scores(model) == pytest.approx(POPULARITY)
-    assert scores(model, 2) == pytest.approx(POPULARITY)  # nothing ever stood behind 2
+    assert scores(model, 2) == pytest.approx(POPULARITY)  # nothing ever followed 2
 
 
-def test_the_first_item_of_a_list_does_not_follow_the_last_of_the_one_before() -> None:
+def test_transitions_do_not_cross_lists() -> None:
     assert fitted([[0, 1], [2, 0]], 3).chances[1].tolist() == [0, 0, 0]
 
 
-def test_scores_are_chances_that_add_up_to_one() -> None:
+def test_scores_sum_to_1() -> None:
     corpus = walks()
     model = Markov(MarkovConfig((0, 60), neighbours=2))
     model.fit(corpus.items, corpus.offsets)
@@ -51,13 +51,13 @@ def test_scores_are_chances_that_add_up_to_one() -> None:
     torch.testing.assert_close(sums, torch.ones(61))
 
 
-def test_of_equally_frequent_followers_the_popular_ones_are_kept_and_the_rest_goes_to_popularity() -> None:
+def test_popular_followers_are_kept_of_equal_counts() -> None:
     model = fitted([[0, 1], [0, 2], [2, 1], [2]], 3, neighbours=1)
     assert model.followers[0].tolist() == [2]
     assert scores(model, 0) == pytest.approx([2 / 3 * 2 / 7, 2 / 3 * 2 / 7, 1 / 3 + 2 / 3 * 3 / 7])
 
 
-def test_one_by_one_it_walks_on() -> None:
+def test_autoregressive_generation_follows_the_walk() -> None:
     corpus = walks()
     model = Markov(MarkovConfig((0, 60)))
     model.fit(corpus.items, corpus.offsets)
@@ -69,6 +69,6 @@ def test_one_by_one_it_walks_on() -> None:
 
 
 @pytest.mark.parametrize("name", ["smoothing", "neighbours"])
-def test_settings_that_make_no_sense_are_refused(name: str) -> None:
+def test_invalid_settings_are_refused(name: str) -> None:
     with pytest.raises(BadSetting, match=f"{name} is 0"):
         MarkovConfig((0, 4), **{name: 0})

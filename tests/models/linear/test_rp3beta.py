@@ -23,29 +23,29 @@ def scores(model: RP3beta, *items: int) -> list[float]:
 
 
 @pytest.mark.parametrize("neighbours", [0, 3])
-def test_a_plain_walk_ends_where_chance_leads_it(neighbours: int) -> None:
+def test_plain_walk_by_hand(neighbours: int) -> None:
     model = fitted(LISTS, 4, alpha=1.0, beta=0.0, neighbours=neighbours)
     # From 0 to one of its two lists, and on to one of that list's two or three items.
     assert scores(model, 0) == pytest.approx([0, 1 / 2 * (1 / 2 + 1 / 3), 1 / 2 * 1 / 3, 0], abs=1e-6)
     assert scores(model, 3) == pytest.approx([0, 0, 1 / 2, 0], abs=1e-6)
 
 
-def test_chances_are_raised_to_alpha_and_popular_ends_held_back_by_beta() -> None:
+def test_alpha_and_beta_are_powers_of_probability_and_popularity() -> None:
     model = fitted(LISTS, 4, alpha=2.0, beta=0.5)
     walked = np.array([0, 1 / 4 * (1 / 4 + 1 / 9), 1 / 4 * 1 / 9, 0])
     assert scores(model, 0) == pytest.approx(walked / np.array([2, 2, 2, 1]) ** 0.5, abs=1e-6)
 
 
-def test_without_powers_it_counts_shared_lists() -> None:
+def test_powers_of_0_count_shared_lists() -> None:
     assert scores(fitted(LISTS, 4, alpha=0.0, beta=0.0), 0, 2) == pytest.approx([1, 3, 1, 1], abs=1e-6)
 
 
-def test_an_item_of_no_training_list_neither_scores_nor_disturbs() -> None:
+def test_item_without_training_lists_has_no_weights() -> None:
     assert scores(fitted(LISTS, 5), 0, 4) == pytest.approx([*scores(fitted(LISTS, 4), 0), 0], abs=1e-6)
 
 
 @pytest.mark.parametrize("neighbours", [0, 7])
-def test_a_list_scores_alone_as_it_does_among_others(neighbours: int) -> None:
+def test_lists_of_a_batch_do_not_affect_each_other(neighbours: int) -> None:
     corpus = walks()
     model = RP3beta(RP3betaConfig((0, 60), neighbours=neighbours))
     model.fit(corpus.items, corpus.offsets)
@@ -55,12 +55,12 @@ def test_a_list_scores_alone_as_it_does_among_others(neighbours: int) -> None:
         assert torch.equal(row, model.score_next([items])[0])
 
 
-def test_many_items_keep_their_strongest_weights_only() -> None:
+def test_large_catalog_keeps_the_strongest_weights() -> None:
     assert RP3betaConfig((0, 15_000)).width is None
     assert RP3betaConfig((0, 15_001)).width == 200
 
 
 @pytest.mark.parametrize("name", ["alpha", "beta", "neighbours"])
-def test_settings_below_zero_are_refused(name: str) -> None:
+def test_negative_settings_are_refused(name: str) -> None:
     with pytest.raises(BadSetting, match=f"{name} is -1"):
         RP3betaConfig((0, 4), **{name: -1})

@@ -28,14 +28,14 @@ def fitted(**settings: Any) -> Slist:
 
 
 def small(**settings: Any) -> Floats:
-    """The weights learned from LISTS."""
+    """Return the weights fitted to LISTS."""
     model = Slist(SlistConfig((0, 5), **settings))
     model.fit(np.concatenate(LISTS).astype(np.int32), np.cumsum([0, *map(len, LISTS)]))
     return model.weights.matrix.double().numpy()
 
 
 def stands_in() -> Floats:
-    """X."""
+    """Return X."""
     rows = np.zeros((len(LISTS), 5))
     for row, items in zip(rows, LISTS, strict=True):
         row[items] = 1
@@ -43,7 +43,7 @@ def stands_in() -> Floats:
 
 
 def cuts(decay: float) -> tuple[Floats, Floats]:
-    """S and T, a row a cut."""
+    """Return S and T, one row per split."""
     pasts, futures = [], []
     for items in LISTS:
         for cut in range(1, len(items)):
@@ -58,7 +58,7 @@ def cuts(decay: float) -> tuple[Floats, Floats]:
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("decay", [1.5, 20.0])
-def test_every_item_is_predicted_from_the_others_and_from_what_stands_before_it(alpha: float, decay: float) -> None:
+def test_weights_equal_the_combined_regression(alpha: float, decay: float) -> None:
     past, future = cuts(decay)
     given = np.concatenate([np.sqrt(alpha) * stands_in(), np.sqrt(1 - alpha) * past])
     told = np.concatenate([np.sqrt(alpha) * stands_in(), np.sqrt(1 - alpha) * future])
@@ -73,21 +73,21 @@ def test_every_item_is_predicted_from_the_others_and_from_what_stands_before_it(
         assert weights[:, item] == pytest.approx(expected, abs=1e-5)
 
 
-def test_with_a_diagonal_of_one_an_item_may_predict_itself_but_is_not_answered_again() -> None:
+def test_diagonal_of_1_allows_self_prediction_in_training_only() -> None:
     x = stands_in()
     expected = np.linalg.solve(x.T @ x + 0.5 * np.eye(5), x.T @ x)
     np.fill_diagonal(expected, 0)
     assert small(alpha=1.0, diagonal=1.0, regularization=0.5) == pytest.approx(expected, abs=1e-5)
 
 
-def test_all_alpha_and_no_recency_is_ease() -> None:
+def test_alpha_of_1_without_recency_is_ease() -> None:
     ease = Ease(EaseConfig((0, 60), regularization=30.0))
     ease.fit(CORPUS.items, CORPUS.offsets)
     slist = fitted(alpha=1.0, regularization=30.0, input_decay=NO_DECAY)
     torch.testing.assert_close(slist.score_next(INPUTS), ease.score_next(INPUTS), rtol=1e-3, atol=1e-5)
 
 
-def test_it_goes_forward_where_ease_goes_both_ways() -> None:
+def test_weights_prefer_the_forward_direction() -> None:
     weights = fitted(alpha=0.0, regularization=1.0, decay=2.0).weights.matrix
     around = torch.arange(15)
     ahead, behind = weights[around, (around + 1) % 15].mean(), weights[around, (around - 1) % 15].mean()
@@ -95,38 +95,38 @@ def test_it_goes_forward_where_ease_goes_both_ways() -> None:
 
 
 @pytest.mark.parametrize("neighbours", [0, 59])
-def test_the_last_items_of_an_input_weigh_most(neighbours: int) -> None:
+def test_last_items_of_the_input_weigh_most(neighbours: int) -> None:
     model = fitted(input_decay=1.0, neighbours=neighbours)
     first, last, both = model.score_next([np.array([3]), np.array([20]), np.array([3, 20])])
     torch.testing.assert_close(both, last + np.exp(-1) * first, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("settings", [{}, {"neighbours": 7}])
-def test_a_list_scores_alone_as_it_does_among_others(settings: dict[str, Any]) -> None:
+def test_lists_of_a_batch_do_not_affect_each_other(settings: dict[str, Any]) -> None:
     model = fitted(**settings)
     together = model.score_next(INPUTS)
     for row, items in zip(together, INPUTS, strict=True):
         assert torch.equal(row, model.score_next([items])[0])
 
 
-def test_a_pruned_model_is_made_again_from_config_and_state() -> None:
+def test_config_and_state_restore_a_pruned_model() -> None:
     model = fitted(neighbours=7)
     again = build("slist", asdict(model.config))
     again.load_state_dict(model.state_dict())
     assert torch.equal(again.score_next(INPUTS), model.score_next(INPUTS))
 
 
-def test_fitting_twice_gives_the_same_bits() -> None:
+def test_fitting_is_deterministic() -> None:
     assert torch.equal(fitted().weights.matrix, fitted().weights.matrix)
 
 
-def test_lists_of_one_item_and_no_more_can_be_fitted() -> None:
+def test_lists_of_one_item_can_be_fitted() -> None:
     model = Slist(SlistConfig((0, 2)))
     model.fit(np.array([0, 1, 0], dtype=np.int32), np.array([0, 1, 2, 3]))
-    assert model.score_next([np.array([1])])[0].argmax() == 0  # the popular one, for want of anything else
+    assert model.score_next([np.array([1])])[0].argmax() == 0  # the most popular one
 
 
-def test_more_items_than_can_be_inverted_are_refused() -> None:
+def test_too_many_items_are_refused() -> None:
     with pytest.raises(BadSetting, match="slist inverts a matrix of all 15,001 items.* use ease"):
         SlistConfig((0, 15_001))
     assert SlistConfig((0, 15_001), dense_items=20_000).width is None
@@ -136,7 +136,7 @@ def test_more_items_than_can_be_inverted_are_refused() -> None:
     "settings",
     [{"regularization": 0}, {"decay": 0}, {"input_decay": 0}, {"alpha": 1.1}, {"diagonal": -0.1}, {"neighbours": -1}],
 )
-def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any]) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(BadSetting, match=next(iter(settings))):
         SlistConfig((0, 4), **settings)
 

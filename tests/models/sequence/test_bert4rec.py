@@ -1,4 +1,4 @@
-"""BERT4Rec as it is trained and asked here, and its two relatives of the paper."""
+"""BERT4Rec: training, generation modes, and its two variants of the paper."""
 
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ def made() -> Any:
 
 
 @torch.inference_mode()
-def test_the_next_item_is_asked_by_one_mask_at_the_end() -> None:
+def test_next_item_is_predicted_at_a_mask_at_the_end() -> None:
     model = made()
     seen: list[torch.Tensor] = []
     model.embed.register_forward_hook(lambda module, given, out: seen.append(given[0].items))
@@ -38,19 +38,19 @@ def test_the_next_item_is_asked_by_one_mask_at_the_end() -> None:
 
 
 @torch.inference_mode()
-def test_a_generated_item_is_fed_back_with_its_category() -> None:
+def test_generated_item_is_appended_with_its_category() -> None:
     model = made()
     seen: list[Any] = []
     model.embed.register_forward_hook(lambda module, given, out: seen.append(given[0]))
     (answer,) = TorchEngine(model, ITEMS).continue_lists([INPUTS[0]], 3, Rules())
-    assert len(seen) == 3  # a pass an item
+    assert len(seen) == 3  # one pass per item
     last = seen[-1]
     assert last.items[0, 3:5].tolist() == answer.items[:2].tolist()
     assert last.categories[0, 3:5].tolist() == CORPUS.vocabulary.categories[answer.items[:2]].tolist()
     assert last.categories[0, 5] == model.config.alphabet.no_category  # of the MASK
 
 
-def test_logits_are_made_at_the_mask_alone() -> None:
+def test_logits_are_computed_at_the_mask_only() -> None:
     model = made()
     rows: list[int] = []
     model.classifier.items.register_forward_hook(lambda module, given, out: rows.append(len(given[0])))
@@ -58,14 +58,14 @@ def test_logits_are_made_at_the_mask_alone() -> None:
     assert rows == [1, 1, 1, 1]
 
 
-def test_run_as_a_recaller_it_makes_one_prediction() -> None:
+def test_recall_takes_one_prediction() -> None:
     model = made()
     passes: list[int] = []
     model.embed.register_forward_hook(lambda module, given, out: passes.append(1))
     (recalled,) = TorchEngine(model, ITEMS, generation="recall").continue_lists([INPUTS[0]], 4, Rules())
     assert len(passes) == 1
     (one_by_one,) = TorchEngine(model, ITEMS).continue_lists([INPUTS[0]], 4, Rules())
-    assert recalled.items[0] == one_by_one.items[0]  # the same weights, the same first guess
+    assert recalled.items[0] == one_by_one.items[0]  # the same weights and first prediction
 
 
 def test_bert4rec_nar_is_fans_with_the_vanilla_classifier_and_the_naive_scheduler(tmp_path: Path) -> None:
@@ -83,6 +83,6 @@ def test_bert4rec_nar_is_fans_with_the_vanilla_classifier_and_the_naive_schedule
 
 
 @pytest.mark.parametrize("share", [-0.1, 0, 1.5])
-def test_a_share_that_is_none_is_refused(share: float) -> None:
+def test_invalid_hidden_share_is_refused(share: float) -> None:
     with pytest.raises(BadSetting, match="hidden_share is .*; it must be above 0 and at most 1"):
         make_plan("bert4rec", {"hidden_share": share}, CORPUS)

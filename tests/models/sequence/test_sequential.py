@@ -1,4 +1,4 @@
-"""Models that read from left to right: what they may see, and what each is beside the others."""
+"""Models that read from left to right: what they read, and how they differ."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from fansrec.models.registry import build
 from fansrec.models.sequence.car import GatedLayer
-from fansrec.models.sequence.causal import centres
+from fansrec.models.sequence.causal import running_means
 from fansrec.training.batches import BatchBuilder
 from fansrec.training.masking import MaskingRates
 from fansrec.training.plan import make_plan
@@ -29,7 +29,7 @@ def made(name: str, **settings: Any) -> Any:
 
 @pytest.mark.parametrize("name", READERS)
 @torch.inference_mode()
-def test_what_comes_later_changes_nothing_of_what_was_known_before(name: str) -> None:
+def test_later_items_do_not_change_earlier_states(name: str) -> None:
     model = made(name)
     one, other = (model.tokens([np.array([3, 4, 5, last])])[0] for last in (6, 40))
     known = [model.read([tokens]).view(5, -1) for tokens in (one, other)]
@@ -39,14 +39,14 @@ def test_what_comes_later_changes_nothing_of_what_was_known_before(name: str) ->
 
 @pytest.mark.parametrize("name", READERS)
 @torch.inference_mode()
-def test_the_order_of_the_items_matters(name: str) -> None:
+def test_order_of_items_matters(name: str) -> None:
     model = made(name)
     there, back = model.score_next([np.array([3, 40, 20]), np.array([40, 3, 20])])
     assert not torch.allclose(there, back)
 
 
 @torch.inference_mode()
-def test_caser_sees_the_last_five_items_and_no_more() -> None:
+def test_caser_reads_the_last_five_items_only() -> None:
     model = made("caser")
     same, other = np.array([9, 1, 2, 3, 4, 5]), np.array([8, 7, 1, 2, 3, 4, 5])
     scores = model.score_next([same, other, np.array([0, 2, 3, 4, 5])])
@@ -55,7 +55,7 @@ def test_caser_sees_the_last_five_items_and_no_more() -> None:
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_the_loss_is_torchs_cross_entropy_of_every_next_item(name: str) -> None:
+def test_loss_equals_torch_cross_entropy_of_next_items(name: str) -> None:
     model = made(name)
     batch = BatchBuilder(CORPUS, model.config.alphabet, MaskingRates(), "next-item").build(np.arange(6), 1.0, [0])
     with torch.no_grad():
@@ -67,7 +67,7 @@ def test_the_loss_is_torchs_cross_entropy_of_every_next_item(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_a_list_in_a_batch_is_read_as_alone(name: str) -> None:
+def test_lists_of_a_batch_do_not_affect_each_other(name: str) -> None:
     model = made(name)
     builder = BatchBuilder(CORPUS, model.config.alphabet, MaskingRates(), "next-item")
     with torch.no_grad():
@@ -76,18 +76,18 @@ def test_a_list_in_a_batch_is_read_as_alone(name: str) -> None:
     torch.testing.assert_close(together, torch.stack(alone).sum(), rtol=1e-4, atol=1e-3)
 
 
-def test_sasrec_and_car_tell_items_by_their_own_embeddings() -> None:
+def test_sasrec_and_car_score_items_by_their_embeddings() -> None:
     for name in ("sasrec", "car"):
         model = made(name)
         assert model.projection()[0].data_ptr() == model.embed.items.weight.data_ptr()
 
 
-def test_a_centre_is_the_mean_of_an_item_and_those_before_it() -> None:
+def test_running_mean_covers_an_item_and_those_before() -> None:
     x = torch.tensor([[2.0], [4.0], [6.0], [10.0], [0.0], [2.0]])
-    assert centres(x, [(1, 3), (1, 3)]).flatten().tolist() == [2, 3, 4, 10, 5, 4]
+    assert running_means(x, [(1, 3), (1, 3)]).flatten().tolist() == [2, 3, 4, 10, 5, 4]
 
 
-def test_cars_gate_weighs_attention_against_the_last_item() -> None:
+def test_gate_of_car_mixes_attention_and_last_item() -> None:
     config = made("car").config
     layer = GatedLayer(config).eval()
     with torch.no_grad():
@@ -96,14 +96,14 @@ def test_cars_gate_weighs_attention_against_the_last_item() -> None:
         x = torch.randn(4, config.width)
         out = layer(x, [(1, 4)])
         alone = torch.cat([layer(row[None], [(1, 1)]) for row in x])
-    torch.testing.assert_close(out, alone)  # nothing before an item had a say
+    torch.testing.assert_close(out, alone)  # earlier items have no effect
     with torch.no_grad():
         layer.gate.bias.copy_(torch.tensor([50.0, -50.0]))
         assert not torch.allclose(layer(x, [(1, 4)])[1:], alone[1:])
 
 
-def test_a_car_without_consistency_would_not_tell_a_lone_genre_from_a_mixture() -> None:
-    """The gate looks at how far an item lies from the centre: the same last item, another way there, other weights."""
+def test_gate_of_car_reads_the_distance_from_the_mean() -> None:
+    """The gate reads the distance of an item from the mean: other items before the same last one, other weights."""
     layer = GatedLayer(made("car").config).eval()
     calm, wild = torch.ones(3, 16), torch.stack([torch.full((16,), 5.0), torch.full((16,), -4.0), torch.ones(16)])
     seen: list[torch.Tensor] = []
@@ -111,12 +111,12 @@ def test_a_car_without_consistency_would_not_tell_a_lone_genre_from_a_mixture() 
     with torch.no_grad():
         layer(calm, [(1, 3)])
         layer(wild, [(1, 3)])
-    off_centre = [given[-1, 16:] for given in seen]
-    assert off_centre[0].tolist() == [0.0] * 16
-    torch.testing.assert_close(off_centre[1], torch.full((16,), 1 - 2 / 3))
+    off_mean = [given[-1, 16:] for given in seen]
+    assert off_mean[0].tolist() == [0.0] * 16
+    torch.testing.assert_close(off_mean[1], torch.full((16,), 1 - 2 / 3))
 
 
-def test_sizes_no_network_can_have_are_refused() -> None:
+def test_invalid_sizes_are_refused() -> None:
     from fansrec.errors import BadSetting
 
     starts = {"category_starts": [0, 4], "positions": 9}

@@ -1,4 +1,4 @@
-"""`fans --recipe best` ends with a table beside the models one would use otherwise."""
+"""Training the hybrid model ends with a comparison with simple models."""
 
 import json
 from pathlib import Path
@@ -20,20 +20,20 @@ from worlds import walks
 QUICK = {"recipe": "best", "epochs": 1, "width": 8, "heads": 2, "feedforward": 8, "layers": 1}
 
 
-class Ear(NullReporter):
+class Recorder(NullReporter):
     def __init__(self) -> None:
-        self.heard: list[str] = []
+        self.messages: list[str] = []
 
-    def message(self, text: str) -> None:
-        self.heard.append(text)
+    def say(self, text: str) -> None:
+        self.messages.append(text)
 
 
 def trained(folder: Path, corpus: Corpus, **values: Any) -> tuple[dict[str, Any], list[str]]:
-    """The comparison of a quick training, and all that was said."""
+    """Return the comparison of a quick training run, and its messages."""
     write_corpus(folder / "corpus", corpus)
-    ear = Ear()
-    train(folder / "corpus", folder / "run", "fans", QUICK | values, ear, compare=True)
-    return json.loads((folder / "run" / "config.json").read_text())["comparison"], ear.heard
+    recorder = Recorder()
+    train(folder / "corpus", folder / "run", "fans", QUICK | values, recorder, compare=True)
+    return json.loads((folder / "run" / "config.json").read_text())["comparison"], recorder.messages
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any
     return folder, *trained(folder, walks())
 
 
-def test_the_figures_are_those_of_the_standard_protocol_on_the_test_lists(
+def test_figures_are_those_of_the_standard_protocol(
     whole: tuple[Path, dict[str, Any], list[str]],
 ) -> None:
     folder, found, _ = whole
@@ -55,29 +55,29 @@ def test_the_figures_are_those_of_the_standard_protocol_on_the_test_lists(
     assert (found["part"], found["lists"]) == ("test", 12)
 
 
-def test_the_table_is_said_and_stands_in_the_model_card(whole: tuple[Path, dict[str, Any], list[str]]) -> None:
-    folder, found, heard = whole
+def test_table_is_reported_and_in_the_model_card(whole: tuple[Path, dict[str, Any], list[str]]) -> None:
+    folder, found, messages = whole
     card = (folder / "run" / "README.md").read_text()
     for row in found["rows"]:
         (line,) = [
-            line for line in heard if line.startswith(row["title"]) and "less" not in line and "better" not in line
+            line for line in messages if line.startswith(row["title"]) and "minus" not in line and "better" not in line
         ]
         (written,) = [line for line in card.splitlines() if line.startswith(f"| {row['title']}")]
         assert f"{row['HR@10']:.4f}" in line and f"{row['HR@10']:.4f}" in written
-    assert any(line.startswith("EASE, regularization 1") for line in heard)
+    assert any(line.startswith("EASE, regularization 1") for line in messages)
     assert "On 12 test lists" in card
 
 
-def test_differences_are_to_the_best_of_the_others_list_by_list() -> None:
+def test_differences_are_paired_by_list() -> None:
     ours = {metric: np.array([1.0, 0.5, 1.0, 0.5] * 10) for metric in METRICS}
     theirs = {metric: values - 0.25 for metric, values in ours.items()}
     for one in comparison._differences(ours, theirs).values():
         assert one["difference"] == pytest.approx(0.25)
-        assert one["interval"] == pytest.approx((0.25, 0.25))  # the lists vary, their differences do not
+        assert one["interval"] == pytest.approx((0.25, 0.25))  # lists vary, their differences do not
 
 
 def made(**ndcg: float) -> dict[str, Any]:
-    """A comparison with these NDCG@5, the last of them the trained model's."""
+    """Return a comparison with these NDCG@5, the last of them that of the trained model."""
     *others, ours = (
         {"model": name.replace("_", "-"), "title": name, "settings": {}, **dict.fromkeys(METRICS, value)}
         for name, value in ndcg.items()
@@ -86,41 +86,41 @@ def made(**ndcg: float) -> dict[str, Any]:
     apart = ours["NDCG@5"] - best["NDCG@5"]
     difference = {"difference": apart, "interval": (apart - 0.05, apart + 0.05)}
     differences = dict.fromkeys(METRICS, difference)
-    told = {"part": "test", "lists": 5, "of": 5, "protocol": "standard", "left_out": [], "against": best["model"]}
-    return {**told, "rows": [*others, ours], "differences": differences}
+    about = {"part": "test", "lists": 5, "of": 5, "protocol": "standard", "left_out": [], "against": best["model"]}
+    return {**about, "rows": [*others, ours], "differences": differences}
 
 
-def test_a_better_model_is_named_with_the_command_that_keeps_it() -> None:
-    ear = Ear()
-    comparison.report(made(popularity=0.1, ease=0.4, fans=0.3), Path("my corpus"), Path("runs/mine"), ear)
-    assert ear.heard[-2] == "ease is better than fans on these lists: NDCG@5 0.4000 against 0.3000"
-    told = "fans train 'my corpus' --model ease --recipe best --out runs/mine-ease"
-    assert ear.heard[-1] == f"to keep and serve that one instead: {told}"
+def test_better_model_is_named_with_its_command() -> None:
+    recorder = Recorder()
+    comparison.report(made(popularity=0.1, ease=0.4, fans=0.3), Path("my corpus"), Path("runs/mine"), recorder)
+    assert recorder.messages[-2] == "ease is better than fans on these lists: NDCG@5 0.4000 against 0.3000"
+    advice = "fans train 'my corpus' --model ease --recipe best --out runs/mine-ease"
+    assert recorder.messages[-1] == f"to train and serve that one instead: {advice}"
 
 
-def test_no_recipe_is_named_for_a_model_that_has_none() -> None:
+def test_command_has_no_recipe_for_a_model_without_one() -> None:
     assert (
         comparison.command("popularity", Path("c"), Path("r")) == "fans train c --model popularity --out r-popularity"
     )
 
 
-def test_a_model_that_is_ahead_is_not_advised_against() -> None:
+def test_no_warning_if_the_trained_model_is_better() -> None:
     found = made(popularity=0.1, ease=0.3, fans=0.4)
     assert comparison.better(found) is None
-    assert not any("better" in line or "apart" in line for line in comparison.verdict(found))
+    assert not any("better" in line or "significant" in line for line in comparison.verdict(found))
     near = made(popularity=0.1, ease=0.3, fans=0.32)
-    assert comparison.verdict(near)[-1] == "by NDCG@5 the two cannot be told apart on these lists"
+    assert comparison.verdict(near)[-1] == "the difference in NDCG@5 is not significant on these lists"
 
 
-def test_without_test_lists_the_validation_lists_are_used_and_named(tmp_path: Path) -> None:
+def test_validation_lists_are_used_without_test_lists(tmp_path: Path) -> None:
     corpus = walks(lists=40)
     corpus.parts[corpus.parts == 2] = 0
-    found, heard = trained(tmp_path, corpus)
+    found, messages = trained(tmp_path, corpus)
     assert found["part"] == "valid"
-    assert any("validation lists (no test lists are there" in line for line in heard)
+    assert any("validation lists (no test lists;" in line for line in messages)
 
 
-def test_without_any_lists_to_ask_about_there_is_no_table(tmp_path: Path) -> None:
+def test_no_table_without_lists_to_evaluate(tmp_path: Path) -> None:
     corpus = walks(lists=20)
     corpus.parts[:] = 0
     write_corpus(tmp_path / "corpus", corpus)
@@ -128,23 +128,21 @@ def test_without_any_lists_to_ask_about_there_is_no_table(tmp_path: Path) -> Non
     assert "comparison" not in json.loads((tmp_path / "run" / "config.json").read_text())
 
 
-def test_ease_is_left_out_with_a_word_where_the_items_are_too_many(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ease_is_left_out_if_there_are_too_many_items(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(EaseConfig, "dense_items", 59)
-    found, heard = trained(tmp_path, walks(lists=40))
+    found, messages = trained(tmp_path, walks(lists=40))
     assert [row["model"] for row in found["rows"]] == ["popularity", "item-knn", "fans"]
-    assert any(line.startswith("EASE is left out") for line in heard)
+    assert any(line.startswith("EASE is left out") for line in messages)
 
 
-def test_many_lists_are_thinned_out_and_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_lists_is_limited_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparison, "LISTS", 3)
-    _, heard = trained(tmp_path, walks(lists=40))
-    assert any(line.startswith("On 3 of 4 test lists") for line in heard)
+    _, messages = trained(tmp_path, walks(lists=40))
+    assert any(line.startswith("On 3 of 4 test lists") for line in messages)
 
 
 @pytest.mark.parametrize(("values", "compare"), [(QUICK, False), ({"epochs": 1, "steps": 1, "width": 8}, True)])
-def test_there_is_no_table_unless_asked_for_and_none_for_the_papers_recipe(
+def test_no_table_unless_requested_and_none_for_the_paper_recipe(
     tmp_path: Path, values: dict[str, Any], compare: bool
 ) -> None:
     write_corpus(tmp_path / "corpus", walks(lists=40))
@@ -157,7 +155,7 @@ def test_there_is_no_table_unless_asked_for_and_none_for_the_papers_recipe(
     ("values", "resume", "recipe"),
     [({}, False, "best"), ({"steps": 3}, False, "paper"), ({"recipe": "paper"}, False, "paper"), ({}, True, None)],
 )
-def test_what_is_left_out_is_best_and_what_was_begun_goes_on_as_it_was(
+def test_default_recipe_is_best_and_resumed_runs_keep_theirs(
     monkeypatch: pytest.MonkeyPatch, values: dict[str, Any], resume: bool, recipe: str | None
 ) -> None:
     seen: list[Any] = []

@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fansrec.training.hybrid.coordinate_search import FEWEST, Figures, Values, climb
+from fansrec.training.hybrid.coordinate_search import FEWEST, Figures, Values, coordinate_search
 
 START = {"a": 0, "b": 0}
 GRIDS = {"a": (1, 2, 3), "b": (1, 2, 3)}
@@ -18,102 +18,104 @@ def planted(values: Values) -> Figures:
     return flat(1 / (1 + abs(values["a"] - 2) + abs(values["b"] - 3)))
 
 
-def test_a_planted_optimum_is_found() -> None:
-    climbed = climb(START, GRIDS, planted, 1.5)
-    assert climbed.values == {"a": 2, "b": 3}
-    np.testing.assert_array_equal(climbed.figures, flat(1.0))
+def test_planted_optimum_is_found() -> None:
+    result = coordinate_search(START, GRIDS, planted, 1.5)
+    assert result.values == {"a": 2, "b": 3}
+    np.testing.assert_array_equal(result.figures, flat(1.0))
 
 
-def test_a_second_round_finds_what_becomes_better_only_after_another_change() -> None:
+def test_second_round_finds_gains_that_depend_on_other_changes() -> None:
     def judge(values: Values) -> Figures:
         return flat(1.0 + values["b"] + (5.0 if values == {"a": 1, "b": 1} else -0.5 if values["a"] else 0.0))
 
-    assert climb(START, {"a": (1,), "b": (1,)}, judge, 1.5).values == {"a": 1, "b": 1}
+    assert coordinate_search(START, {"a": (1,), "b": (1,)}, judge, 1.5).values == {"a": 1, "b": 1}
 
 
-def test_where_nothing_is_better_the_start_is_kept_and_tried_but_once() -> None:
-    asked: list[Values] = []
+def test_start_is_kept_and_judged_once_if_nothing_is_better() -> None:
+    judged: list[Values] = []
 
     def judge(values: Values) -> Figures:
-        asked.append(dict(values))
+        judged.append(dict(values))
         return flat(1.0)
 
-    assert climb(START, GRIDS, judge, 1.5).values == START
-    assert asked.count(START) == 1 and len(asked) == 7  # one round, since it changed nothing
+    assert coordinate_search(START, GRIDS, judge, 1.5).values == START
+    assert judged.count(START) == 1 and len(judged) == 7  # one round, since it changed nothing
 
 
 def noisy(gain: float, seed: int) -> Any:
-    """Every candidate's figures differ from the start's by noise of size 1 around `gain`."""
+    """Return a judge under which every candidate differs from the start by `gain` and noise of size 1."""
 
     def judge(values: Values) -> Figures:
         if values == START:
             return flat(1.0, 400)
-        lot = np.random.default_rng([seed, *values.values()]).normal(size=(400, 1))
-        return 1.0 + gain + np.tile(lot - lot.mean(), 2)
+        noise = np.random.default_rng([seed, *values.values()]).normal(size=(400, 1))
+        return 1.0 + gain + np.tile(noise - noise.mean(), 2)
 
     return judge
 
 
-def test_a_gain_within_the_noise_is_not_believed() -> None:
+def test_gain_within_the_noise_is_not_kept() -> None:
     # The standard error of 400 lists is 1 / 20.
     for seed in range(5):
-        assert climb(START, GRIDS, noisy(0.09, seed), 2.0).values == START
+        assert coordinate_search(START, GRIDS, noisy(0.09, seed), 2.0).values == START
 
 
-def test_a_gain_beyond_the_noise_is() -> None:
+def test_gain_beyond_the_noise_is_kept() -> None:
     for seed in range(5):
-        assert climb(START, {"a": (1,)}, noisy(0.12, seed), 2.0).values == {"a": 1, "b": 0}
+        assert coordinate_search(START, {"a": (1,)}, noisy(0.12, seed), 2.0).values == {"a": 1, "b": 0}
 
 
-def test_lists_are_compared_with_themselves() -> None:
-    # Lists differ a hundred times as much as the change is worth, but each of them gains.
+def test_gains_are_paired_by_list() -> None:
+    # Lists differ a hundred times as much as the change gains, but each of them gains.
     level = np.random.default_rng(0).uniform(1, 100, size=(30, 2))
 
     def judge(values: Values) -> Figures:
         return level + 0.01 * values["a"]
 
-    assert climb({"a": 0}, {"a": (1,)}, judge, 3.0).values == {"a": 1}
+    assert coordinate_search({"a": 0}, {"a": (1,)}, judge, 3.0).values == {"a": 1}
 
 
-def test_no_figure_is_bought_with_a_larger_share_of_another() -> None:
+def test_no_metric_is_improved_at_the_cost_of_another() -> None:
     def judge(values: Values) -> Figures:
         return np.tile([[100.0, 1.0], [100.0 + 20, 1.0 - 0.5]][values["a"]], (10, 1))
 
-    assert climb({"a": 0}, {"a": (1,)}, judge, 1.5).values == {"a": 0}
+    assert coordinate_search({"a": 0}, {"a": (1,)}, judge, 1.5).values == {"a": 0}
 
 
-def test_figures_that_are_all_0_are_no_trouble() -> None:
-    climbed = climb({"a": 0}, {"a": (1, 2)}, lambda values: flat(0.5 if values["a"] == 2 else 0.0), 1.5)
-    assert climbed.values == {"a": 2}
+def test_figures_of_0_are_accepted() -> None:
+    result = coordinate_search({"a": 0}, {"a": (1, 2)}, lambda values: flat(0.5 if values["a"] == 2 else 0.0), 1.5)
+    assert result.values == {"a": 2}
 
 
-def test_only_what_has_a_grid_is_changed() -> None:
-    climbed = climb(START, {"b": GRIDS["b"]}, planted, 1.5)
-    assert climbed.values == {"a": 0, "b": 3}
-    assert all(row["a"] == 0 for row in climbed.tried)
-    assert climb(START, {}, planted, 1.5).values == START
+def test_only_values_with_a_grid_change() -> None:
+    result = coordinate_search(START, {"b": GRIDS["b"]}, planted, 1.5)
+    assert result.values == {"a": 0, "b": 3}
+    assert all(row["a"] == 0 for row in result.tried)
+    assert coordinate_search(START, {}, planted, 1.5).values == START
 
 
-def test_all_that_was_tried_is_told_with_what_it_gained() -> None:
-    climbed = climb({"a": 0}, {"a": (1, 2)}, lambda values: flat(1.0 + values["a"] % 2), 1.5)
+def test_tried_candidates_have_their_gains() -> None:
+    result = coordinate_search({"a": 0}, {"a": (1, 2)}, lambda values: flat(1.0 + values["a"] % 2), 1.5)
     # Value 2 is tried against 1, which was kept before it.
-    assert climbed.tried[:3] == [{"a": 0, "gain": 0.0}, {"a": 1, "gain": 1.0}, {"a": 2, "gain": -0.5}]
-    assert climbed.values == {"a": 1}
+    assert result.tried[:3] == [{"a": 0, "gain": 0.0}, {"a": 1, "gain": 1.0}, {"a": 2, "gain": -0.5}]
+    assert result.values == {"a": 1}
 
 
-def test_the_start_is_left_as_it_was() -> None:
+def test_start_is_not_modified() -> None:
     start = dict(START)
-    climb(start, GRIDS, planted, 1.5)
+    coordinate_search(start, GRIDS, planted, 1.5)
     assert start == START
 
 
 @pytest.mark.parametrize("lists", [1, 2, FEWEST - 1])
-def test_from_too_few_lists_nothing_is_told_however_much_they_gain(lists: int) -> None:
-    climbed = climb({"a": 0}, {"a": (1,)}, lambda values: flat(1.0 + values["a"], lists), 1.5)
-    assert climbed.values == {"a": 0}
-    assert climbed.tried[1] == {"a": 1, "gain": 1.0}  # it is tried and told all the same
-    np.testing.assert_array_equal(climbed.figures, flat(1.0, lists))
+def test_too_few_lists_decide_nothing(lists: int) -> None:
+    result = coordinate_search({"a": 0}, {"a": (1,)}, lambda values: flat(1.0 + values["a"], lists), 1.5)
+    assert result.values == {"a": 0}
+    assert result.tried[1] == {"a": 1, "gain": 1.0}  # it is tried and reported anyway
+    np.testing.assert_array_equal(result.figures, flat(1.0, lists))
 
 
-def test_from_just_enough_lists_it_is() -> None:
-    assert climb({"a": 0}, {"a": (1,)}, lambda values: flat(1.0 + values["a"], FEWEST), 1.5).values == {"a": 1}
+def test_just_enough_lists_decide() -> None:
+    assert coordinate_search({"a": 0}, {"a": (1,)}, lambda values: flat(1.0 + values["a"], FEWEST), 1.5).values == {
+        "a": 1
+    }

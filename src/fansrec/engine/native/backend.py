@@ -25,7 +25,7 @@ from fansrec.engine.native.weights import KINDS, Weights
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.models.contract import ContinuationModel
-from fansrec.models.hybrid.model import FansBest
+from fansrec.models.hybrid.model import HybridFans
 
 __all__ = ["NativeEngine", "missing", "open_backend", "why_not"]
 
@@ -34,7 +34,7 @@ WAYS = {ONE_PASS: 0, AUTOREGRESSIVE: 1, RECALL: 2}
 
 def why_not(model: Any, generation: str) -> str | None:
     """What keeps the kernel from running a model this way, in a line; None: nothing."""
-    if type(model) not in KINDS and type(model) is not FansBest:
+    if type(model) not in KINDS and type(model) is not HybridFans:
         return f"the kernel does not know {model.title}"
     if any(tensor.dtype != torch.float32 for tensor in model.parameters()):
         return "its weights are not float32"
@@ -64,7 +64,7 @@ class NativeEngine:
         self.items = items
         self.device = torch.device("cpu")
         self._reference = TorchEngine(model, items, generation=self.generation)
-        self._weights = BestWeights(model) if isinstance(model, FansBest) else Weights(model)
+        self._weights = BestWeights(model) if isinstance(model, HybridFans) else Weights(model)
         self._categories = CategoryLookup(model.config.category_starts)
         self._longest = model.longest_sequence()
         self._threads = threads or torch.get_num_threads()

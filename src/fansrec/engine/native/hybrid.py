@@ -15,7 +15,7 @@ from torch import Tensor
 from fansrec.engine.native.library import NO_MEMORY, Head, Model, Pair, check_outcome, library
 from fansrec.engine.native.weights import Weights
 from fansrec.errors import BadArtifact
-from fansrec.models.hybrid.model import FansBest
+from fansrec.models.hybrid.model import HybridFans
 
 ARRAYS = {
     "items": torch.int32,
@@ -79,7 +79,7 @@ class BestWeights(Weights):
 
     entry = "fans_continue_best"
 
-    def __init__(self, model: FansBest) -> None:
+    def __init__(self, model: HybridFans) -> None:
         self._kept: list[Any] = []
         config = model.config
         self.model = Model(kind=0, categories_of=self.array(model._categories), encoder=self.encoder(model))
@@ -89,7 +89,7 @@ class BestWeights(Weights):
             tied=self.tied_classifier(model),
             memory=self.memory(model),
             linear=self.linear(model),
-            **{name: getattr(config, name) for name in ("memory_weight", "linear_weight", "network_weight")},
+            **{f"{name}_weight": weight for name, weight in vars(config.weights).items()},
         )
         check_outcome(_library().fans_check_best(ctypes.byref(best), ctypes.sizeof(best)))
         opened = _library().fans_open_best(ctypes.byref(best), ctypes.sizeof(best))
@@ -102,26 +102,26 @@ class BestWeights(Weights):
         self._kept.append(structure)
         return ctypes.addressof(structure)
 
-    def tied_classifier(self, model: FansBest) -> Tied:
+    def tied_classifier(self, model: HybridFans) -> Tied:
         tied, one = model.tied, model.tied.category is None
         starts = (0, tied.starts[-1]) if one else tied.starts
         return Tied(
             items=starts[-1],
             categories=len(starts) - 1,
             asked=tied.asked,
-            width=model.config.width,
+            width=model.config.network.width,
             starts=self.array(starts),
             transform=self.pair(tied.transform.linear),
             transform_norm=self.pair(tied.transform.norm),
             category=Pair(None, None) if one else self.pair(tied.category),
-            item=ItemVectors(self.tensor(model.embed.items.weight), self.tensor(tied.bias), model.config.width),
+            item=ItemVectors(self.tensor(model.embed.items.weight), self.tensor(tied.bias), model.config.network.width),
             scale=self.tensor(tied.scale),
             prior=self.tensor(tied.prior),
             most_likely=self.tensor(_highest(tied.prior, starts)),
         )
 
-    def memory(self, model: FansBest) -> int | None:
-        memory, kernel = model.memory, model.config.kernel
+    def memory(self, model: HybridFans) -> int | None:
+        memory, kernel = model.memory, model.config.memory
         if memory is None:
             return None
         arrays = {name: getattr(memory, name) for name in ARRAYS}
@@ -135,10 +135,10 @@ class BestWeights(Weights):
             vocabulary=memory.vocabulary,
             members=members.pop(),
             **{name: getattr(kernel, name) for name in KERNEL},
-            neighbours=kernel.neighbours,
+            neighbours=kernel.neighbors,
         ))  # fmt: skip
 
-    def linear(self, model: FansBest) -> int | None:
+    def linear(self, model: HybridFans) -> int | None:
         linear = model.linear
         if linear is None:
             return None
@@ -147,7 +147,7 @@ class BestWeights(Weights):
             weights=self.tensor(linear.weights),
             width=linear.width,
             vocabulary=len(linear.items),
-            decay=model.config.linear_decay,
+            decay=model.config.linear.decay,
         ))  # fmt: skip
 
 

@@ -19,8 +19,7 @@ from fansrec.engine.native.library import (
     library,
 )
 from fansrec.errors import BadArtifact
-from fansrec.models.fans import Fans
-from fansrec.models.layers.two_stage import TwoStageClassifier
+from fansrec.models.fans import Fans, TwoStageClassifier
 from fansrec.models.sequence.bert4rec import Bert4Rec
 from fansrec.models.sequence.sasrec import SasRec
 
@@ -79,11 +78,11 @@ class Weights:
         return ctypes.addressof(made)
 
     def embeddings(self, model: Any, places: Any, **more: Any) -> Encoder:
-        config, embed = model.config, model.embed
+        sizes, embed = sizes_of(model), model.embed
         return Encoder(
-            layers=config.layers,
-            heads=config.heads,
-            positions=config.positions,
+            layers=sizes.layers,
+            heads=sizes.heads,
+            positions=model.config.positions,
             tokens=len(embed.items.weight),
             category_rows=0 if embed.categories is None else len(embed.categories.weight),
             items=self.tensor(embed.items.weight),
@@ -101,8 +100,8 @@ class Weights:
         return self.embeddings(
             model,
             model.embed.positions,
-            width=model.config.width,
-            feedforward=model.config.feedforward,
+            width=sizes_of(model).width,
+            feedforward=sizes_of(model).feedforward,
             segments=self.tensor(model.embed.segments.weight),
             norm=self.pair(model.embed.norm),
             layer=self.layers(EncoderLayer, model.layers, part),
@@ -151,3 +150,8 @@ class Weights:
 
     def tied(self, model: SasRec) -> Pair:
         return Pair(self.tensor(model.embed.items.weight), None)
+
+
+def sizes_of(model: Any) -> Any:
+    """Return what has the sizes of a model's Transformer: its configuration, or the hybrid model's section of it."""
+    return getattr(model.config, "network", model.config)

@@ -21,9 +21,8 @@ from fansrec.engine.sharded.shard import LocalShard, ShardWeights
 from fansrec.engine.sharded.shards import LocalShards, Shards, fetch_vectors
 from fansrec.errors import BadArtifact, BadSetting
 from fansrec.files import read_json
-from fansrec.models.fans import Fans, FansConfig
-from fansrec.models.layers.two_stage import LocalTransforms
-from fansrec.models.registry import configured, entry
+from fansrec.models.fans import Fans, FansConfig, LocalTransforms
+from fansrec.models.registry import command_name, configured, entry
 from fansrec.models.validation import check_model, check_tensor
 from fansrec.vocabulary import read_vocabulary
 
@@ -45,10 +44,11 @@ def describe(folder: Path) -> Described:
     """Check the manifest's checksums, a few bytes at a time, and that the model can be sharded."""
     manifest_hash = check(folder)
     config = read_config(folder)
-    name, recipe, values = config["model"], recipe_of(config), config["config"]
-    found = entry(name, recipe)
+    name, values = config["model"], config["config"]
+    found = entry(name)
     if found.model is not Fans or values.get("classifier", "two-stage") != "two-stage":
-        what = f"{name} by --recipe {recipe}" if found.model is not Fans else f"{name} with a vanilla classifier"
+        trained = f"{command_name(name)} by --recipe {recipe_of(config)}"
+        what = trained if found.model is not Fans else f"{name} with a vanilla classifier"
         raise BadSetting(
             f"{folder} is {what}, which cannot be sharded; only fans by --recipe paper with --classifier two-stage can"
         )

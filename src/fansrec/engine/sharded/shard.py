@@ -13,8 +13,8 @@ from torch.nn import functional as F
 
 from fansrec.engine.decoding.candidates import Shortlists
 from fansrec.engine.decoding.top_items import top_items
+from fansrec.models.fans import LocalTransforms
 from fansrec.models.layers.transformer import in_full
-from fansrec.models.layers.two_stage import LocalTransforms
 
 SCORES_AT_ONCE = 1 << 24  # 64 MB of fp32
 
@@ -101,7 +101,7 @@ class LocalShard:
         return self.weights.starts[own], self.weights.starts[own + 1]
 
     def _scores(self, question: Question, category: int, rows: slice) -> Tensor:
-        """Return the scores of a category's items, (R, items): the second stage of `models/layers/two_stage.py`."""
+        """Return the scores of a category's items, (R, items): the second stage of `models/fans.py`."""
         hidden = self._to_device(question.hidden[rows])
         log_probabilities = self._to_device(question.log_probabilities[rows])
         start, end = (bound - self._start for bound in self._slice(category))

@@ -33,8 +33,7 @@ from fansrec.experiments.speed.authors_steps import (
     local_scores,
     stack,
 )
-from fansrec.models.fans import Fans
-from fansrec.models.layers.two_stage import TwoStageClassifier
+from fansrec.models.fans import Fans, TwoStageClassifier
 from fansrec.models.sequence.bert4rec import Bert4Rec
 
 Inputs = Sequence[NDArray[np.int64]]

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from fansrec.models.fans import TwoStageClassifier
 from fansrec.models.layers.encoder import MaskedModel
 from fansrec.models.layers.transformer import SelfAttention
-from fansrec.models.layers.two_stage import TwoStageClassifier
 
 KEPT = 10  # items per position: the largest n of their metrics
 INPUT, TARGET, SPECIAL = "input", "target", "special"

@@ -16,8 +16,10 @@ import torch
 
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.experiments.speed.workloads import even_categories, make_lists, workload
+from fansrec.models.config import from_settings
+from fansrec.models.hybrid.config import HybridConfig
 from fansrec.models.hybrid.list_memory import ListMemory
-from fansrec.models.hybrid.model import FansBest, FansBestConfig
+from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.linear.item_weights import DenseWeights, Table
 from fansrec.models.registry import build
 
@@ -41,13 +43,14 @@ def random_engine(
     return TorchEngine(random_model(name, items, categories, positions, seed, **values).to(device), items, device)
 
 
-def random_best(of: str, items: int, categories: int, positions: int, seed: int) -> FansBest:
+def random_best(of: str, items: int, categories: int, positions: int, seed: int) -> HybridFans:
     """Return FANS as `--recipe best` trains it, with as many random lists in its memory as workload `of` trains on.
 
     It has no linear part: at Spotify's size, training leaves it out because there are too many items.
     """
     torch.manual_seed(seed)
-    model = FansBest(FansBestConfig(even_categories(items, categories), positions, **KERNEL))
+    sizes = {"category_starts": even_categories(items, categories), "positions": positions}
+    model = HybridFans(from_settings(HybridConfig, sizes | KERNEL))
     torch.nn.init.normal_(model.embed.positions.weight)
     model.memory = random_memory(of, items, seed)
     model.tied.start(model.memory.list_starts.diff())
@@ -59,9 +62,7 @@ def random_memory(of: str, items: int, seed: int) -> ListMemory:
     """Return a list memory; cached, as it takes seconds to build and is the same for any number of categories."""
     sizes = workload(of)
     given, offsets = make_lists(replace(sizes, lists=sizes.remembered, items=items), np.random.default_rng(seed))
-    memory = ListMemory(items, 0, 0)
-    memory.learn(given.astype(np.int32), offsets)
-    return memory
+    return ListMemory.of(items, given.astype(np.int32), offsets)
 
 
 def random_linear(name: str, items: int, seed: int) -> Any:
@@ -73,5 +74,5 @@ def random_linear(name: str, items: int, seed: int) -> Any:
     else:
         shape = (items, model.weights.width)
         to = torch.randint(items, shape, generator=random, dtype=torch.int32)
-        model.weights.learn(Table(to, torch.rand(shape, generator=random)))
+        model.weights.assign(Table(to, torch.rand(shape, generator=random)))
     return model.eval()

@@ -1,13 +1,12 @@
-"""The classifier of `--recipe best`: the paper's two stages, repaired.
+"""The classifier of the hybrid model: the paper's two stages with tied embeddings and a proper likelihood.
 
-Items are scored by the vectors they are read with. The probability of an item is that of its category times its own
-inside it, and training maximises exactly that: every masked item trains the classifier of its own category, whether or
-not that category was predicted. At use, an item's probability is its mean over all positions.
+Items are scored by their input embeddings. The probability of an item is that of its category times its own inside it,
+and training maximizes exactly that: every masked item trains the classifier of its own category, whether or not that
+category was predicted. At inference, an item's probability is its mean over all positions.
 """
 
 from itertools import accumulate, pairwise
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -16,13 +15,16 @@ from fansrec.errors import BadArtifact
 from fansrec.models.layers.classifiers import Loss, one_softmax_loss
 from fansrec.models.layers.cross_entropy import grouped_cross_entropy
 from fansrec.models.layers.transformer import Transform, in_full
-from fansrec.models.tokens import Batch
+from fansrec.models.tokens import Batch, token_categories
 
 LOGITS_AT_ONCE = 1 << 24  # 64 MB of fp32
 
 
 class TiedClassifier(nn.Module):
-    """`asked` is the number of categories looked into for a list; 0: one softmax over all items, without categories."""
+    """Scores items by their embeddings (M, D), which are passed to every call.
+
+    `asked` is the number of categories whose items are scored for a list; 0: one softmax over all items.
+    """
 
     categories: Tensor
     prior: Tensor
@@ -34,21 +36,25 @@ class TiedClassifier(nn.Module):
         self.category = nn.Linear(width, len(category_starts) - 1) if asked else None
         self.scale = nn.Parameter(torch.ones(()))
         self.bias = nn.Parameter(torch.zeros(category_starts[-1]))
-        self.register_buffer("categories", _categories(category_starts), persistent=False)  # of every item
-        self.register_buffer("prior", torch.zeros(category_starts[-1]))  # of an item inside its category
+        items = category_starts[-1]
+        categories = torch.from_numpy(token_categories(category_starts)[:items])  # of every item
+        self.register_buffer("categories", categories, persistent=False)
+        self.register_buffer("prior", torch.zeros(items))  # probability of an item inside its category
 
     def check_arrays(self) -> None:
+        """Raise BadArtifact if a prior probability is negative."""
         if bool((self.prior < 0).any()):
-            raise BadArtifact("prior holds a probability below 0")
+            raise BadArtifact("prior has a probability below 0")
 
     def start(self, counts: Tensor) -> None:
-        """Begin with what is popular; `counts` (M,) says how often each item stands in the training lists."""
+        """Initialize biases and prior from `counts` (M,), how often each item is in the training lists."""
         smooth = counts.float() + 1
         self.bias.data = (smooth / smooth.sum()).log()
         sums = torch.stack([smooth[start:end].sum() for start, end in pairwise(self.starts)])
         self.prior = smooth / sums[self.categories.cpu()]
 
-    def loss(self, hidden: Tensor, items: Tensor, batch: Batch) -> Loss:  # (P, D), (M, D)
+    def loss(self, hidden: Tensor, items: Tensor, batch: Batch) -> Loss:
+        """Return the mean negative log-likelihood for hidden states (P, D) and item embeddings (M, D)."""
         hidden = self.transform(hidden)
         if self.category is None:
             return one_softmax_loss(self.scale * hidden, items, self.bias, batch)
@@ -59,7 +65,7 @@ class TiedClassifier(nn.Module):
         return Loss(total, (logits.argmax(1) == categories).sum())
 
     def _inside(self, hidden: Tensor, items: Tensor, categories: Tensor, batch: Batch) -> Tensor:
-        """The loss of every label among the items of its own category."""
+        """Return the loss of the labels among the items of their own categories."""
         order = categories.argsort(stable=True)
         ends = [0, *accumulate(torch.bincount(categories, minlength=len(self.starts) - 1).tolist())]
         groups = [
@@ -71,9 +77,9 @@ class TiedClassifier(nn.Module):
         return grouped_cross_entropy(hidden[order], items, self.bias, batch.labels[order], groups, scales)
 
     def probabilities(self, hidden: Tensor, shares: Tensor, items: Tensor) -> Tensor:
-        """(B, M) from (B, K, D): the mean probability of every item; `shares` (B, K) sum to 1 over a list's positions.
+        """Return the mean probability (B, M) of every item over hidden states (B, K, D) with weights `shares` (B, K).
 
-        Categories that are not looked into spread their probability over their items as the training lists do.
+        The shares of a list sum to 1. Categories that are not scored divide their probability by the prior.
         """
         hidden = self.transform(hidden)
         if self.category is None:
@@ -90,7 +96,7 @@ class TiedClassifier(nn.Module):
         return out
 
     def _mean(self, hidden: Tensor, weights: Tensor, items: Tensor, among: slice) -> Tensor:
-        """(R, m): the softmax `among` some items at each position, added up with the positions' weights (R, K)."""
+        """Return the weighted sum (R, m) over positions, with weights (R, K), of the softmax `among` some items."""
         step = max(1, LOGITS_AT_ONCE // max(1, hidden.shape[1] * (among.stop - among.start)))
         means = []
         for some in range(0, len(hidden), step):
@@ -99,17 +105,12 @@ class TiedClassifier(nn.Module):
         return torch.cat(means) if len(means) > 1 else means[0]
 
     def expected_places(self, hidden: Tensor, shares: Tensor, items: Tensor, chosen: Tensor) -> Tensor:
-        """(B, K): the mean place of each of the `chosen` items (B, K) over where the positions would have it."""
+        """Return the expected position (B, K) of each of the `chosen` items (B, K) by the scores at all positions."""
         hidden = self.transform(hidden)
-        liking = in_full(torch.einsum("bkd,bjd->bkj", self.scale * hidden, items[chosen]))  # (B, places, K)
+        affinity = in_full(torch.einsum("bkd,bjd->bkj", self.scale * hidden, items[chosen]))  # (B, positions, K)
         if self.category is not None:
             categories = self.categories[chosen]
             by_position = in_full(self.category(hidden)).log_softmax(2)
-            liking += by_position.gather(2, categories[:, None].expand(-1, hidden.shape[1], -1))
-        liking = liking.masked_fill(shares[..., None] == 0, -torch.inf).softmax(1)
-        return torch.einsum("bkj,k->bj", liking, torch.arange(hidden.shape[1], device=hidden.device).to(liking))
-
-
-def _categories(category_starts: tuple[int, ...]) -> Tensor:
-    sizes = np.diff(category_starts)
-    return torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))
+            affinity += by_position.gather(2, categories[:, None].expand(-1, hidden.shape[1], -1))
+        affinity = affinity.masked_fill(shares[..., None] == 0, -torch.inf).softmax(1)
+        return torch.einsum("bkj,k->bj", affinity, torch.arange(hidden.shape[1], device=hidden.device).to(affinity))

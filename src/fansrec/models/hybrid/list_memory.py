@@ -1,14 +1,13 @@
-"""A memory of the training lists: what stands in the lists most like the input.
+"""A memory of the training lists: the lists most similar to the input vote for their items.
 
-Item-kNN and EASE add up what each item of the input says alone. Here whole lists answer: every training list is
-compared with the input, those that share several items with it count far more than those that share one, and what they
-hold is what is likely to come. It is the session-kNN of Jannach and Ludewig (2017) with rare items weighing more, a
-power of the similarity in place of the similarity, and two ideas of Garg et al. (2019): recent items of the input
-weigh more, and an item of a neighbour counts by where it stands beside the last one it shares with the input.
+Item-kNN and EASE add up the scores of single items of the input. Here every training list is compared with the whole
+input, and lists that share several items with it count far more than those that share one. This is session-kNN
+(Jannach and Ludewig, 2017) with a higher weight for rare items, a power of the similarity instead of the similarity,
+and two ideas of Garg et al. (2019): recent items of the input weigh more, and an item of a neighbor is weighted by its
+position relative to the last item that the neighbor shares with the input.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,29 +15,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from fansrec.models.hybrid.config import MemoryConfig
 from fansrec.models.limits import LIST_LENGTH
 from fansrec.models.linear.cooccurrence import ranges
 from fansrec.models.validation import check_indices, check_offsets
 
-REACH = 15.0  # places: how far `near` is felt
-ALIGNED_REACH = 2.0  # and `aligned`
-COMMONEST = 0.05  # the weight of an item that nearly every list has
-LISTS_OF_AN_ITEM = 2000  # at most are looked at, the newest: what so many lists have tells little
+REACH = 15.0  # positions over which the effect of `near` falls to 1/e
+ALIGNED_REACH = 2.0  # and that of `aligned`
+COMMONEST = 0.05  # smallest weight of an item, for those that nearly every list has
+LISTS_OF_AN_ITEM = 2000  # the newest, at most are compared: an item of that many lists is not informative
 
-Numbers = NDArray[np.int64]
+Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """How lists are compared, and what of the like ones counts."""
-
-    sharpness: float = 2.0  # the power of the similarity
-    recency: float = 0.0  # by how much the input's first item weighs less than its last
-    before: float = 1.0  # the weight of what stands before the last shared item
-    near: float = 0.0  # by how much more weigh the items around it
-    neighbours: int = 500  # so many lists count
-    aligned: float = 0.0  # by how much more weighs an item that stands at the same place in both lists
 
 
 class ListMemory(nn.Module):
@@ -53,21 +41,28 @@ class ListMemory(nn.Module):
 
     def __init__(self, vocabulary: int, lists: int, memberships: int) -> None:
         super().__init__()
-        # What has the size of all lists takes no memory until it is learned or loaded.
+        # Buffers of the size of all lists take no memory until they are fitted or loaded.
         self.register_buffer("items", torch.empty(memberships, dtype=torch.int32))  # list after list
-        self.register_buffer("places", torch.empty(memberships, dtype=torch.int32))  # where each stands in its list
+        self.register_buffer("places", torch.empty(memberships, dtype=torch.int32))  # position of each in its list
         self.register_buffer("starts", torch.zeros(lists + 1, dtype=torch.int64))
         self.register_buffer("lists", torch.empty(memberships, dtype=torch.int32))  # item after item
         self.register_buffer("list_places", torch.empty(memberships, dtype=torch.int32))
         self.register_buffer("list_starts", torch.zeros(vocabulary + 1, dtype=torch.int64))
         self._lookup: Lookup | None = None  # its arrays are views of the buffers
 
+    @classmethod
+    def of(cls, vocabulary: int, items: NDArray[np.int32], offsets: Indices) -> "ListMemory":
+        """Return a memory of these lists; `vocabulary` is the number of items."""
+        memory = cls(vocabulary, 0, 0)
+        memory.fit(items, offsets)
+        return memory
+
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "ListMemory":
-        """Stay on the host: a lookup is many small steps, which numpy takes five times as fast as torch."""
+        """Stay in host memory: a lookup is many small steps, for which numpy is five times as fast as torch."""
         return self
 
-    def learn(self, items: NDArray[np.int32], offsets: Numbers) -> None:
-        """List i is `items[offsets[i]:offsets[i + 1]]`; an item that comes again counts where it stands first."""
+    def fit(self, items: NDArray[np.int32], offsets: Indices) -> None:
+        """Store the lists `items[offsets[i]:offsets[i + 1]]`; a repeated item counts at its first position."""
         lists = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         first = np.sort(np.unique(lists * self.vocabulary + items, return_index=True)[1])
         places = (first - offsets[lists[first]]).astype(np.int32)
@@ -80,7 +75,7 @@ class ListMemory(nn.Module):
         self._lookup = None
 
     def check_arrays(self) -> None:
-        """Refuse arrays that point outside each other; no position may be beyond the highest of `places`."""
+        """Raise BadArtifact if arrays index outside each other, or a position is above the highest of `places`."""
         check_offsets("starts", self.starts, len(self.items))
         check_offsets("list_starts", self.list_starts, len(self.lists))
         check_indices("items", self.items, self.vocabulary)
@@ -95,96 +90,97 @@ class ListMemory(nn.Module):
     def vocabulary(self) -> int:
         return len(self.list_starts) - 1
 
-    def strengths(self, inputs: Sequence[Numbers], kernel: Kernel, without: Numbers | None = None) -> Tensor:
-        """(B, M): how strongly like lists speak for every item, the strongest 1; 0 for the items of the input.
+    def votes(self, inputs: Sequence[Indices], config: MemoryConfig, without: Indices | None = None) -> Tensor:
+        """Return the votes (B, M) of the neighbors for every item, the highest 1, and 0 for the items of the input.
 
-        `without` names for each input a list that does not count: its own, when the memory is tried on what it holds.
+        `without` (B,) names for each input a list that does not vote: the input's own, if it is in the memory.
         """
         self._lookup = lookup = self._lookup or Lookup(self)
         absent = [None] * len(inputs) if without is None else without.tolist()
-        rows = [lookup(np.asarray(given), kernel, own) for given, own in zip(inputs, absent, strict=True)]
+        rows = [lookup(np.asarray(given), config, own) for given, own in zip(inputs, absent, strict=True)]
         return torch.from_numpy(np.stack(rows)) if rows else torch.zeros(0, self.vocabulary)
 
 
 class Lookup:
-    """One list after the other, over the memory's arrays as numpy sees them."""
+    """Votes for one input at a time, computed with numpy from the memory's arrays."""
 
     def __init__(self, memory: ListMemory) -> None:
         names = ("items", "places", "starts", "lists", "list_places", "list_starts")
         self.arrays: dict[str, Any] = {name: getattr(memory, name).numpy() for name in names}
-        self.vocabulary, self.known = memory.vocabulary, len(memory)
+        self.vocabulary, self.lists = memory.vocabulary, len(memory)
         self.longest = int(self.arrays["places"].max(initial=0))
-        self.shortness = 1 / np.sqrt(np.maximum(np.diff(self.arrays["starts"]), 1))
+        self.length_factors = 1 / np.sqrt(np.maximum(np.diff(self.arrays["starts"]), 1))
 
-    def __call__(self, given: Numbers, kernel: Kernel, without: int | None = None) -> NDArray[np.float32]:
-        like, last_shared = self._compare(given, kernel)
+    def __call__(self, given: Indices, config: MemoryConfig, without: int | None = None) -> NDArray[np.float32]:
+        """Return the votes (M,) for the input `given`."""
+        similarity, last_shared = self._compare(given, config)
         if without is not None:
-            like[without] = 0
-        neighbours = np.flatnonzero(like)
-        if len(neighbours) > kernel.neighbours:
-            neighbours = _most_like(neighbours, like[neighbours], kernel.neighbours)
-        if not len(neighbours):
+            similarity[without] = 0
+        neighbors = np.flatnonzero(similarity)
+        if len(neighbors) > config.neighbors:
+            neighbors = _nearest(neighbors, similarity[neighbors], config.neighbors)
+        if not len(neighbors):
             return np.zeros(self.vocabulary, dtype=np.float32)
-        weights = (like[neighbours] / like[neighbours].max()) ** kernel.sharpness
-        held = self._held(neighbours, weights, last_shared[neighbours], kernel)
-        held[given] = 0
-        strongest = held.max()
-        return (held / strongest if strongest > 0 else held).astype(np.float32)
+        weights = (similarity[neighbors] / similarity[neighbors].max()) ** config.sharpness
+        votes = self._votes(neighbors, weights, last_shared[neighbors], config)
+        votes[given] = 0
+        highest = votes.max()
+        return (votes / highest if highest > 0 else votes).astype(np.float32)
 
-    def _compare(self, given: Numbers, kernel: Kernel) -> tuple[Floats, Numbers]:
-        """How like every list is to the input, and where in it the last item stands that both have."""
+    def _compare(self, given: Indices, config: MemoryConfig) -> tuple[Floats, Indices]:
+        """Return the similarity of every list to the input, and the position in it of the last item they share."""
         shared, age = _distinct(given)  # the oldest first
         starts = self.arrays["list_starts"]
         holders = starts[shared + 1] - starts[shared]
         count = np.minimum(holders, LISTS_OF_AN_ITEM)
         found = ranges(starts[shared + 1] - count, count)
         lists = self.arrays["lists"][found]
-        rarity = np.maximum(np.log(self.known / np.maximum(holders, 1)), COMMONEST)
+        rarity = np.maximum(np.log(self.lists / np.maximum(holders, 1)), COMMONEST)
         places = self.arrays["list_places"][found]
-        weights = np.repeat(rarity * (1 - kernel.recency * age / max(1, len(given))), count)
-        if kernel.aligned:
-            apart = np.abs(np.repeat(len(given) - 1 - age, count) - places)
-            weights *= 1 + kernel.aligned * np.exp(-apart / ALIGNED_REACH)
-        # Of no numbers at all, numpy counts in int.
-        like: Floats = np.bincount(lists, weights, minlength=self.known).astype(np.float64)
-        last_shared = np.zeros(self.known, dtype=np.int64)
+        weights = np.repeat(rarity * (1 - config.recency * age / max(1, len(given))), count)
+        if config.aligned:
+            distance = np.abs(np.repeat(len(given) - 1 - age, count) - places)
+            weights *= 1 + config.aligned * np.exp(-distance / ALIGNED_REACH)
+        # bincount of an empty array returns integers.
+        similarity: Floats = np.bincount(lists, weights, minlength=self.lists).astype(np.float64)
+        last_shared = np.zeros(self.lists, dtype=np.int64)
         last_shared[lists] = places  # the newest item is written last
-        return like * self.shortness, last_shared
+        return similarity * self.length_factors, last_shared
 
-    def _held(self, neighbours: Numbers, weights: Floats, last_shared: Numbers, kernel: Kernel) -> Floats:
-        """What the neighbours hold: each item by the weight of its list and its place there."""
+    def _votes(self, neighbors: Indices, weights: Floats, last_shared: Indices, config: MemoryConfig) -> Floats:
+        """Return the sum (M,) over neighbors of the list's weight times the weight of the item's position in it."""
         starts = self.arrays["starts"]
-        count = starts[neighbours + 1] - starts[neighbours]
-        found = ranges(starts[neighbours], count)
+        count = starts[neighbors + 1] - starts[neighbors]
+        found = ranges(starts[neighbors], count)
         weight = np.repeat(weights, count)
-        if kernel.before != 1 or kernel.near:
+        if config.before != 1 or config.near:
             distance = self.arrays["places"][found] - np.repeat(last_shared, count)
-            weight = weight * self._worth(kernel)[distance + self.longest]
-        held = np.bincount(self.arrays["items"][found], weight, minlength=self.vocabulary)
-        return np.asarray(held, dtype=np.float64)
+            weight = weight * self._position_weights(config)[distance + self.longest]
+        votes = np.bincount(self.arrays["items"][found], weight, minlength=self.vocabulary)
+        return np.asarray(votes, dtype=np.float64)
 
-    def _worth(self, kernel: Kernel) -> Floats:
-        """What an item counts by its distance from the last shared one, from -`longest` to `longest` places."""
+    def _position_weights(self, config: MemoryConfig) -> Floats:
+        """Return the weight of an item by its distance from the last shared one, from -`longest` to `longest`."""
         distance = np.arange(-self.longest, self.longest + 1)
-        near: Floats = 1 + kernel.near * np.exp(-np.abs(distance) / REACH)
-        return np.where(distance < 0, kernel.before, 1.0) * near
+        near: Floats = 1 + config.near * np.exp(-np.abs(distance) / REACH)
+        return np.where(distance < 0, config.before, 1.0) * near
 
 
-def _most_like(lists: Numbers, like: Floats, count: int) -> Numbers:
-    """So many lists, in order; of those as like as the last one the newest, so that every engine takes the same."""
-    least = np.partition(like, len(like) - count)[len(like) - count]
-    more, equal = np.flatnonzero(like > least), np.flatnonzero(like == least)
-    chosen: Numbers = lists[np.sort(np.concatenate([more, equal[len(equal) - (count - len(more)) :]]))]
+def _nearest(lists: Indices, similarity: Floats, count: int) -> Indices:
+    """Return the `count` most similar lists, in order; of equally similar ones the newest, as in every engine."""
+    least = np.partition(similarity, len(similarity) - count)[len(similarity) - count]
+    more, equal = np.flatnonzero(similarity > least), np.flatnonzero(similarity == least)
+    chosen: Indices = lists[np.sort(np.concatenate([more, equal[len(equal) - (count - len(more)) :]]))]
     return chosen
 
 
-def _distinct(given: Numbers) -> tuple[Numbers, Numbers]:
-    """Each item of a list once, by its last place, and how many places before the end that is; the oldest first."""
+def _distinct(given: Indices) -> tuple[Indices, Indices]:
+    """Return the distinct items of a list, the oldest first, and the distance of their last position from the end."""
     items, age = np.unique(given[::-1], return_index=True)
     order = np.argsort(-age)
     return items[order], age[order]
 
 
-def _starts(sorted_numbers: NDArray[np.int32], count: int) -> Numbers:
-    """Where the run of each of `count` numbers begins once they are sorted."""
-    return np.concatenate([[0], np.cumsum(np.bincount(sorted_numbers, minlength=count))])
+def _starts(groups: NDArray[np.int32], count: int) -> Indices:
+    """Return where each of `count` groups starts once the entries are sorted by group, and the end of the last."""
+    return np.concatenate([[0], np.cumsum(np.bincount(groups, minlength=count))])

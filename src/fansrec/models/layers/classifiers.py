@@ -1,4 +1,4 @@
-"""The vanilla classifier, and what both kinds of classifier give."""
+"""The interface of classifiers at masked positions, and the vanilla one: a softmax over all items."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,46 +11,50 @@ from fansrec.models.layers.cross_entropy import grouped_cross_entropy
 from fansrec.models.layers.transformer import Transform, in_full
 from fansrec.models.tokens import Batch
 
-Reduce = Callable[[Tensor], Tensor]  # sums a tensor over all processes that train together
+Reduce = Callable[[Tensor], Tensor]  # returns the sum of a tensor over all training processes
 
 
 @dataclass(frozen=True)
 class Loss:
-    """What training minimises, and a number worth watching."""
+    """The training loss, and a number that is reported beside it."""
 
     total: Tensor  # ()
-    category_hits: Tensor  # (): masked positions whose category was predicted right
+    category_hits: Tensor  # (): number of masked positions whose category was predicted right
 
 
 @dataclass(frozen=True)
 class Blocked:
-    """Items that may not be answered, for positions of several lists."""
+    """Items that may not be chosen, for the positions of several lists."""
 
     items: Tensor  # (B, M) bool
     lists: Tensor  # (P,): the list of each position
 
     def fill(self, scores: Tensor, rows: Tensor | slice, items: slice) -> Tensor:
-        """The scores of these `rows` of positions, -inf where an item is blocked."""
+        """Set the scores (R, m) of blocked items to -inf in place: positions `rows`, items of a slice; return them."""
         return scores.masked_fill_(self.items[self.lists[rows], items], -torch.inf)
 
 
 class Classifier(Protocol):
-    """From the encoder's output at masked positions to items."""
+    """Maps the encoder's output at masked positions to items."""
 
-    ranks: int  # how many times `scores` can be asked for further items
-    items: nn.Linear  # the projection to the items, in category order
+    ranks: int  # how many ranks `scores` has; together they score every item once
+    items: nn.Linear  # output layer over all items, in category order
 
-    def loss(self, hidden: Tensor, batch: Batch, reduce: Reduce) -> Loss: ...
+    def loss(self, hidden: Tensor, batch: Batch, reduce: Reduce) -> Loss:
+        """Return the training loss of hidden states (P, D)."""
+        ...
 
-    def scores(self, hidden: Tensor, rank: int) -> Tensor: ...
+    def scores(self, hidden: Tensor, rank: int) -> Tensor:
+        """Return the scores (P, M) of a rank for hidden states (P, D)."""
+        ...
 
     def best(self, hidden: Tensor, rank: int, count: int, blocked: Blocked | None) -> tuple[Tensor, Tensor]:
-        """Scores and items, (P, L) each, L <= `count`: the best of `scores` that are not blocked, in order."""
+        """Return the best scores that are not blocked, in order, and their items: (P, L) each, L <= `count`."""
         ...
 
 
 def one_softmax_loss(hidden: Tensor, weight: Tensor, bias: Tensor, batch: Batch) -> Loss:
-    """The mean cross-entropy over all items at all places of the whole batch; (P, D) and (M, D)."""
+    """Return the mean cross-entropy of a softmax over all items; hidden states (P, D), output weights (M, D)."""
     everything = (slice(0, len(hidden)), slice(0, len(weight)))
     scale = torch.full((1,), 1 / batch.positions, device=hidden.device)
     total = grouped_cross_entropy(hidden, weight, bias, batch.labels, [everything], scale)
@@ -58,7 +62,7 @@ def one_softmax_loss(hidden: Tensor, weight: Tensor, bias: Tensor, batch: Batch)
 
 
 class VanillaClassifier(nn.Module):
-    """One softmax over all items."""
+    """One softmax over all items (paper, eq. 8)."""
 
     ranks = 1
 
@@ -67,11 +71,11 @@ class VanillaClassifier(nn.Module):
         self.transform = Transform(width)
         self.items = nn.Linear(width, items)
 
-    def loss(self, hidden: Tensor, batch: Batch, reduce: Reduce) -> Loss:  # (P, D)
+    def loss(self, hidden: Tensor, batch: Batch, reduce: Reduce) -> Loss:
         return one_softmax_loss(self.transform(hidden), self.items.weight, self.items.bias, batch)
 
     def scores(self, hidden: Tensor, rank: int) -> Tensor:  # (P, D) -> (P, M)
-        """The log-probability of every item at every position."""
+        """Return the log-probability of every item at every position."""
         logits: Tensor = self.items(self.transform(hidden))
         return in_full(logits).log_softmax(-1)
 

@@ -1,4 +1,4 @@
-"""Softmax cross-entropy over large vocabularies that never holds all logits at once."""
+"""Softmax cross-entropy over large vocabularies without holding all logits in memory at once."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -8,26 +8,26 @@ from torch import Tensor
 from torch.nn import functional as F
 
 LOGITS_AT_ONCE = 1 << 20  # 4 MB of fp32: large enough for fast products, small enough to stay near the caches
-ROWS_AT_ONCE = 128  # at least, since each chunk also reads and writes the whole gradient of the weights
+ROWS_AT_ONCE = 128  # at least, since each chunk also reads and writes the gradient of all its weights
 
-Group = tuple[slice, slice]  # rows of the hidden matrix, and the items they choose among
+Group = tuple[slice, slice]  # rows of the hidden states, and the items of their softmax
 
 
 def grouped_cross_entropy(
-    hidden: Tensor,  # (P, D), rows of one group next to each other
+    hidden: Tensor,  # (P, D), the rows of a group are adjacent
     weight: Tensor,  # (M, D)
     bias: Tensor,  # (M,)
     labels: Tensor,  # (P,)
     groups: Sequence[Group],
-    scales: Tensor,  # (G,): what the loss of each group counts
+    scales: Tensor,  # (G,): weight of each group's loss
 ) -> Tensor:
-    """The sum over groups of scale * sum of the losses of its rows, each a softmax over the group's items only."""
+    """Return the weighted sum of the losses of all groups; a row's softmax is over the items of its group only."""
     loss: Tensor = _GroupedCrossEntropy.apply(hidden, weight, bias, labels, groups, scales)  # type: ignore[no-untyped-call]
     return loss
 
 
 class _GroupedCrossEntropy(torch.autograd.Function):
-    """The gradients are made while the logits of a chunk are at hand, so that each logit is computed once."""
+    """Computes the gradients together with the loss, chunk by chunk, so that each logit is computed once."""
 
     @staticmethod
     def forward(
@@ -40,10 +40,10 @@ class _GroupedCrossEntropy(torch.autograd.Function):
             at_label = (labels[rows] - items.start)[:, None]
             highest = logits.amax(1, keepdim=True)
             right = logits.gather(1, at_label) - highest
-            error = logits.sub_(highest).exp_()  # in place: one exponential a logit is all there is to pay
+            error = logits.sub_(highest).exp_()  # in place: one exponential per logit is the main cost
             total = error.sum(1, keepdim=True)
             loss += scale * (total.log() - right).sum()
-            error.mul_(scale / total)  # softmax - one-hot, scaled: the gradient at the logits
+            error.mul_(scale / total)  # softmax - one-hot, scaled: the gradient of the logits
             error.scatter_add_(1, at_label, -scale.expand(at_label.shape))
             d_hidden[rows] = (error @ weight[items]).float()
             d_weight[items] += error.T @ hidden[rows]
@@ -59,7 +59,7 @@ class _GroupedCrossEntropy(torch.autograd.Function):
 
 
 def _chunks(groups: Sequence[Group], scales: Tensor) -> Iterator[tuple[Tensor, Group]]:
-    """Every group cut into chunks of rows, with the group's scale; LOGITS_AT_ONCE and ROWS_AT_ONCE say how many."""
+    """Yield chunks of each group's rows with the group's scale; LOGITS_AT_ONCE and ROWS_AT_ONCE limit their size."""
     for scale, (rows, items) in zip(scales, groups, strict=True):
         step = max(ROWS_AT_ONCE, LOGITS_AT_ONCE // max(1, items.stop - items.start))
         for start in range(rows.start, rows.stop, step):

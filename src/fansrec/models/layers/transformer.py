@@ -1,4 +1,7 @@
-"""What several models share: token embeddings, self-attention, the Transformer layer, the classifier's transform."""
+"""Layers that several models share: embeddings, attention, the Transformer layer, the classifier's transform.
+
+B lists of T tokens, S tokens of all lists together, P positions, D = `width`.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,27 +14,27 @@ from fansrec.models.tokens import Alphabet, Tokens
 
 
 class Dropout(nn.Module):
-    """Dropout that draws one byte a number: torch's own takes three times as long on a CPU."""
+    """Dropout that draws one random byte per element, since torch's own takes three times as long on a CPU."""
 
     def __init__(self, share: float) -> None:
         super().__init__()
-        self.dropped = round(share * 256)  # of 256
+        self.dropped = round(share * 256)  # byte values, of 256, that drop an element
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or self.dropped == 0:
             return x
         words = torch.empty(x.numel() // 8 + 1, dtype=torch.int64, device=x.device).random_(-(2**63), None)
-        lot = words.view(torch.uint8)[: x.numel()].view(x.shape)
-        return x * ((lot >= self.dropped) * (256 / (256 - self.dropped))).to(x.dtype)
+        drawn = words.view(torch.uint8)[: x.numel()].view(x.shape)
+        return x * ((drawn >= self.dropped) * (256 / (256 - self.dropped))).to(x.dtype)
 
 
 def in_full(x: Tensor) -> Tensor:
-    """Half precision as float32, since many numbers are about to be added up; anything finer as it is."""
+    """Return half precision as float32, before a sum over many elements; anything finer as it is."""
     return x.float() if x.dtype.itemsize < 4 else x
 
 
 class TokenEmbedding(nn.Module):
-    """The sum of item, category, position and segment embeddings (paper, equation 5), normalised as in BERT."""
+    """The sum of item, category, position and segment embeddings (paper, eq. 6), normalized as in BERT."""
 
     def __init__(self, alphabet: Alphabet, width: int, positions: int, dropout: float, use_categories: bool) -> None:
         super().__init__()
@@ -45,10 +48,10 @@ class TokenEmbedding(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, tokens: Tokens) -> Tensor:  # (B, T) -> (B * T, D)
-        # Positions beyond the trained ones share the last: a longer answer is possible, only its far end is less sure.
-        places = torch.arange(tokens.items.shape[1], device=tokens.items.device)
-        places = places.clamp(max=self.positions.num_embeddings - 1)
-        x = self.items(tokens.items) + self.positions(places) + self.segments(tokens.segments)
+        # Positions beyond the trained ones share the last one, so that longer continuations are possible.
+        positions = torch.arange(tokens.items.shape[1], device=tokens.items.device)
+        positions = positions.clamp(max=self.positions.num_embeddings - 1)
+        x = self.items(tokens.items) + self.positions(positions) + self.segments(tokens.segments)
         if self.categories is not None:
             x = x + self.categories(tokens.categories)
         return self.dropout(self.norm(x.flatten(0, 1)))  # type: ignore[no-any-return]
@@ -56,7 +59,7 @@ class TokenEmbedding(nn.Module):
 
 @dataclass(frozen=True)
 class Rectangle:
-    """B lists of T tokens among all tokens of a batch, and which of them may be looked at (None: all)."""
+    """B lists of T tokens among all tokens of a batch, and which of these attention may see (None: all)."""
 
     lists: int
     tokens: int
@@ -64,13 +67,13 @@ class Rectangle:
 
 
 def rectangle(tokens: Tokens) -> Rectangle:
-    """Padding may not be looked at; where there is none, saying so is faster."""
+    """Return the shape and the attention mask of some lists; no mask, which is faster, where there is no padding."""
     seen = None if bool(tokens.real.all()) else tokens.real[:, None, None, :]
     return Rectangle(lists=tokens.items.shape[0], tokens=tokens.items.shape[1], seen=seen)
 
 
 class SelfAttention(nn.Module):
-    """All tokens go through the projections together, each rectangle of lists through attention by itself."""
+    """Self-attention: projections of all tokens at once, attention inside each rectangle of lists."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -79,7 +82,7 @@ class SelfAttention(nn.Module):
         self.out = nn.Linear(width, width)
 
     def forward(self, x: Tensor, rectangles: Sequence[Rectangle], kept: Tensor | None) -> Tensor:
-        """(S, D), S tokens of all rectangles, to the same or, where only some tokens are `kept`, to (P, D)."""
+        """Return (S, D) for the tokens (S, D) of all rectangles, or (P, D) for the tokens `kept` (P,) only."""
         parts = self.qkv(x).split([r.lists * r.tokens for r in rectangles])
         mixed = torch.cat([self._attend(part, r) for part, r in zip(parts, rectangles, strict=True)])
         return self.out(mixed if kept is None else mixed[kept])  # type: ignore[no-any-return]
@@ -94,7 +97,7 @@ class SelfAttention(nn.Module):
 
 
 class EncoderLayer(nn.Module):
-    """A Transformer layer as in BERT: normalised after each of its two halves, GELU between."""
+    """A Transformer layer as in BERT: layer norm after attention and after the feed-forward part, with GELU."""
 
     def __init__(self, width: int, heads: int, feedforward: int, dropout: float) -> None:
         super().__init__()
@@ -106,14 +109,14 @@ class EncoderLayer(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, rectangles: Sequence[Rectangle], kept: Tensor | None = None) -> Tensor:
-        """(S, D) to (S, D), or to (P, D) where only `kept` tokens are needed any more."""
+        """Return (S, D) for tokens (S, D), or (P, D) for the tokens `kept` (P,) only."""
         mixed = self.dropout(self.attention(x, rectangles, kept))
         x = self.attention_norm((x if kept is None else x[kept]) + mixed)
         return self.feedforward_norm(x + self.dropout(self.narrow(F.gelu(self.widen(x)))))  # type: ignore[no-any-return]
 
 
 class Transform(nn.Module):
-    """What stands before a classifier's projection, as in BERT's masked-language head."""
+    """Linear layer, GELU and layer norm before a classifier's output layer, as in BERT's masked-language head."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -125,15 +128,16 @@ class Transform(nn.Module):
         return out
 
 
-def start_small(module: nn.Module, deviation: float = 0.02) -> None:
-    """BERT's starting weights: small normal numbers, zero biases, PAD exactly zero."""
+def init_bert(module: nn.Module, deviation: float = 0.02) -> None:
+    """Initialize as BERT does: small normal weights, zero biases, PAD exactly zero."""
     if isinstance(module, nn.Linear | nn.Embedding):
-        start_normal(module, deviation)
+        init_normal(module, deviation)
     if isinstance(module, nn.Linear):
         nn.init.zeros_(module.bias)
 
 
-def start_normal(module: nn.Linear | nn.Embedding, deviation: float) -> None:
+def init_normal(module: nn.Linear | nn.Embedding, deviation: float) -> None:
+    """Initialize weights from a normal distribution; the row of a padding index stays zero."""
     nn.init.normal_(module.weight, std=deviation)
     if isinstance(module, nn.Embedding) and module.padding_idx is not None:
         with torch.no_grad():

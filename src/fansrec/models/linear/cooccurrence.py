@@ -1,6 +1,6 @@
-"""In how many training lists two items stand together: the Gram matrix G = X'X of the binary list-item matrix X.
+"""The number of training lists that two items share: the Gram matrix G = X'X of the binary list-item matrix X.
 
-G is counted a few rows at a time, since the whole of it is too large where there are many items.
+G is counted a few rows at a time, since it does not fit in memory if there are many items.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,28 +11,28 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fansrec.models.linear.item_weights import DenseWeights, PrunedWeights, Table, shares
+from fansrec.models.linear.popularity import memberships
 
 PAIRS_AT_ONCE = 1 << 22
 CELLS_AT_ONCE = 1 << 22
 
-Numbers = NDArray[np.int64]
-Weigh = Callable[[slice, Tensor], Tensor]  # makes some rows of G the weights from their items to all
+Indices = NDArray[np.int64]
+Weigh = Callable[[slice, Tensor], Tensor]  # turns some rows of G (rows, M) into weights; may overwrite them
 
 
 class Cooccurrence:
-    """X both ways: the distinct items of every list, and the lists of every item."""
+    """X by rows and by columns: the distinct items of every list, and the lists of every item."""
 
     def __init__(
         self, items: NDArray[np.int32], offsets: NDArray[np.int64], vocabulary: int, length_exponent: float = 0.0
     ) -> None:
         """`vocabulary` is the number of items; list i is `items[offsets[i]:offsets[i + 1]]`.
 
-        In G, a list of n distinct items counts n ** -length_exponent.
+        A list of n distinct items adds n ** -length_exponent to G.
         """
-        lists = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        lists, self.items = np.divmod(np.unique(lists * vocabulary + items), vocabulary)
+        lists, self.items = memberships(items, offsets, vocabulary)
         self.sizes = np.bincount(lists, minlength=len(offsets) - 1)  # distinct items of every list
-        self.worths = self.sizes.clip(min=1) ** -length_exponent if length_exponent else None
+        self.list_weights = self.sizes.clip(min=1) ** -length_exponent if length_exponent else None
         self.starts = np.cumsum(self.sizes) - self.sizes
         self.popularity = np.bincount(self.items, minlength=vocabulary)  # lists of every item: the diagonal of G
         self.lists = lists[np.argsort(self.items, kind="stable")]  # item after item
@@ -42,9 +42,9 @@ class Cooccurrence:
         return len(self.popularity)
 
     def rows(self) -> Iterator[tuple[slice, Tensor]]:
-        """G a few rows at a time: which rows, and (rows, M) counts."""
+        """Yield G a few rows at a time: which rows, and their counts (rows, M)."""
         ends = np.concatenate([[0], np.cumsum(self.sizes[self.lists])])
-        pairs = ends[self.list_starts + self.popularity] - ends[self.list_starts]  # what each row costs to count
+        pairs = ends[self.list_starts + self.popularity] - ends[self.list_starts]  # the cost of counting each row
         load = np.cumsum(np.maximum(pairs / PAIRS_AT_ONCE, len(self) / CELLS_AT_ONCE))
         first = 0
         while first < len(self):
@@ -53,45 +53,46 @@ class Cooccurrence:
             yield slice(first, last), torch.from_numpy(self._count(np.arange(first, last))).float()
             first = last
 
-    def _count(self, rows: Numbers) -> NDArray[np.int64] | NDArray[np.float64]:
-        """Go through all items of all lists of each row's item."""
+    def _count(self, rows: Indices) -> NDArray[np.int64] | NDArray[np.float64]:
+        """Return rows of G, from all items of all lists of each row's item."""
         lists = self.lists[ranges(self.list_starts[rows], self.popularity[rows])]
         beside = self.items[ranges(self.starts[lists], self.sizes[lists])]
         row_of_list = np.repeat(np.arange(len(rows)), self.popularity[rows])
         keys = np.repeat(row_of_list * len(self), self.sizes[lists]) + beside
-        worths = None if self.worths is None else np.repeat(self.worths[lists], self.sizes[lists])
-        return np.bincount(keys, worths, len(rows) * len(self)).reshape(len(rows), len(self))
+        weights = None if self.list_weights is None else np.repeat(self.list_weights[lists], self.sizes[lists])
+        return np.bincount(keys, weights, len(rows) * len(self)).reshape(len(rows), len(self))
 
     def gram(self) -> Tensor:
-        """G whole."""
+        """Return all of G, (M, M)."""
         gram = torch.empty(len(self), len(self))
         for some, counts in self.rows():
             gram[some] = counts
         return gram
 
-    def lengths(self) -> Tensor:
-        """(M,): the lengths of X's columns as vectors; 1 for an item that stands in no list, so that one can divide."""
+    def norms(self) -> Tensor:
+        """Return the Euclidean norms (M,) of X's columns, with 1 for an item that is in no list."""
         return torch.from_numpy(self.popularity).clamp(min=1).float().sqrt()
 
     def cosines(self, some: slice, counts: Tensor) -> Tensor:
-        lengths = self.lengths()
-        return counts / (lengths[some, None] * lengths)
+        """Return some rows of G as cosine similarities."""
+        norms = self.norms()
+        return counts / (norms[some, None] * norms)
 
     def nearest(self, count: int, weigh: Weigh | None = None) -> Table:
-        """The `count` other items with the highest weight from each item (its cosine, unless told otherwise)."""
+        """Return the `count` items with the highest weight from each item: the cosine, or what `weigh` returns."""
         nearest = Table.empty(len(self), min(count, len(self) - 1))
         for some, counts in self.rows():
             weights = (weigh or self.cosines)(some, counts)
-            weights.diagonal(offset=some.start).fill_(-1)  # never itself
+            weights.diagonal(offset=some.start).fill_(-1)  # not an item itself
             nearest.weights[some], items = weights.topk(nearest.width, 1)
             nearest.items[some] = items.int()
         return nearest
 
-    def teach(self, weights: DenseWeights | PrunedWeights, weigh: Weigh) -> None:
-        """All that `weigh` makes of G, or the highest of each row; none from an item to itself."""
+    def fit(self, weights: DenseWeights | PrunedWeights, weigh: Weigh) -> None:
+        """Fit `weights` to what `weigh` returns: all of it, or the highest of each row; 0 from an item to itself."""
         weights.popularity = shares(self.popularity)
         if isinstance(weights, PrunedWeights):
-            weights.learn(self.nearest(weights.width, weigh))
+            weights.assign(self.nearest(weights.width, weigh))
             return
         weights.matrix = torch.empty(len(self), len(self))
         for some, counts in self.rows():
@@ -99,8 +100,8 @@ class Cooccurrence:
         weights.matrix.fill_diagonal_(0)
 
 
-def ranges(starts: Numbers, lengths: Numbers) -> Numbers:
-    """The numbers from each start on, as many as its length says, one range after the other."""
+def ranges(starts: Indices, lengths: Indices) -> Indices:
+    """Return the concatenated ranges from `starts[i]` to `starts[i] + lengths[i]` - 1."""
     before = np.cumsum(lengths) - lengths
-    ranges: Numbers = np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths)
+    ranges: Indices = np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths)
     return ranges

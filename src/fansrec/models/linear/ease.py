@@ -1,7 +1,7 @@
-"""EASE: every item predicted from all others by ridge regression (Steck, WWW 2019). Its settings are one number.
+"""EASE: every item predicted from all others by ridge regression (Steck, WWW 2019). It has a single parameter.
 
-Where the items are too many for their Gram matrix to be inverted, each is regressed on its own nearest neighbours
-alone, whose Gram matrix is made of the strongest entries of each row (after Steck's Markov random fields, 2019).
+If there are too many items to invert their Gram matrix, each is regressed on its nearest neighbors only. Their Gram
+matrix consists of the strongest entries of each row (after Steck's Markov random fields, 2019).
 """
 
 from collections.abc import Iterator
@@ -15,29 +15,30 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fansrec.errors import BadSetting
+from fansrec.models.config import above_zero
 from fansrec.models.linear.cooccurrence import Cooccurrence
-from fansrec.models.linear.item_weights import DenseWeights, ItemToItem, Table, kept, prune, shares, strongest
+from fansrec.models.linear.item_weights import (
+    ItemToItem,
+    ItemWeightsConfig,
+    PrunedWeights,
+    Table,
+    shares,
+    strongest,
+)
 
 REGRESSIONS_AT_ONCE = 64
 
 
 @dataclass(frozen=True)
-class EaseConfig:
-    category_starts: tuple[int, ...]
-    regularization: float = 100.0  # lambda
-    neighbours: int = 0  # weights kept for each item; 0: all, or 200 where there are more than `dense_items` items
-    dense_items: int = 15_000  # up to so many items the regression is exact
-    predictors: int = 256  # beyond: so many neighbours predict an item
+class EaseConfig(ItemWeightsConfig):
+    """The regression is exact for up to `dense_items` items."""
 
-    @property
-    def width(self) -> int | None:
-        return kept(self.category_starts[-1], self.neighbours, self.dense_items)
+    regularization: float = 100.0  # lambda
+    predictors: int = 256  # neighbors that predict an item if there are more items
 
     def __post_init__(self) -> None:
-        _ = self.width  # refuses what makes no sense
-        for name in ("regularization", "predictors"):
-            if getattr(self, name) <= 0:
-                raise BadSetting(f"{name} is {getattr(self, name)}; it must be above 0")
+        super().__post_init__()
+        above_zero(self, "regularization", "predictors")
 
 
 class Ease(ItemToItem):
@@ -48,73 +49,71 @@ class Ease(ItemToItem):
     }
 
     def fit(self, items: NDArray[np.int32], offsets: NDArray[np.int64]) -> None:
-        """List i is `items[offsets[i]:offsets[i + 1]]`."""
-        together = Cooccurrence(items, offsets, self.config.category_starts[-1])
+        """Solve the regression for the lists `items[offsets[i]:offsets[i + 1]]`."""
+        together = Cooccurrence(items, offsets, self.config.items)
         self.weights.popularity = shares(together.popularity)
-        if isinstance(self.weights, DenseWeights):
-            self.weights.matrix = exact(together, self.config.regularization)
-        elif len(together) <= self.config.dense_items:
-            self.weights.learn(prune(exact(together, self.config.regularization), self.weights.width))
+        if isinstance(self.weights, PrunedWeights) and len(together) > self.config.dense_items:
+            self.weights.assign(self._from_neighbors(together, self.weights.width))
         else:
-            self.weights.learn(self._from_neighbours(together, self.weights.width))
+            self.weights.assign_matrix(exact(together, self.config.regularization))
 
-    def _from_neighbours(self, together: Cooccurrence, width: int) -> Table:
-        """Regress item by item, then keep the strongest weights that go out from each."""
+    def _from_neighbors(self, together: Cooccurrence, width: int) -> Table:
+        """Regress each item on its neighbors, then keep the strongest weights from each item."""
         near = together.nearest(2 * self.config.predictors)
         predictors = near.items[:, : self.config.predictors].long()
-        weights = regress(near, predictors, together.lengths(), self.config.regularization)
+        weights = regress(near, predictors, together.norms(), self.config.regularization)
         predicted = torch.arange(len(together))[:, None].expand_as(predictors)
         return strongest(predictors.flatten(), predicted.flatten(), weights.flatten(), len(together), width)
 
 
 def exact(together: Cooccurrence, regularization: float) -> Tensor:
-    """B = -P / diag(P) by columns with a diagonal of 0, where P = (G + lambda I)^-1."""
+    """Return B (M, M): -P / diag(P) by columns with a diagonal of 0, where P = (G + lambda I)^-1."""
     inverse = inverted(together.gram().to(fastest()), regularization)
     return inverse.div_(-inverse.diagonal().clone()).fill_diagonal_(0).cpu()
 
 
 def fastest() -> torch.device:
-    """Where to invert: a GPU does in a second what takes a CPU a minute."""
+    """Return the device for an inversion: a second on a GPU takes a minute on a CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def inverted(gram: Tensor, regularization: float) -> Tensor:
-    """(G + lambda I)^-1; G is overwritten."""
+    """Return (G + lambda I)^-1; G is overwritten."""
     gram.diagonal().add_(regularization)
     with _solvable(regularization), _one_thread():
         torch.linalg.cholesky(gram, out=gram)
-        return torch.cholesky_inverse(gram).T  # symmetric, but laid out by columns
+        return torch.cholesky_inverse(gram).T  # symmetric, but stored by columns
 
 
-def regress(near: Table, predictors: Tensor, lengths: Tensor, regularization: float) -> Tensor:
-    """(M, m): the weight of each of an item's predictors, the first m of its neighbours in `near`."""
+def regress(near: Table, predictors: Tensor, norms: Tensor, regularization: float) -> Tensor:
+    """Return the weight (M, m) of each of an item's predictors, the first m of its neighbors in `near`."""
     weights = torch.empty(predictors.shape)
-    among = Among(near, lengths, predictors.shape[1])
+    submatrix = Submatrix(near, norms, predictors.shape[1])
     for first in range(0, len(predictors), REGRESSIONS_AT_ONCE):
         some = slice(first, first + REGRESSIONS_AT_ONCE)
-        grams = torch.stack([among.gram(chosen) for chosen in predictors[some]])
+        grams = torch.stack([submatrix.of(chosen) for chosen in predictors[some]])
         grams.diagonal(dim1=1, dim2=2).add_(regularization)
-        with_item = near.weights[some, : predictors.shape[1]] * lengths[predictors[some]] * lengths[some, None]
+        with_item = near.weights[some, : predictors.shape[1]] * norms[predictors[some]] * norms[some, None]
         with _solvable(regularization):
             weights[some] = torch.linalg.solve(grams, with_item)
     return weights
 
 
-class Among:
-    """The Gram matrix of m items, looked up in the nearest neighbours of each; what is not there counts as 0."""
+class Submatrix:
+    """The Gram matrix of m items, read from the nearest neighbors of each; missing entries are 0."""
 
-    def __init__(self, near: Table, lengths: Tensor, count: int) -> None:
-        self.near, self.lengths, self.count = near, lengths, count
-        self.places = torch.full((len(lengths),), count)  # of the m items; all others share a place too many
+    def __init__(self, near: Table, norms: Tensor, count: int) -> None:
+        self.near, self.norms, self.count = near, norms, count
+        self.columns = torch.full((len(norms),), count)  # of the m items; all others share an extra column
 
-    def gram(self, chosen: Tensor) -> Tensor:  # (m,) -> (m, m)
-        self.places[chosen] = torch.arange(self.count)
+    def of(self, chosen: Tensor) -> Tensor:  # (m,) -> (m, m)
+        self.columns[chosen] = torch.arange(self.count)
         near, weights = self.near.items.index_select(0, chosen), self.near.weights.index_select(0, chosen)
-        columns = self.places.index_select(0, near.flatten()).view(near.shape)
+        columns = self.columns.index_select(0, near.flatten()).view(near.shape)
         cosines = torch.zeros(self.count, self.count + 1).scatter_(1, columns, weights)[:, :-1]
-        self.places[chosen] = self.count
-        lengths = self.lengths[chosen]
-        return torch.maximum(cosines, cosines.T).fill_diagonal_(1) * lengths * lengths[:, None]
+        self.columns[chosen] = self.count
+        norms = self.norms[chosen]
+        return torch.maximum(cosines, cosines.T).fill_diagonal_(1) * norms * norms[:, None]
 
 
 @contextmanager

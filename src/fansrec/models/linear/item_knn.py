@@ -1,13 +1,13 @@
-"""Item-kNN: items whose lists are most alike to those of the input's items. No training, and hard to beat.
+"""Item-kNN: items whose lists are most similar to those of the input's items. No training, and hard to beat.
 
-After Sarwar et al. (WWW 2001; cosine) and Deshpande and Karypis (TOIS 2004; the conditional similarity, which says how
-often j stands where i does, and holds j's popularity against it by a power). G is how many lists two items share:
+After Sarwar et al. (WWW 2001; cosine) and Deshpande and Karypis (TOIS 2004; the conditional similarity: how often j is
+in a list with i, divided by a power of the popularity of j). G is the number of lists that two items share:
 
     cosine       G_ij / (sqrt(pop_i pop_j) + shrinkage)
     jaccard      G_ij / (pop_i + pop_j - G_ij + shrinkage)
     conditional  G_ij / (pop_i pop_j^popularity_exponent + shrinkage)
 
-Departures: weights of a list's items are added up as they are, neither normalised by rows nor by neighbours.
+Differences: the weights of a list's items are added up without normalization by rows or by neighbors.
 """
 
 from dataclasses import dataclass
@@ -18,32 +18,24 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fansrec.errors import BadSetting
+from fansrec.models.config import at_least
 from fansrec.models.linear.cooccurrence import Cooccurrence
-from fansrec.models.linear.item_weights import ItemToItem, kept
+from fansrec.models.linear.item_weights import ItemToItem, ItemWeightsConfig
 
 SIMILARITIES = ("cosine", "jaccard", "conditional")
 
 
 @dataclass(frozen=True)
-class ItemKnnConfig:
-    category_starts: tuple[int, ...]
+class ItemKnnConfig(ItemWeightsConfig):
     similarity: str = "cosine"  # or "jaccard", "conditional"
-    shrinkage: float = 0.0  # so much weaker are weights that rest on few lists
+    shrinkage: float = 0.0  # added to the denominator: reduces weights that are based on few lists
     popularity_exponent: float = 0.25  # of the conditional similarity
-    neighbours: int = 0  # how many count for each item; 0: all, or 200 where there are more than `dense_items` items
-    dense_items: int = 15_000
-
-    @property
-    def width(self) -> int | None:
-        return kept(self.category_starts[-1], self.neighbours, self.dense_items)
 
     def __post_init__(self) -> None:
-        _ = self.width  # refuses what makes no sense
+        super().__post_init__()
         if self.similarity not in SIMILARITIES:
             raise BadSetting(f"similarity is {self.similarity!r}; it can be {' or '.join(SIMILARITIES)}")
-        for name in ("shrinkage", "popularity_exponent"):
-            if getattr(self, name) < 0:
-                raise BadSetting(f"{name} is {getattr(self, name)}; it must not be below 0")
+        at_least(self, 0, "shrinkage", "popularity_exponent")
 
 
 class ItemKnn(ItemToItem):
@@ -56,13 +48,13 @@ class ItemKnn(ItemToItem):
     }
 
     def fit(self, items: NDArray[np.int32], offsets: NDArray[np.int64]) -> None:
-        """List i is `items[offsets[i]:offsets[i + 1]]`."""
-        together = Cooccurrence(items, offsets, self.config.category_starts[-1])
-        lengths = together.lengths()
-        together.teach(self.weights, lambda some, counts: self._similar(counts, lengths[some, None], lengths))
+        """Compute the similarities of items in the lists `items[offsets[i]:offsets[i + 1]]`."""
+        together = Cooccurrence(items, offsets, self.config.items)
+        norms = together.norms()
+        together.fit(self.weights, lambda some, counts: self._similar(counts, norms[some, None], norms))
 
     def _similar(self, counts: Tensor, from_: Tensor, to: Tensor) -> Tensor:
-        """Some rows of G as similarities; `from_` and `to` are the roots of popularities."""
+        """Return some rows of G as similarities; `from_` and `to` are square roots of popularities."""
         similarity, shrinkage = self.config.similarity, self.config.shrinkage
         if similarity == "cosine" and not shrinkage:
             return counts.div_(to).div_(from_)

@@ -1,4 +1,4 @@
-"""Weights from item to item, whole or pruned, and the scores of lists by them.
+"""Item-item weights, as a full matrix or the strongest of each item, and the scores of lists by them.
 
 A list's score for an item is the sum of the weights from the list's items to it; a repeated item counts twice.
 """
@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fansrec.errors import BadSetting
+from fansrec.models.config import at_least
 from fansrec.models.validation import check_indices
 
-NEIGHBOURS = 200  # weights an item keeps where not all fit
-# Among items that score the same, above all those with no weight at all, the more popular goes first. Too small to
-# come between two scores.
+NEIGHBORS = 200  # weights kept for each item if a full matrix would be too large
+# Among items with equal scores, above all those without any weight, the more popular comes first. The factor is too
+# small to change the order of other scores.
 TIE = 1e-9
 
 
 @dataclass(frozen=True)
 class Table:
-    """The strongest weights of M items: where they go, and how strong they are."""
+    """The strongest weights of M items: the items they lead to, and the weights."""
 
     items: Tensor  # (M, n) int32
     weights: Tensor  # (M, n) float32; 0 where an item has fewer
@@ -38,23 +38,31 @@ class Table:
         return self.items.shape[1]
 
 
-def kept(items: int, neighbours: int, dense_items: int) -> int | None:
-    """How many weights each of `items` keeps; None: all, as a matrix. `neighbours` = 0 leaves it to the size."""
-    for name, value in (("neighbours", neighbours), ("dense_items", dense_items)):
-        if value < 0:
-            raise BadSetting(f"{name} is {value}; it must not be below 0")
-    if neighbours == 0 and items <= dense_items:
-        return None
-    return min(neighbours or NEIGHBOURS, items - 1)  # none to itself
+@dataclass(frozen=True)
+class ItemWeightsConfig:
+    """What all models of item-item weights have in common."""
 
+    category_starts: tuple[int, ...]
+    neighbours: int = 0  # weights kept for each item; 0: all, or 200 if there are more than `dense_items` items
+    dense_items: int = 15_000  # number of items up to which a full matrix is computed
 
-def item_weights(items: int, width: int | None) -> "DenseWeights | PrunedWeights":
-    """Weights still to be learned: a matrix, or `width` of them an item."""
-    return DenseWeights(items) if width is None else PrunedWeights(items, width)
+    def __post_init__(self) -> None:
+        at_least(self, 0, "neighbours", "dense_items")
+
+    @property
+    def items(self) -> int:
+        return self.category_starts[-1]
+
+    @property
+    def width(self) -> int | None:
+        """The number of weights that are kept for each item, or None for a full matrix."""
+        if self.neighbours == 0 and self.items <= self.dense_items:
+            return None
+        return min(self.neighbours or NEIGHBORS, self.items - 1)  # none to itself
 
 
 class ItemToItem(nn.Module):
-    """A model that is nothing but such weights; its own file says how they are learned."""
+    """A model that consists of item-item weights; a subclass defines how they are fitted."""
 
     generation: ClassVar[str] = "recall"
     ranks: ClassVar[int] = 1
@@ -62,69 +70,93 @@ class ItemToItem(nn.Module):
     def __init__(self, config: Any) -> None:
         super().__init__()
         self.config = config
-        self.weights = item_weights(config.category_starts[-1], config.width)
+        items, width = config.items, config.width
+        self.weights = DenseWeights(items) if width is None else PrunedWeights(items, width)
 
     def longest_sequence(self) -> None:
         return None
 
     def score_next(self, inputs: Sequence[NDArray[np.int64]]) -> Tensor:
+        """Return the scores (B, M) of the next item."""
         scores: Tensor = self.weights(inputs)
         return scores
 
 
 class DenseWeights(nn.Module):
+    """All weights, as a matrix (M, M)."""
+
     matrix: Tensor
     popularity: Tensor
 
     def __init__(self, items: int) -> None:
         super().__init__()
-        self.register_buffer("matrix", torch.empty(items, items))  # takes no memory until it is learned or loaded
+        self.register_buffer("matrix", torch.empty(items, items))  # takes no memory until it is fitted or loaded
         self.register_buffer("popularity", torch.zeros(items))
 
-    def forward(self, inputs: Sequence[NDArray[np.int64]], stress: Tensor | None = None) -> Tensor:  # (B, M)
-        """`stress`: how much each item of the inputs counts, one input after the other; all the same if None."""
+    def assign_matrix(self, matrix: Tensor) -> None:
+        self.matrix = matrix
+
+    def forward(self, inputs: Sequence[NDArray[np.int64]], factors: Tensor | None = None) -> Tensor:
+        """Return the scores (B, M); `factors` are those of the inputs' items, one input after the other (None: 1)."""
         flat, starts, _ = _flat(inputs, self.matrix.device)
-        stress = None if stress is None else stress.to(flat.device)
-        sums = functional.embedding_bag(flat, self.matrix, starts, mode="sum", per_sample_weights=stress)
+        factors = None if factors is None else factors.to(flat.device)
+        sums = functional.embedding_bag(flat, self.matrix, starts, mode="sum", per_sample_weights=factors)
         return sums + TIE * self.popularity
 
 
-class PrunedWeights(nn.Module):
+class SparseWeights(nn.Module):
+    """The strongest weights of each item, (M, width)."""
+
     items: Tensor
     weights: Tensor
-    popularity: Tensor
 
     def __init__(self, items: int, width: int) -> None:
         super().__init__()
-        self.width = width
         table = Table.empty(items, width)
         self.register_buffer("items", table.items)
         self.register_buffer("weights", table.weights)
-        self.register_buffer("popularity", torch.zeros(items))
 
-    def learn(self, table: Table) -> None:
+    @property
+    def width(self) -> int:
+        return self.items.shape[1]
+
+    def assign(self, table: Table) -> None:
         self.items, self.weights = table.items, table.weights
 
+    def assign_matrix(self, matrix: Tensor) -> None:
+        self.assign(prune(matrix, self.width))
+
     def check_arrays(self) -> None:
+        """Raise BadArtifact if a weight leads to an item that does not exist."""
         check_indices("items", self.items, len(self.items))
 
-    def forward(self, inputs: Sequence[NDArray[np.int64]], stress: Tensor | None = None) -> Tensor:  # (B, M)
-        """`stress`: how much each item of the inputs counts, one input after the other; all the same if None."""
+
+class PrunedWeights(SparseWeights):
+    """The strongest weights of each item, for models that consist of them."""
+
+    popularity: Tensor
+
+    def __init__(self, items: int, width: int) -> None:
+        super().__init__(items, width)
+        self.register_buffer("popularity", torch.zeros(items))
+
+    def forward(self, inputs: Sequence[NDArray[np.int64]], factors: Tensor | None = None) -> Tensor:
+        """Return the scores (B, M); `factors` are those of the inputs' items, one input after the other (None: 1)."""
         device = self.weights.device
         flat, starts, lengths = _flat(inputs, device)
         steps = torch.arange(int(lengths.max()), device=device)
         there = steps < lengths[:, None]  # (B, L)
-        places = (starts[:, None] + steps).clamp(max=len(flat) - 1)
-        items, counts = flat[places], there if stress is None else there * stress.to(device)[places]
+        indices = (starts[:, None] + steps).clamp(max=len(flat) - 1)
+        items, counts = flat[indices], there if factors is None else there * factors.to(device)[indices]
         weights = self.weights[items] * counts[..., None]  # (B, L, n)
-        # Summed in double precision, so that the order in which a GPU adds them does not show after rounding.
+        # Summed in double precision, so that the order in which a GPU adds them is not visible after rounding.
         scores = torch.zeros(len(inputs), len(self.popularity), dtype=torch.float64, device=device)
         scores.scatter_add_(1, self.items[items].long().flatten(1), weights.double().flatten(1))
         return scores.float() + TIE * self.popularity
 
 
 def strongest(rows: Tensor, columns: Tensor, weights: Tensor, items: int, width: int) -> Table:
-    """The `width` weights of the largest size from each row's item, out of single entries; ties as they come."""
+    """Return the `width` entries of each row with the largest absolute weights; equal ones in the given order."""
     order = weights.abs().argsort(descending=True, stable=True)
     order = order[rows[order].argsort(stable=True)]
     rows = rows[order]
@@ -138,18 +170,18 @@ def strongest(rows: Tensor, columns: Tensor, weights: Tensor, items: int, width:
 
 
 def prune(matrix: Tensor, width: int) -> Table:
-    """The `width` weights of the largest size in each row."""
+    """Return the `width` entries of each row of a matrix (M, M) with the largest absolute weights."""
     items = matrix.abs().topk(width, 1).indices
     return Table(items.int(), matrix.gather(1, items))
 
 
 def shares(popularity: NDArray[np.int64]) -> Tensor:
-    """How large a part of all list memberships is each item's."""
+    """Return the share (M,) of each item in all list memberships."""
     return torch.from_numpy(popularity / max(popularity.sum(), 1)).float()
 
 
 def _flat(inputs: Sequence[NDArray[np.int64]], device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """All items one after the other, where each list begins, and its length."""
+    """Return the items of all lists one after the other, where each list starts, and its length."""
     lengths = torch.tensor([len(items) for items in inputs], dtype=torch.int64)
     flat = torch.from_numpy(np.concatenate([np.asarray(items, dtype=np.int64) for items in inputs]))
     return flat.to(device), (lengths.cumsum(0) - lengths).to(device), lengths.to(device)

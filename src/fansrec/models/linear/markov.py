@@ -1,4 +1,4 @@
-"""First-order Markov chain: what stood right behind an item before will do so again, and nothing else matters."""
+"""First-order Markov chain: the next item depends on the last one only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from fansrec.errors import BadSetting
+from fansrec.models.config import above_zero
 from fansrec.models.linear.item_weights import Table, shares, strongest
 from fansrec.models.linear.popularity import list_counts
 from fansrec.models.validation import check_indices
@@ -18,13 +18,11 @@ from fansrec.models.validation import check_indices
 @dataclass(frozen=True)
 class MarkovConfig:
     category_starts: tuple[int, ...]
-    smoothing: float = 1.0  # how many times an item counts as followed by whatever is popular
-    neighbours: int = 200  # followers kept for each item; the others' share goes to whatever is popular
+    smoothing: float = 1.0  # pseudo-count of transitions to items by their popularity
+    neighbours: int = 200  # followers kept for each item; the probability of the others goes to items by popularity
 
     def __post_init__(self) -> None:
-        for name in ("smoothing", "neighbours"):
-            if getattr(self, name) <= 0:
-                raise BadSetting(f"{name} is {getattr(self, name)}; it must be above 0")
+        above_zero(self, "smoothing", "neighbours")
 
 
 class Markov(nn.Module):
@@ -43,16 +41,16 @@ class Markov(nn.Module):
         items = config.category_starts[-1]
         table = Table.empty(items, min(config.neighbours, items))
         self.register_buffer("followers", table.items)
-        self.register_buffer("chances", table.weights)  # of the followers
-        self.register_buffer("others", torch.ones(items))  # the chance that whatever is popular follows
+        self.register_buffer("chances", table.weights)  # transition probabilities to the followers
+        self.register_buffer("others", torch.ones(items))  # probability of a transition by popularity
         self.register_buffer("popularity", torch.zeros(items))
 
     def fit(self, items: NDArray[np.int32], offsets: NDArray[np.int64]) -> None:
-        """Count how often an item follows another; list i is `items[offsets[i]:offsets[i + 1]]`."""
+        """Count how often an item follows another in the lists `items[offsets[i]:offsets[i + 1]]`."""
         vocabulary = len(self.popularity)
         self.popularity = shares(list_counts(items, offsets, vocabulary))
         befores, afters, counts = _transitions(items, offsets, vocabulary)
-        order = self.popularity[afters].argsort(descending=True, stable=True)  # among equals, the popular ones stay
+        order = self.popularity[afters].argsort(descending=True, stable=True)  # of equal counts, the popular are kept
         table = strongest(befores[order], afters[order], counts[order], vocabulary, self.followers.shape[1])
         smoothing = self.config.smoothing
         total = torch.zeros(vocabulary).index_add_(0, befores, counts) + smoothing
@@ -65,8 +63,8 @@ class Markov(nn.Module):
     def longest_sequence(self) -> None:
         return None
 
-    def score_next(self, inputs: Sequence[NDArray[np.int64]]) -> Tensor:  # (B, M)
-        """The chance of every item to come next; after an empty list or an item never followed, its popularity."""
+    def score_next(self, inputs: Sequence[NDArray[np.int64]]) -> Tensor:
+        """Return the probability (B, M) of every next item: its popularity after an empty list or an unseen item."""
         device = self.popularity.device
         last = torch.tensor([int(items[-1]) if len(items) else 0 for items in inputs], device=device)
         given = torch.tensor([len(items) > 0 for items in inputs], device=device)[:, None]
@@ -77,9 +75,9 @@ class Markov(nn.Module):
 def _transitions(
     items: NDArray[np.int32], offsets: NDArray[np.int64], vocabulary: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Every pair of neighbours: the item before, the item after, and how often."""
+    """Return all pairs of adjacent items: the first, the second, and their count."""
     inside = np.ones(len(items), dtype=bool)
-    inside[offsets[1:] - 1] = False  # the last item of a list has none behind it
+    inside[offsets[1:] - 1] = False  # nothing follows the last item of a list
     before = np.flatnonzero(inside)
     pairs = items[before].astype(np.int64) * vocabulary + items[before + 1]
     pairs, counts = np.unique(pairs, return_counts=True)

@@ -1,12 +1,12 @@
-"""RP3beta: a random walk from the input's items to lists to items, popular ends held back (Paudel et al., TiiS 2017).
+"""RP3beta: a random walk from the input's items to lists to items, penalized by popularity (Paudel et al., TiiS 2017).
 
-The walk goes from item i to one of its lists and on to one of that list's items, each chance raised to alpha; what
-comes out is divided by a power beta of the popularity of where it ends:
+The walk goes from item i to one of its lists and on to one of that list's items, each probability raised to alpha; the
+result is divided by a power beta of the popularity of the last item:
 
     W_ij = sum over the lists u of both i and j of (1 / pop_i)^alpha (1 / |u|)^alpha, divided by pop_j^beta
 
-Departures: the walk's first step, from the new list to its items, is the same for each of them, so it is left out, and
-an item the list has twice begins two walks. No walk ends where it began. List-item data has no ratings: X is binary.
+Differences: the first step of the walk, from the new list to its items, is the same for each of them, so it is left
+out, and a repeated item starts two walks. No walk ends where it started. There are no ratings: X is binary.
 """
 
 from dataclasses import dataclass
@@ -16,28 +16,19 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fansrec.errors import BadSetting
+from fansrec.models.config import at_least
 from fansrec.models.linear.cooccurrence import Cooccurrence
-from fansrec.models.linear.item_weights import ItemToItem, kept
+from fansrec.models.linear.item_weights import ItemToItem, ItemWeightsConfig
 
 
 @dataclass(frozen=True)
-class RP3betaConfig:
-    category_starts: tuple[int, ...]
-    alpha: float = 1.0  # the power of the chances; 1: a plain walk
-    beta: float = 0.4  # the power of the popularity
-    neighbours: int = 0  # how many count for each item; 0: all, or 200 where there are more than `dense_items` items
-    dense_items: int = 15_000
-
-    @property
-    def width(self) -> int | None:
-        return kept(self.category_starts[-1], self.neighbours, self.dense_items)
+class RP3betaConfig(ItemWeightsConfig):
+    alpha: float = 1.0  # power of the probabilities; 1: a plain random walk
+    beta: float = 0.4  # power of the popularity
 
     def __post_init__(self) -> None:
-        _ = self.width  # refuses what makes no sense
-        for name in ("alpha", "beta"):
-            if getattr(self, name) < 0:
-                raise BadSetting(f"{name} is {getattr(self, name)}; it must not be below 0")
+        super().__post_init__()
+        at_least(self, 0, "alpha", "beta")
 
 
 class RP3beta(ItemToItem):
@@ -49,9 +40,9 @@ class RP3beta(ItemToItem):
     }
 
     def fit(self, items: NDArray[np.int32], offsets: NDArray[np.int64]) -> None:
-        """List i is `items[offsets[i]:offsets[i + 1]]`."""
+        """Compute the walks over the lists `items[offsets[i]:offsets[i + 1]]`."""
         alpha, beta = self.config.alpha, self.config.beta
-        together = Cooccurrence(items, offsets, self.config.category_starts[-1], length_exponent=alpha)
+        together = Cooccurrence(items, offsets, self.config.items, length_exponent=alpha)
         popularity = torch.from_numpy(together.popularity).clamp(min=1).float()
         begin, end = popularity**-alpha, popularity**-beta
-        together.teach(self.weights, lambda some, counts: counts.mul_(begin[some, None]).mul_(end))
+        together.fit(self.weights, lambda some, counts: counts.mul_(begin[some, None]).mul_(end))

@@ -1,9 +1,8 @@
 """CAR (He et al., WSDM 2020) without its user model: SASRec with a consistency-aware gate.
 
-In every layer a gate weighs two views of the list, one by the attention of SASRec, one that is the last item itself.
-It looks at a summary of the list and at how far an item lies from the centre of the list up to it: in a consistent list
-not far. The original's third view, the user's general preference, needs to know the user and is left out, as in the
-FANS paper.
+In every layer a gate weights two views of the list: the attention of SASRec, and the last item itself. Its inputs are a
+summary of the list and the distance of an item from the mean of the list up to it, which is small in a consistent list.
+The original's third view, the user's general preference, requires the user and is left out, as in the FANS paper.
 """
 
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from fansrec.models.layers.transformer import Dropout
-from fansrec.models.sequence.causal import Memory, attend_back, centres
+from fansrec.models.sequence.causal import KeyValueCache, causal_attention, running_means
 from fansrec.models.sequence.sasrec import SasRec, SasRecConfig
 
 VIEWS = 2  # attention, and the last item
@@ -28,10 +27,10 @@ class CarConfig(SasRecConfig):
 
 @dataclass
 class State:
-    """What a layer remembers of the lists so far."""
+    """What a layer keeps of the lists read so far."""
 
-    items: Memory  # for the attention of the last item
-    summary: Memory  # for the attention of the gate
+    items: KeyValueCache  # for the attention of the last item
+    summary: KeyValueCache  # for the attention of the gate
     total: Tensor  # (B, D): the sum of all items
 
 
@@ -52,34 +51,36 @@ class GatedLayer(nn.Module):
         self.second = nn.Linear(width, width)
         self.dropout = Dropout(config.dropout)
 
-    def forward(self, x: Tensor, shapes: Sequence[tuple[int, ...]]) -> Tensor:  # (S, D) -> (S, D)
+    def forward(self, x: Tensor, shapes: Sequence[tuple[int, ...]]) -> Tensor:
+        """Return (S, D) for the tokens (S, D) of chunks of these shapes."""
         last = self.attention_norm(x)
-        attended = attend_back(self.query(last), self.key(x), x, self.heads, shapes)
-        summary = attend_back(self._ask(x), self.summary_key(x), x, self.heads, shapes)
-        return self._after(attended, last, summary, x - centres(x, shapes))
+        attended = causal_attention(self.query(last), self.key(x), x, self.heads, shapes)
+        summary = causal_attention(self._summary_queries(x), self.summary_key(x), x, self.heads, shapes)
+        return self._gated(attended, last, summary, x - running_means(x, shapes))
 
     def start(self, x: Tensor, shape: tuple[int, ...], last: Tensor, room: int) -> tuple[Tensor, State]:
-        """The same for one chunk, with what a later item will look back at."""
+        """Return the same for one chunk, and the state for later items."""
         keys, summary_keys, values = (y.view(*shape, -1) for y in (self.key(x), self.summary_key(x), x))
         read = torch.arange(shape[1], device=x.device) <= last[:, None]  # (B, T)
-        total = (values * read[..., None]).sum(1)
-        state = State(Memory(keys, values, self.heads, room), Memory(summary_keys, values, self.heads, room), total)
-        return self(x, [shape]), state
+        items, summary = (KeyValueCache(some, values, self.heads, room) for some in (keys, summary_keys))
+        return self(x, [shape]), State(items, summary, (values * read[..., None]).sum(1))
 
-    def step(self, x: Tensor, places: Tensor, state: State) -> Tensor:  # (B, D) -> (B, D)
+    def step(self, x: Tensor, positions: Tensor, state: State) -> Tensor:
+        """Return (B, D) for one more token (B, D) of each list."""
         last = self.attention_norm(x)
-        state.items.put(self.key(x), x, places)
-        state.summary.put(self.summary_key(x), x, places)
+        state.items.put(self.key(x), x, positions)
+        state.summary.put(self.summary_key(x), x, positions)
         state.total = state.total + x
-        attended, summary = state.items.attend(self.query(last), places), state.summary.attend(self._ask(x), places)
-        return self._after(attended, last, summary, x - state.total / (places[:, None] + 1))
+        attended = state.items.attend(self.query(last), positions)
+        summary = state.summary.attend(self._summary_queries(x), positions)
+        return self._gated(attended, last, summary, x - state.total / (positions[:, None] + 1))
 
-    def _ask(self, x: Tensor) -> Tensor:
-        """The same question from everywhere: what is this list about?"""
+    def _summary_queries(self, x: Tensor) -> Tensor:
+        """Return the learned query of the list summary, the same at every position."""
         return self.summary_query.expand_as(x).contiguous()
 
-    def _after(self, attended: Tensor, last: Tensor, summary: Tensor, off_centre: Tensor) -> Tensor:
-        weights = self.gate(self.dropout(torch.cat([summary, off_centre.abs()], 1))).softmax(1)
+    def _gated(self, attended: Tensor, last: Tensor, summary: Tensor, off_mean: Tensor) -> Tensor:
+        weights = self.gate(self.dropout(torch.cat([summary, off_mean.abs()], 1))).softmax(1)
         mixed = self.dropout(attended) * weights[:, :1] + last * weights[:, 1:]
         x = self.feedforward_norm(mixed)
         return x + self.dropout(self.second(self.dropout(F.relu(self.first(x)))))  # type: ignore[no-any-return]

@@ -1,7 +1,7 @@
-"""Caser (Tang and Wang, WSDM 2018): convolutions over the last few items, seen as a picture.
+"""Caser (Tang and Wang, WSDM 2018): convolutions over the embeddings of the last few items.
 
-Horizontal filters slide over 1, 2, … neighbouring items and keep their strongest answer; vertical ones weigh the places
-of the window. There is no user here, so there is no user embedding.
+Horizontal filters slide over 1, 2, … adjacent items, followed by a maximum; vertical filters weight the positions of
+the window. Lists have no user, so there is no user embedding.
 """
 
 from collections.abc import Sequence
@@ -14,31 +14,23 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from fansrec.errors import BadSetting
-from fansrec.models.layers.encoder import check_sizes
+from fansrec.models.config import ItemsConfig, at_least
 from fansrec.models.sequence.sequential import ItemEmbedding, NextItemModel
-from fansrec.models.tokens import Alphabet, Tokens
+from fansrec.models.tokens import Tokens
 
 
 @dataclass(frozen=True)
-class CaserConfig:
-    category_starts: tuple[int, ...]
+class CaserConfig(ItemsConfig):
     width: int = 64
-    window: int = 5  # the last so many items are seen
+    window: int = 5  # number of last items that are read
     horizontal: int = 16  # filters of each height
-    vertical: int = 4
+    vertical: int = 4  # vertical filters
     dropout: float = 0.5
     use_categories: bool = True
 
     def __post_init__(self) -> None:
-        check_sizes(self)
-        for name in ("window", "horizontal", "vertical"):
-            if getattr(self, name) < 1:
-                raise BadSetting(f"{name} is {getattr(self, name)}; it must be at least 1")
-
-    @property
-    def alphabet(self) -> Alphabet:
-        return Alphabet.of(self.category_starts)
+        super().__post_init__()
+        at_least(self, 1, "window", "horizontal", "vertical")
 
 
 class Caser(NextItemModel):
@@ -55,28 +47,29 @@ class Caser(NextItemModel):
         self.join = nn.Linear(features, config.width)
 
     def read(self, chunks: Sequence[Tokens]) -> Tensor:
-        """(S, D): every place sees itself and the items just before it; nothing stands before the first."""
-        return self._look(torch.cat([self._windows(tokens) for tokens in chunks]))
+        """Return (S, D): each position reads itself and the items just before it; zeros are before the first."""
+        return self._convolve(torch.cat([self._windows(tokens) for tokens in chunks]))
 
     def score_next(self, inputs: Sequence[NDArray[np.int64]]) -> Tensor:
-        """Only the last window of each list is looked at."""
+        """Return the scores (B, M) of the next item; only the last window of each list is read."""
         window = self.config.window
         tokens, last = self.tokens([items[-window:] for items in inputs])
         x = F.pad(self.embedded(tokens), (0, 0, window - 1, 0))
-        places = last[:, None] + torch.arange(window, device=last.device)  # the padding shifts them by window - 1
-        return self.scores(self._look(x[torch.arange(len(last), device=last.device)[:, None], places].transpose(1, 2)))
+        columns = last[:, None] + torch.arange(window, device=last.device)  # padding has shifted them by window - 1
+        rows = torch.arange(len(last), device=last.device)[:, None]
+        return self.scores(self._convolve(x[rows, columns].transpose(1, 2)))
 
     def _windows(self, tokens: Tokens) -> Tensor:  # (S, D, window)
         x = F.pad(self.embedded(tokens), (0, 0, self.config.window - 1, 0))  # (B, window - 1 + T, D)
         return x.unfold(1, self.config.window, 1).flatten(0, 1)
 
-    def _look(self, windows: Tensor) -> Tensor:  # (S, D, window) -> (S, D)
+    def _convolve(self, windows: Tensor) -> Tensor:  # (S, D, window) -> (S, D)
         slides = [self._slide(windows, filters) for filters in self.horizontal]  # each (S, horizontal)
         features = torch.cat([self.vertical(windows).flatten(1), *slides], 1)
         return F.relu(self.join(self.dropout(features)))
 
     def _slide(self, windows: Tensor, filters: nn.Module) -> Tensor:
-        """A convolution and the strongest answer of each filter, as one product: faster than conv1d on windows."""
+        """Return the maximum of each filter over a window; one product is faster than conv1d here."""
         assert isinstance(filters, nn.Conv1d)
         seen = windows.unfold(2, filters.kernel_size[0], 1).transpose(1, 2).flatten(2)  # (S, slides, D * height)
         return F.relu(F.linear(seen, filters.weight.flatten(1), filters.bias)).amax(1)

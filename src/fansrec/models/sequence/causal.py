@@ -1,4 +1,4 @@
-"""Attention of every item to those before it: over whole lists, and for one more item with what is remembered."""
+"""Causal attention: over whole lists, and for one more item with cached keys and values."""
 
 from collections.abc import Sequence
 
@@ -7,22 +7,22 @@ from torch import Tensor
 from torch.nn import functional as F
 
 
-def attend_back(q: Tensor, k: Tensor, v: Tensor, heads: int, shapes: Sequence[tuple[int, ...]]) -> Tensor:
-    """(S, D): every token looks at itself and those before it in its list; `shapes` are the (B, T) of the chunks.
+def causal_attention(q: Tensor, k: Tensor, v: Tensor, heads: int, shapes: Sequence[tuple[int, ...]]) -> Tensor:
+    """Return (S, D): every token attends to itself and to those before it in its list.
 
-    Padding stands behind a list, where no item looks.
+    `shapes` are the (B, T) of the chunks. Padding follows the items of a list, so no item attends to it.
     """
     sizes = [lists * tokens for lists, tokens in shapes]
     mixed = []
     for shape, *parts in zip(shapes, torch.split(q, sizes), torch.split(k, sizes), torch.split(v, sizes), strict=True):
-        one, two, three = (part.view(*shape, heads, -1).transpose(1, 2) for part in parts)  # (B, H, T, D/H)
-        seen = F.scaled_dot_product_attention(one, two, three, is_causal=True)
+        query, key, value = (part.view(*shape, heads, -1).transpose(1, 2) for part in parts)  # (B, H, T, D/H)
+        seen = F.scaled_dot_product_attention(query, key, value, is_causal=True)
         mixed.append(seen.transpose(1, 2).reshape(parts[0].shape))
     return torch.cat(mixed)
 
 
-def centres(x: Tensor, shapes: Sequence[tuple[int, ...]]) -> Tensor:
-    """(S, D): the mean of each token and those before it in its list."""
+def running_means(x: Tensor, shapes: Sequence[tuple[int, ...]]) -> Tensor:
+    """Return (S, D): the mean of each token and those before it in its list."""
     means = []
     for shape, part in zip(shapes, torch.split(x, [lists * tokens for lists, tokens in shapes]), strict=True):
         counts = torch.arange(1, shape[1] + 1, device=x.device)[:, None]
@@ -30,8 +30,11 @@ def centres(x: Tensor, shapes: Sequence[tuple[int, ...]]) -> Tensor:
     return torch.cat(means)
 
 
-class Memory:
-    """Keys and values of the tokens read so far, with room for more; what stands beyond a list's last is not seen."""
+centres = running_means  # its name in docs/add-a-model.md
+
+
+class KeyValueCache:
+    """Keys and values of the tokens read so far, with room for more; entries after a list's last token are ignored."""
 
     def __init__(self, keys: Tensor, values: Tensor, heads: int, room: int) -> None:  # (B, T, D)
         self.heads = heads
@@ -39,14 +42,14 @@ class Memory:
         self.rows = torch.arange(len(keys), device=keys.device)
         self.columns = torch.arange(self.keys.shape[1], device=keys.device)
 
-    def put(self, keys: Tensor, values: Tensor, places: Tensor) -> None:
-        """(B, D): one more token for each list, at its place."""
-        self.keys[self.rows, places] = keys
-        self.values[self.rows, places] = values
+    def put(self, keys: Tensor, values: Tensor, positions: Tensor) -> None:
+        """Store one more token (B, D) for each list, at its position (B,)."""
+        self.keys[self.rows, positions] = keys
+        self.values[self.rows, positions] = values
 
-    def attend(self, q: Tensor, places: Tensor) -> Tensor:
-        """(B, D): each list's query over all its tokens up to its place."""
-        seen = (self.columns <= places[:, None])[:, None, None]
+    def attend(self, q: Tensor, positions: Tensor) -> Tensor:
+        """Return (B, D): each list's query over all its tokens up to its position (B,)."""
+        seen = (self.columns <= positions[:, None])[:, None, None]
         query, keys, values = (
             x.view(len(q), -1, self.heads, q.shape[1] // self.heads).transpose(1, 2)
             for x in (q, self.keys, self.values)

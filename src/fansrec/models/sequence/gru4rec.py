@@ -1,4 +1,4 @@
-"""GRU4Rec (Hidasi et al., ICLR 2016): gated recurrent units read the list, the last state tells the next item."""
+"""GRU4Rec (Hidasi et al., ICLR 2016): gated recurrent units read the list; the last state predicts the next item."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,26 +10,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from fansrec.models.layers.encoder import check_sizes
-from fansrec.models.sequence.sequential import ItemEmbedding, NextItemModel, ReadOn
-from fansrec.models.tokens import Alphabet, Tokens
+from fansrec.models.config import SequenceConfig
+from fansrec.models.sequence.sequential import IncrementalSteps, ItemEmbedding, NextItemModel
+from fansrec.models.tokens import Tokens
 
 
 @dataclass(frozen=True)
-class Gru4RecConfig:
-    category_starts: tuple[int, ...]
-    positions: int
-    width: int = 64
-    layers: int = 3
-    dropout: float = 0.2
-    use_categories: bool = True
-
-    def __post_init__(self) -> None:
-        check_sizes(self)
-
-    @property
-    def alphabet(self) -> Alphabet:
-        return Alphabet.of(self.category_starts)
+class Gru4RecConfig(SequenceConfig):
+    pass
 
 
 @dataclass
@@ -48,18 +36,18 @@ class Gru4Rec(NextItemModel):
         self.gru = nn.GRU(config.width, config.width, config.layers, batch_first=True, dropout=between)
 
     def read(self, chunks: Sequence[Tokens]) -> Tensor:
-        """Padding stands behind the items of a list, so nothing that is asked for has read it."""
+        """Return (S, D); padding follows the items of a list, so no state of an item has read it."""
         read = [self.gru(self.dropout(self.embedded(tokens)))[0].flatten(0, 1) for tokens in chunks]
         return self.dropout(torch.cat(read))  # type: ignore[no-any-return]
 
-    def begin(self, inputs: Sequence[NDArray[np.int64]], room: int) -> ReadOn:
-        return ReadOn(self, inputs, room)
+    def begin(self, inputs: Sequence[NDArray[np.int64]], room: int) -> IncrementalSteps:
+        return IncrementalSteps(self, inputs, room)
 
-    def start_reading(self, tokens: Tokens, last: Tensor, room: int) -> tuple[Tensor, State]:
+    def read_first(self, tokens: Tokens, last: Tensor, room: int) -> tuple[Tensor, State]:
         packed = pack_padded_sequence(self.embedded(tokens), last.cpu() + 1, batch_first=True, enforce_sorted=False)
         hidden = self.gru(packed)[1]
         return hidden[-1], State(hidden)
 
-    def read_on(self, x: Tensor, places: Tensor, state: State) -> Tensor:
+    def read_next(self, x: Tensor, positions: Tensor, state: State) -> Tensor:
         state.hidden = self.gru(x[:, None], state.hidden)[1]
         return state.hidden[-1]

@@ -1,6 +1,6 @@
-"""What models that read a list from left to right share: how they see items, how they tell the next one, their steps.
+"""What models that read a list from left to right share: item embeddings, the prediction of the next item, steps.
 
-Such a model reads START item item … and tells at every place which item comes next.
+Such a model reads START item item … and predicts at every position which item comes next.
 """
 
 from collections.abc import Sequence
@@ -14,47 +14,43 @@ from torch import Tensor, nn
 from fansrec.models.contract import Steps
 from fansrec.models.layers.classifiers import Loss, Reduce, one_softmax_loss
 from fansrec.models.layers.encoder import longest_sequence
-from fansrec.models.layers.transformer import Dropout, in_full
+from fansrec.models.layers.transformer import Dropout, in_full, init_normal
 from fansrec.models.tokens import Alphabet, Batch, Tokens, in_a_row, token_categories
 
 
 class ItemEmbedding(nn.Module):
-    """The sum of item and category embeddings, and of positions where a model needs to be told them."""
+    """The sum of item embeddings and, where a model uses them, category and position embeddings."""
 
     def __init__(
         self, alphabet: Alphabet, width: int, use_categories: bool, deviation: float, positions: int | None = None
     ) -> None:
         super().__init__()
-        self.items = _started(nn.Embedding(alphabet.size, width, padding_idx=alphabet.pad), deviation)
+        self.items = _embedding(alphabet.size, width, deviation, alphabet.pad)
         self.categories = (
-            _started(nn.Embedding(alphabet.categories + 1, width, padding_idx=alphabet.no_category), deviation)
-            if use_categories
-            else None
+            _embedding(alphabet.categories + 1, width, deviation, alphabet.no_category) if use_categories else None
         )
-        self.positions = _started(nn.Embedding(positions, width), deviation) if positions is not None else None
+        self.positions = _embedding(positions, width, deviation) if positions is not None else None
 
-    def forward(self, items: Tensor, categories: Tensor, places: Tensor) -> Tensor:
-        """Tokens of any shape, and where each stands in its list, to the same with a width."""
+    def forward(self, items: Tensor, categories: Tensor, positions: Tensor) -> Tensor:
+        """Return the embeddings (…, D) of tokens of any shape at these positions of their lists."""
         x = self.items(items)
         if self.categories is not None:
             x = x + self.categories(categories)
-        if self.positions is not None:  # places beyond the trained ones share the last
-            x = x + self.positions(places.clamp(max=self.positions.num_embeddings - 1))
+        if self.positions is not None:  # positions beyond the trained ones share the last
+            x = x + self.positions(positions.clamp(max=self.positions.num_embeddings - 1))
         return x  # type: ignore[no-any-return]
 
 
-def _started(embedding: nn.Embedding, deviation: float) -> nn.Embedding:
-    nn.init.normal_(embedding.weight, std=deviation)
-    if embedding.padding_idx is not None:
-        with torch.no_grad():
-            embedding.weight[embedding.padding_idx].zero_()
+def _embedding(rows: int, width: int, deviation: float, padding: int | None = None) -> nn.Embedding:
+    embedding = nn.Embedding(rows, width, padding_idx=padding)
+    init_normal(embedding, deviation)
     return embedding
 
 
 class NextItemModel(nn.Module):
-    """A model that tells the next item; its own file says how it reads what came before.
+    """A model that predicts the next item; a subclass defines how it reads the items before.
 
-    It has `embed` and, unless they are the item embeddings themselves, the weights of its choice in `choice`.
+    It has `embed` and, unless it scores items by their embeddings, an output layer `choice`.
     """
 
     ranks: ClassVar[int] = 1
@@ -72,16 +68,16 @@ class NextItemModel(nn.Module):
         self.register_buffer("category_of", torch.from_numpy(self._categories), persistent=False)
 
     def read(self, chunks: Sequence[Tokens]) -> Tensor:
-        """(S, D): what is known at every token of all chunks."""
+        """Return the hidden states (S, D) at all tokens of all chunks."""
         raise NotImplementedError
 
     def embedded(self, tokens: Tokens) -> Tensor:  # (B, T, D)
-        places = torch.arange(tokens.items.shape[1], device=tokens.items.device)
-        embedded: Tensor = self.embed(tokens.items, tokens.categories, places)
+        positions = torch.arange(tokens.items.shape[1], device=tokens.items.device)
+        embedded: Tensor = self.embed(tokens.items, tokens.categories, positions)
         return embedded
 
     def projection(self) -> tuple[Tensor, Tensor]:
-        """(M, D) and (M,): what turns knowledge into scores of items."""
+        """Return the weights (M, D) and biases (M,) of the output layer."""
         if self.choice is not None:
             return self.choice.weight, self.choice.bias
         items = self.embed.items.weight[: self.config.alphabet.items]
@@ -94,7 +90,7 @@ class NextItemModel(nn.Module):
         return longest_sequence(self.config.positions)
 
     def tokens(self, inputs: Sequence[NDArray[np.int64]]) -> tuple[Tokens, Tensor]:
-        """The inputs behind a START, and the place of the last token of each."""
+        """Return the tokens of START and each input, and the position (B,) of the last token of each."""
         lists = [np.append(self.config.alphabet.cls, items) for items in inputs]
         lengths = np.array([len(items) for items in lists])
         tokens = in_a_row(lengths, np.concatenate(lists).astype(np.int64), self._categories, self.config.alphabet)
@@ -102,46 +98,48 @@ class NextItemModel(nn.Module):
         return tokens.to(device), torch.from_numpy(lengths - 1).to(device)
 
     def score_next(self, inputs: Sequence[NDArray[np.int64]]) -> Tensor:
+        """Return the scores (B, M) of the next item."""
         tokens, last = self.tokens(inputs)
-        known = self.read([tokens]).view(*tokens.items.shape, -1)  # (B, T, D)
-        return self.scores(known[torch.arange(len(last), device=last.device), last])
+        hidden = self.read([tokens]).view(*tokens.items.shape, -1)  # (B, T, D)
+        return self.scores(hidden[torch.arange(len(last), device=last.device), last])
 
-    def scores(self, known: Tensor) -> Tensor:  # (B, D) -> (B, M)
-        logits = nn.functional.linear(known, *self.projection())
+    def scores(self, hidden: Tensor) -> Tensor:
+        """Return log-probabilities (B, M) of the next item for hidden states (B, D)."""
+        logits = nn.functional.linear(hidden, *self.projection())
         return in_full(logits).log_softmax(-1)
 
 
-class Reader(Protocol):
-    """A model that can go on reading where it stopped."""
+class IncrementalReader(Protocol):
+    """A model that can read one more item without reading the list again."""
 
     category_of: Tensor
     embed: ItemEmbedding
 
     def tokens(self, inputs: Sequence[NDArray[np.int64]]) -> tuple[Tokens, Tensor]: ...
 
-    def scores(self, known: Tensor) -> Tensor: ...
+    def scores(self, hidden: Tensor) -> Tensor: ...
 
-    def start_reading(self, tokens: Tokens, last: Tensor, room: int) -> tuple[Tensor, Any]:
-        """What is known at the `last` place of each list, (B, D), and the state to go on from, with `room` for more."""
+    def read_first(self, tokens: Tokens, last: Tensor, room: int) -> tuple[Tensor, Any]:
+        """Return the hidden states (B, D) at the `last` position of each list, and a state with `room` for more."""
         ...
 
-    def read_on(self, x: Tensor, places: Tensor, state: Any) -> Tensor:
-        """The same after one more token each: embedded as (B, D), standing at `places`; changes the state."""
+    def read_next(self, x: Tensor, positions: Tensor, state: Any) -> Tensor:
+        """Return the hidden states (B, D) after one more embedded token (B, D) at `positions`; changes the state."""
         ...
 
 
-class ReadOn(Steps):
+class IncrementalSteps(Steps):
     """Steps that read one more item instead of the whole list again."""
 
-    def __init__(self, model: Reader, inputs: Sequence[NDArray[np.int64]], room: int) -> None:
+    def __init__(self, model: IncrementalReader, inputs: Sequence[NDArray[np.int64]], room: int) -> None:
         self.model = model
         tokens, self.last = model.tokens(inputs)
-        self.known, self.state = model.start_reading(tokens, self.last, room)
+        self.hidden, self.state = model.read_first(tokens, self.last, room)
 
     def scores(self) -> Tensor:
-        return self.model.scores(self.known)
+        return self.model.scores(self.hidden)
 
     def append(self, items: Tensor) -> None:
-        items, self.last = items.clamp(min=0), self.last + 1  # a list that has ended may read anything
+        items, self.last = items.clamp(min=0), self.last + 1  # what a list that has ended reads does not matter
         x = self.model.embed(items, self.model.category_of[items], self.last)
-        self.known = self.model.read_on(x, self.last, self.state)
+        self.hidden = self.model.read_next(x, self.last, self.state)

@@ -9,6 +9,7 @@ from pydantic_core import to_json
 from fansrec.api.continuer import Continuer
 from fansrec.artifact import read_artifact, recipe_of
 from fansrec.errors import BadArtifact
+from fansrec.models.registry import command_name
 from fansrec.serving.processes.answering import Job, Served
 from fansrec.serving.processes.channel import Message
 from fansrec.serving.search.index import key_of
@@ -57,7 +58,7 @@ def described(served: Served) -> dict[str, Any]:
     return {
         "name": served.name,
         "hash": artifact.hash,
-        "model": artifact.config["model"],
+        "model": command_name(artifact.config["model"]),
         "title": artifact.model.title,
         "recipe": recipe_of(artifact.config),
         "items": len(vocabulary),

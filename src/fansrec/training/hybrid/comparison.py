@@ -1,4 +1,4 @@
-"""The end of `fans --recipe best`: it beside what one would use otherwise, on lists that decided nothing.
+"""Compare the trained hybrid model with simple models, on lists that were not used in training.
 
 The others have their default settings here; `--model ease --recipe best` searches them.
 """
@@ -14,36 +14,32 @@ from numpy.typing import NDArray
 from fansrec.data.corpus import Corpus
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.evaluation.bootstrap import interval
-from fansrec.evaluation.protocol import (
+from fansrec.evaluation.protocol import METRICS, EvaluationLists, evaluation_lists, list_metrics, predict, protocol
     METRICS,
-    EvaluationLists,
-    evaluation_lists,
-    list_metrics,
     mean,
-    predict,
     protocol,
 )
 from fansrec.models.linear.ease import EaseConfig
-from fansrec.models.registry import build, has_best
+from fansrec.models.registry import build, command_name, has_best
 from fansrec.training.hybrid.weight_search import Lists
 from fansrec.training.plan import Plan
 from fansrec.training.reporting import Reporter
 
-HOW = protocol("standard")
-FIRST = METRICS[0]  # the figure that says which model is better
-LISTS = 10_000  # at most are asked about, evenly spread
+PROTOCOL = protocol("standard")
+FIRST = METRICS[0]  # the metric that decides which model is better
+LISTS = 10_000  # at most are evaluated, evenly spread
 
-Comparison = dict[str, Any]  # plain enough for JSON
+Comparison = dict[str, Any]  # plain values for JSON
 Figures = dict[str, NDArray[np.float64]]  # of every list, by metric
 
 
 def compare(plan: Plan, network: Any, corpus: Corpus, lists: Lists, reporter: Reporter) -> Comparison | None:
-    """Everything for the table; None where the corpus has no lists to ask about. `lists` are the training lists."""
+    """Return the content of the table, or None without lists to evaluate. `lists` are the training lists."""
     part = next((part for part in ("test", "valid") if len(corpus.part(part))), None)
     if part is None:
         return None
     asked, items = evaluation_lists(corpus, part, LISTS), len(corpus.vocabulary)
-    reporter.message("measuring it beside what needs no training to speak of")
+    reporter.message("comparing it with popularity, item-kNN and EASE")
     rows, judged = [], []
     for model, settings in rivals(len(lists[0]), items):
         rival = build(model, {"category_starts": plan.config["category_starts"], **settings})
@@ -56,8 +52,8 @@ def compare(plan: Plan, network: Any, corpus: Corpus, lists: Lists, reporter: Re
         "part": part,
         "lists": len(asked.inputs),
         "of": len(corpus.part(part)),
-        "protocol": HOW.name,
-        "rows": [*rows, _row(plan.model, plan.variant, {}, ours)],
+        "protocol": PROTOCOL.name,
+        "rows": [*rows, _row(command_name(plan.model), plan.variant, {}, ours)],
         "left_out": [] if rows[-1]["model"] == "ease" else ["ease"],
         "against": rows[best]["model"],
         "differences": _differences(ours, judged[best]),
@@ -65,12 +61,12 @@ def compare(plan: Plan, network: Any, corpus: Corpus, lists: Lists, reporter: Re
 
 
 def regularization(interactions: int, items: int) -> float:
-    """A fair lambda for EASE without a search: it grows with how often items are seen."""
+    """Return a lambda for EASE without a search: it grows with the mean number of occurrences of an item."""
     return 100.0 + 2.0 * interactions / items
 
 
 def rivals(interactions: int, items: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The others with their settings; EASE only where it can be solved exactly."""
+    """Yield the other models with their settings; EASE only if it can be solved exactly."""
     yield "popularity", {}
     yield "item-knn", {}
     if items <= EaseConfig.dense_items:
@@ -78,45 +74,46 @@ def rivals(interactions: int, items: int) -> Iterator[tuple[str, dict[str, Any]]
 
 
 def better(found: Comparison) -> str | None:
-    """The other model that should be served in place of the trained one, if there is such a one."""
+    """Return the name of a model that is better than the trained one, or None."""
     by = {row["model"]: row[FIRST] for row in found["rows"][:-1]}
     return found["against"] if by[found["against"]] > found["rows"][-1][FIRST] else None
 
 
 def cells(found: Comparison) -> list[list[str]]:
-    """The table, its headings first."""
+    """Return the rows of the table, the headings first."""
     rows = [[_named(row), *(f"{row[metric]:.4f}" for metric in METRICS)] for row in found["rows"]]
     return [["", *METRICS], *rows]
 
 
 def headline(found: Comparison) -> str:
+    """Return which lists were evaluated, and how."""
     lists = f"{found['lists']:,}" + (f" of {found['of']:,}" if found["lists"] < found["of"] else "")
-    which = "test lists" if found["part"] == "test" else "validation lists (no test lists are there; these flatter it)"
-    return f"On {lists} {which}; 10 items asked for, those of the input excluded (protocol {found['protocol']})"
+    which = "test lists" if found["part"] == "test" else "validation lists (no test lists; these figures are too high)"
+    return f"On {lists} {which}; 10 items, those of the input excluded (protocol {found['protocol']})"
 
 
 def verdict(found: Comparison) -> list[str]:
-    """How far it is ahead of the best of the others, list by list, and a plain word if it is not."""
+    """Return the differences to the best of the others, list by list, and a warning if that one is better."""
     rival, ours = next(row for row in found["rows"] if row["model"] == found["against"]), found["rows"][-1]
-    told = [f"{ours['title']} less {rival['title']}, list by list, with 95% intervals:"]
+    lines = [f"{ours['title']} minus {rival['title']}, list by list, with 95% intervals:"]
     for metric, one in found["differences"].items():
         low, high = one["interval"]
-        told.append(f"{metric} {one['difference']:+.4f} [{low:+.4f}, {high:+.4f}]")
+        lines.append(f"{metric} {one['difference']:+.4f} [{low:+.4f}, {high:+.4f}]")
     if better(found):
         figures = f"{FIRST} {rival[FIRST]:.4f} against {ours[FIRST]:.4f}"
-        unsure = ", though the interval holds 0" if found["differences"][FIRST]["interval"][1] >= 0 else ""
-        told.append(f"{rival['title']} is better than {ours['title']} on these lists: {figures}{unsure}")
+        unsure = ", although the interval contains 0" if found["differences"][FIRST]["interval"][1] >= 0 else ""
+        lines.append(f"{rival['title']} is better than {ours['title']} on these lists: {figures}{unsure}")
     elif found["differences"][FIRST]["interval"][0] <= 0:
-        told.append(f"by {FIRST} the two cannot be told apart on these lists")
+        lines.append(f"the difference in {FIRST} is not significant on these lists")
     if found["left_out"]:
-        told.append(
+        lines.append(
             f"EASE is left out: there are more than {EaseConfig.dense_items:,} items, too many to solve it exactly"
         )
-    return told
+    return lines
 
 
 def report(found: Comparison, corpus: Path, out: Path, reporter: Reporter) -> None:
-    """On the terminal, with the command that trains the other model if that is the better one."""
+    """Report the comparison, with the command that trains the other model if that is better."""
     reporter.message(headline(found))
     for line in _aligned(cells(found)):
         reporter.message(line)
@@ -124,16 +121,17 @@ def report(found: Comparison, corpus: Path, out: Path, reporter: Reporter) -> No
         reporter.message(line)
     other = better(found)
     if other is not None:
-        reporter.message(f"to keep and serve that one instead: {command(other, corpus, out)}")
+        reporter.message(f"to train and serve that one instead: {command(other, corpus, out)}")
 
 
 def command(model: str, corpus: Path, out: Path) -> str:
+    """Return the command that trains `model` beside `out`."""
     recipe = ["--recipe", "best"] if has_best(model) else []
     return shlex.join(["fans", "train", str(corpus), "--model", model, *recipe, "--out", f"{out}-{model}"])
 
 
 def _judged(network: Any, asked: EvaluationLists, items: int) -> Figures:
-    return list_metrics(predict(TorchEngine(network.eval(), items), asked, HOW), asked, HOW)
+    return list_metrics(predict(TorchEngine(network.eval(), items), asked, PROTOCOL), asked, PROTOCOL)
 
 
 def _row(model: str, title: str, settings: Mapping[str, Any], figures: Figures) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A search that changes one value at a time and is not led astray by noise."""
+"""Coordinate search: change one value at a time, and keep a change only if its gain is larger than the noise."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,22 +8,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 Values = dict[str, Any]
-Figures = NDArray[np.float64]  # (lists, figures)
+Figures = NDArray[np.float64]  # (lists, metrics)
 ROUNDS = 2
-FEWEST = 10  # lists: nothing can be told from fewer
+FEWEST = 10  # lists: fewer do not decide anything
 
 
 @dataclass(frozen=True)
-class Climbed:
+class SearchResult:
     values: Values
-    figures: Figures
-    tried: list[Values]
+    figures: Figures  # of these values
+    tried: list[Values]  # all candidates in order, each with its "gain" over the best before it
 
 
-def climb(
-    start: Values, grids: Mapping[str, Sequence[Any]], judge: Callable[[Values], Figures], sureness: float
-) -> Climbed:
-    """The best values found. A change is kept if it gains more than `sureness` standard errors over the same lists."""
+def coordinate_search(
+    start: Values, grids: Mapping[str, Sequence[Any]], judge: Callable[[Values], Figures], errors: float
+) -> SearchResult:
+    """Return the best values found from `start`, trying the values of each grid in turn.
+
+    A change is kept if its mean gain over the same lists is more than `errors` standard errors.
+    """
     best, figures = dict(start), judge(start)
     tried = [best | {"gain": 0.0}]
     for _ in range(ROUNDS):
@@ -34,21 +37,21 @@ def climb(
                 judged = judge(candidate)
                 gain = _gains(judged, figures)
                 tried.append(candidate | {"gain": round(float(gain.mean()), 5)})
-                if _sure(gain, sureness):
+                if _significant(gain, errors):
                     best, figures = candidate, judged
         if best == before:
             break
-    return Climbed(best, figures, tried)
+    return SearchResult(best, figures, tried)
 
 
-def _sure(gains: Figures, sureness: float) -> bool:
+def _significant(gains: Figures, errors: float) -> bool:
     if len(gains) < FEWEST:
         return False
-    return bool(gains.mean() > sureness * gains.std(ddof=1) / np.sqrt(len(gains)))
+    return bool(gains.mean() > errors * gains.std(ddof=1) / np.sqrt(len(gains)))
 
 
 def _gains(figures: Figures, before: Figures) -> Figures:
-    """(lists,): the mean relative change of all figures, so that none is bought with another."""
+    """Return the mean relative change (lists,) over all metrics, so that none is improved at the cost of another."""
     means = before.mean(0)
     gains: Figures = ((figures - before) / np.where(means > 0, means, 1)).mean(1)
     return gains

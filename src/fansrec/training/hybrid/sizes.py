@@ -1,18 +1,19 @@
-"""Settings that `--recipe best` takes from the size of the corpus, so that nobody has to tune them."""
+"""Settings of the hybrid model that follow from the size of the corpus, so that nobody has to tune them."""
 
 from typing import Any
 
 from fansrec.data.corpus import Corpus
+from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.registry import entry
 
-STEPS = 2500  # of the optimizer: more of them learn the lists by heart
+STEPS = 2500  # optimizer steps: more of them overfit
 FEW_LISTS = 5_000
 MANY_ITEMS = 2_000_000  # of all lists together
 
 
-def fitting(model: str, recipe: str, corpus: Corpus) -> dict[str, Any]:
-    """Batches, epochs, width and dropout for a network of its own; nothing for other recipes."""
-    if recipe != "best" or entry(model).best is None:
+def fitting(model: str, corpus: Corpus) -> dict[str, Any]:
+    """Return batch size, epochs, width and dropout of the hybrid model for a corpus; nothing for other models."""
+    if entry(model).model is not HybridFans:
         return {}
     lists = max(1, len(corpus.part("train")))
     batch = 64 if lists < FEW_LISTS else 256

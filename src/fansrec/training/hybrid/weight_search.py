@@ -1,12 +1,12 @@
-"""What `fans --recipe best` does when its network is trained: keep the lists, and find out how much each part says.
+"""The last steps of training the hybrid model: fit the list memory and the linear model, search the mixture weights.
 
-How lists are compared is settled on training lists, each judged without itself; how much the network, the memory and
-the linear model weigh is settled on the validation lists, which none of them was trained on (the network's best epoch
-is chosen there too). Settings that were given are left alone.
+The settings of the list memory are searched on training lists, each judged without itself. The mixture weights are
+searched on the validation lists, which no part was trained on (the best epoch of the network is chosen there too).
+Settings that the user gave stay as they are.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,17 +18,19 @@ from fansrec.data.corpus import Corpus
 from fansrec.data.targets import target_lengths
 from fansrec.engine.decoding.limits import NONE
 from fansrec.evaluation.protocol import MAX_CUTOFF, METRICS, EvaluationLists, evaluation_lists, list_metrics, protocol
+from fansrec.models.config import from_settings, with_settings
+from fansrec.models.hybrid.config import MemoryConfig
 from fansrec.models.hybrid.linear_part import LinearPart
-from fansrec.models.hybrid.list_memory import Kernel, ListMemory
-from fansrec.models.hybrid.model import FLOOR
+from fansrec.models.hybrid.list_memory import ListMemory
+from fansrec.models.hybrid.model import HybridFans, mix
 from fansrec.models.linear.item_weights import PrunedWeights, Table
 from fansrec.models.linear.slist import Slist, SlistConfig
-from fansrec.training.hybrid.coordinate_search import Figures, Values, climb
+from fansrec.training.hybrid.coordinate_search import Figures, Values, coordinate_search
 from fansrec.training.plan import Plan
 from fansrec.training.reporting import Reporter
 
-HOW = protocol("standard")
-KERNELS: dict[str, Sequence[Any]] = {
+PROTOCOL = protocol("standard")
+MEMORY_GRID: dict[str, Sequence[Any]] = {
     "sharpness": (1.0, 1.5, 3.0, 4.0, 6.0),
     "before": (0.7, 0.4, 0.2),
     "recency": (0.3, 0.6, 0.9),
@@ -36,114 +38,108 @@ KERNELS: dict[str, Sequence[Any]] = {
     "neighbours": (100, 1500),
     "aligned": (1.0,),
 }
-WEIGHTS: dict[str, Sequence[Any]] = {
+WEIGHT_GRID: dict[str, Sequence[Any]] = {
     "network_weight": (0.0, 0.05, 0.2, 0.3, 0.5, 1.0, 3.0),
     "linear_weight": (0.0, 0.1, 0.5, 1.0, 3.0),
     "memory_weight": (0.0,),
 }
-SURE = 1.0  # standard errors
-LISTS = 2000  # at most are tried
+STANDARD_ERRORS = 1.0  # that a change must gain
+LISTS = 2000  # at most are judged
 CELLS = 1 << 26  # lists times items: 256 MB of fp32
 LINEAR: dict[str, Any] = {"alpha": 0.2, "regularization": 30.0}
-LINEAR_NEIGHBOURS = 1000
+LINEAR_NEIGHBORS = 1000
 
-Lists = tuple[NDArray[np.int32], NDArray[np.int64]]
+Lists = tuple[NDArray[np.int32], NDArray[np.int64]]  # items of all lists, and offsets
 
 
 @dataclass(frozen=True)
-class Blended:
-    plan: Plan
-    network: Any
+class Completed:
+    """The hybrid model with all its parts."""
+
+    plan: Plan  # with the settings that were found
+    network: HybridFans
     figures: dict[str, Any]  # on the validation lists
     tried: list[Values]
 
 
-def blend(plan: Plan, network: Any, corpus: Corpus, lists: Lists, reporter: Reporter) -> Blended:
+def complete_hybrid(plan: Plan, network: HybridFans, corpus: Corpus, lists: Lists, reporter: Reporter) -> Completed:
+    """Add a list memory and a linear part to a trained network, with the settings and weights that a search finds."""
     network.eval()
-    memory = ListMemory(len(corpus.vocabulary), 0, 0)
-    memory.learn(*lists)
-    linear = fitted_linear(plan, lists)
     most = min(LISTS, max(1, CELLS // len(corpus.vocabulary)))
+    memory = None if _disabled("memory_weight", plan) else ListMemory.of(len(corpus.vocabulary), *lists)
+    linear = fit_linear(plan, lists)
     found: Values = {}
     tried: list[Values] = []
-    if not _unwanted("memory_weight", plan):
+    if memory is not None:
         reporter.message(f"comparing {len(memory):,} lists with each other")
-        found, tried = compared(plan, memory, lists, most)
-    weights, figures, more = weighed(plan, network, memory, linear, kernel_of(plan, found), corpus, most)
-    reporter.message(told(found | weights))
-    return _assembled(plan, network, memory, linear, found | weights, figures, tried + more)
+        found, tried = search_memory(plan, memory, lists, most)
+    config = with_settings(network.config, found)
+    whole = network.with_parts(config, memory, linear).to(network.device)
+    weights, figures, more = search_weights(plan, whole, corpus, most)
+    found |= weights
+    reporter.message("found: " + ", ".join(f"{name} {value:g}" for name, value in found.items()))
+    config = with_settings(config, weights | ({"linear_weight": 0.0} if linear is None else {}))
+    used = config.weights
+    whole = network.with_parts(config, memory if used.memory else None, linear if used.linear else None)
+    return Completed(replace(plan, config=asdict(whole.config)), whole, figures, tried + more)
 
 
-def compared(plan: Plan, memory: ListMemory, lists: Lists, most: int) -> tuple[Values, list[Values]]:
-    """How to compare lists: what is best where each training list is judged by all others."""
+def search_memory(plan: Plan, memory: ListMemory, lists: Lists, most: int) -> tuple[Values, list[Values]]:
+    """Return the best settings of the memory, where each training list is judged by all others, and those tried."""
     items, offsets = lists
     chosen = np.flatnonzero(np.diff(offsets) >= 2)
     chosen = chosen[np.linspace(0, len(chosen) - 1, min(most, len(chosen))).astype(int)] if len(chosen) else chosen
-    asked = halved(items, offsets, chosen)
+    asked = split_lists(items, offsets, chosen)
 
     def judged(values: Values) -> Figures:
-        return figures_of(memory.strengths(asked.inputs, Kernel(**values), without=chosen), asked)
+        return figures_of(memory.votes(asked.inputs, from_settings(MemoryConfig, values), without=chosen), asked)
 
-    start = {name: plan.config[name] for name in KERNELS}
+    start = _start(MEMORY_GRID, plan)
     if not len(chosen):
         return start, []
-    climbed = climb(start, _not_given(KERNELS, plan), judged, SURE)
-    return climbed.values, climbed.tried
+    result = coordinate_search(start, _not_given(MEMORY_GRID, plan), judged, STANDARD_ERRORS)
+    return result.values, result.tried
 
 
-def weighed(
-    plan: Plan,
-    network: Any,
-    memory: ListMemory,
-    linear: LinearPart | None,
-    kernel: Kernel,
-    corpus: Corpus,
-    most: int,
+def search_weights(
+    plan: Plan, network: HybridFans, corpus: Corpus, most: int
 ) -> tuple[Values, dict[str, Any], list[Values]]:
-    """How much each part says: what is best on the validation lists."""
+    """Return the best mixture weights on the validation lists, the figures there, and the weights tried."""
     asked = evaluation_lists(corpus, "valid", most)
-    weights = {name: plan.config[name] for name in WEIGHTS}
+    start = _start(WEIGHT_GRID, plan)
     if not asked.inputs:
-        return weights, {}, []
-    parts = parts_of(plan, network, memory, linear, kernel, asked)
+        return start, {}, []
+    parts = parts_of(network, asked)
 
     def judged(values: Values) -> Figures:
-        total = sum(values[name] * part for name, part in parts.items())
-        assert isinstance(total, Tensor)
-        return figures_of(total, asked)
+        return figures_of(mix(parts, {name: values[f"{name}_weight"] for name in parts}), asked)
 
-    climbed = climb(weights, _not_given({name: WEIGHTS[name] for name in parts}, plan), judged, SURE)
-    means = zip(METRICS, climbed.figures.mean(0).tolist(), strict=True)
-    return climbed.values, {f"valid {name}": mean for name, mean in means}, climbed.tried
+    grids = {name: grid for name, grid in WEIGHT_GRID.items() if name.removesuffix("_weight") in parts}
+    result = coordinate_search(start, _not_given(grids, plan), judged, STANDARD_ERRORS)
+    means = zip(METRICS, result.figures.mean(0).tolist(), strict=True)
+    return result.values, {f"valid {name}": mean for name, mean in means}, result.tried
 
 
 @torch.inference_mode()
-def parts_of(
-    plan: Plan, network: Any, memory: ListMemory, linear: LinearPart | None, kernel: Kernel, asked: EvaluationLists
-) -> dict[str, Tensor]:
-    """(lists, M) each: what the parts of the model say, as they are added up there."""
-    probable = torch.cat([network.probabilities([given], [MAX_CUTOFF]).cpu() for given in asked.inputs])
-    parts = {"network_weight": torch.log1p(probable * probable.shape[1])}
-    if not _unwanted("memory_weight", plan):
-        parts["memory_weight"] = torch.log1p(memory.strengths(asked.inputs, kernel) / FLOOR)
-    if linear is not None:
-        parts["linear_weight"] = torch.log1p(linear.strengths(asked.inputs, plan.config["linear_decay"]) / FLOOR)
-    return parts
+def parts_of(network: HybridFans, asked: EvaluationLists) -> dict[str, Tensor]:
+    """Return the log scores (lists, M) of each part, computed for one list at a time to limit memory."""
+    rows = [network.parts([given], [MAX_CUTOFF]) for given in asked.inputs]
+    return {name: torch.cat([row[name].cpu() for row in rows]) for name in rows[0]}
 
 
 def figures_of(scores: Tensor, asked: EvaluationLists) -> Figures:
-    """(lists, 4): the figures of every list when these scores are followed; the input's items are left out."""
+    """Return the figures (lists, 4) of the best items by scores (lists, M), without the items of the input."""
     scores = scores.clone()
     for row, given in zip(scores, asked.inputs, strict=True):
         row[torch.from_numpy(given)] = -torch.inf
     best = scores.topk(min(MAX_CUTOFF, scores.shape[1]), dim=1)
     answers = best.indices.masked_fill(best.values == -torch.inf, NONE).numpy()
-    judged = list_metrics(answers, asked, HOW)
+    judged = list_metrics(answers, asked, PROTOCOL)
     return np.stack([judged[name] for name in METRICS], 1)
 
 
-def halved(items: NDArray[np.int32], offsets: NDArray[np.int64], chosen: NDArray[np.int64]) -> EvaluationLists:
-    """Training lists cut where validation lists are."""
+def split_lists(items: NDArray[np.int32], offsets: NDArray[np.int64], chosen: NDArray[np.int64]) -> EvaluationLists:
+    """Return training lists split into input and target as validation lists are."""
     lengths = (offsets[chosen + 1] - offsets[chosen]).astype(np.int64)
     cuts = offsets[chosen + 1] - target_lengths(lengths)
     ends = zip(offsets[chosen].tolist(), cuts.tolist(), offsets[chosen + 1].tolist(), strict=True)
@@ -151,54 +147,26 @@ def halved(items: NDArray[np.int32], offsets: NDArray[np.int64], chosen: NDArray
     return EvaluationLists([given for given, _ in halves], [target for _, target in halves])
 
 
-def fitted_linear(plan: Plan, lists: Lists) -> LinearPart | None:
-    """SLIST's strongest weights; none where the items are too many for it, or it is not wanted."""
+def fit_linear(plan: Plan, lists: Lists) -> LinearPart | None:
+    """Return the strongest weights of SLIST, or None if there are too many items for it or its weight is set to 0."""
     starts = tuple(plan.config["category_starts"])
-    if _unwanted("linear_weight", plan) or not 1 < starts[-1] <= SlistConfig.dense_items:
+    if _disabled("linear_weight", plan) or not 1 < starts[-1] <= SlistConfig.dense_items:
         return None
-    slist = Slist(SlistConfig(starts, **LINEAR, neighbours=min(LINEAR_NEIGHBOURS, starts[-1] - 1)))
+    slist = Slist(SlistConfig(starts, **LINEAR, neighbours=min(LINEAR_NEIGHBORS, starts[-1] - 1)))
     slist.fit(*lists)
     assert isinstance(slist.weights, PrunedWeights)
     part = LinearPart(starts[-1], slist.weights.width)
-    part.learn(Table(slist.weights.items, slist.weights.weights))
+    part.assign(Table(slist.weights.items, slist.weights.weights))
     return part
 
 
-def _unwanted(weight: str, plan: Plan) -> bool:
-    return weight in plan.given and not plan.config[weight]
+def _disabled(weight: str, plan: Plan) -> bool:
+    return weight in plan.given and not plan.settings[weight]
 
 
-def kernel_of(plan: Plan, found: Values) -> Kernel:
-    return Kernel(**({name: plan.config[name] for name in KERNELS} | found))
-
-
-def _assembled(
-    plan: Plan,
-    network: Any,
-    memory: ListMemory,
-    linear: LinearPart | None,
-    found: Values,
-    figures: dict[str, Any],
-    tried: list[Values],
-) -> Blended:
-    """The network with the parts that have a say, and the plan that describes it."""
-    sizes: Values = {"linear_weight": 0.0} if linear is None else {}
-    state = network.state_dict()
-    if found["memory_weight"]:
-        sizes |= {"memory_lists": len(memory), "memory_items": len(memory.items)}
-        state |= {f"memory.{name}": tensor for name, tensor in memory.state_dict().items()}
-    if linear is not None and found["linear_weight"]:
-        sizes |= {"linear_neighbours": linear.width}
-        state |= {f"linear.{name}": tensor for name, tensor in linear.state_dict().items()}
-    plan = replace(plan, config=plan.config | found | sizes)
-    whole = plan.build()
-    whole.load_state_dict(state)
-    return Blended(plan, whole.eval(), figures, tried)
+def _start(grids: Mapping[str, Sequence[Any]], plan: Plan) -> Values:
+    return {name: plan.settings[name] for name in grids}
 
 
 def _not_given(grids: Mapping[str, Sequence[Any]], plan: Plan) -> dict[str, Sequence[Any]]:
     return {name: grid for name, grid in grids.items() if name not in plan.given}
-
-
-def told(values: Values) -> str:
-    return "found: " + ", ".join(f"{name} {value:g}" for name, value in values.items())

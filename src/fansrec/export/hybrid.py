@@ -1,32 +1,31 @@
-"""FANS of `--recipe best` as a graph: the tied classifier, the memory and the linear part, added up for every list."""
+"""The hybrid model as a graph: classifier, list memory and linear part, added up for every list."""
 
 import numpy as np
 
 from fansrec.export.graph import DOUBLE, FLOAT, INT64, Graph, Operand, Value
 from fansrec.export.lists import NOTHING, Lists, arange, with_masks
-from fansrec.export.memory import linear_strengths, remembered
+from fansrec.export.memory import linear_scores, memory_votes
 from fansrec.export.network import encode, linear, transformed
-from fansrec.models.hybrid.model import FLOOR, MASKS_ASKED, FansBest
+from fansrec.models.hybrid.model import AVERAGED_MASKS, FLOOR, HybridFans
 
 
-def best_items(g: Graph, model: FansBest, lists: Lists, k: Value, blocked: Value) -> tuple[Value, Value]:
-    """Items and scores, (B, K) each, the best first."""
+def best_items(g: Graph, model: HybridFans, lists: Lists, k: Value, blocked: Value) -> tuple[Value, Value]:
+    """Return items and scores, (B, K) each, the best first."""
     config = model.config
     tokens = with_masks(g, lists, k, config.alphabet)
-    asked = g.Min(k, MASKS_ASKED)
-    hidden = transformed(g, encode(g, model, tokens, _places(g, lists, k, asked)), model.tied.transform)  # (B, K', D)
+    masks = g.Min(k, AVERAGED_MASKS)
+    hidden = transformed(g, encode(g, model, tokens, _columns(g, lists, k, masks)), model.tied.transform)  # (B, K', D)
 
     def one(inner: Graph, index: Value) -> list[Value]:
         given = lists.one(inner, index)
         probable = probabilities(inner, model, inner.Gather(hidden, index))
-        parts = [(config.network_weight, inner.Mul(probable, float(config.alphabet.items)))]
+        parts = {"network": inner.Mul(probable, float(config.alphabet.items))}
         if model.memory is not None:
-            strengths = remembered(inner, model.memory, config.kernel, given)
-            parts.append((config.memory_weight, inner.Div(strengths, FLOOR)))
+            parts["memory"] = inner.Div(memory_votes(inner, model.memory, config.memory, given), FLOOR)
         if model.linear is not None:
-            strengths = linear_strengths(inner, model.linear, config.linear_decay, given)
-            parts.append((config.linear_weight, inner.Div(strengths, FLOOR)))
-        scores = inner.Sum(*[inner.Mul(inner.Log(inner.Add(part, 1.0)), float(weight)) for weight, part in parts])
+            parts["linear"] = inner.Div(linear_scores(inner, model.linear, config.linear.decay, given), FLOOR)
+        weights = {name: float(weight) for name, weight in vars(config.weights).items()}
+        scores = inner.Sum(*[inner.Mul(inner.Log(inner.Add(part, 1.0)), weights[name]) for name, part in parts.items()])
         allowed = inner.Where(inner.Gather(blocked, index), -np.inf, scores)
         best, items = inner.TopK(allowed, k, outputs=2)
         return [inner.Where(inner.Greater(best, -np.inf), items, NOTHING), best]
@@ -36,15 +35,15 @@ def best_items(g: Graph, model: FansBest, lists: Lists, k: Value, blocked: Value
     return items, scores
 
 
-def _places(g: Graph, lists: Lists, k: Value, asked: Value) -> Value:
-    """(B, K'): the columns of the masks that are looked at, evenly spread."""
-    middles = g.Add(g.Cast(arange(g, asked), to=DOUBLE), np.float64(0.5))
-    spread = g.Mul(middles, g.Div(g.Cast(k, to=DOUBLE), g.Cast(asked, to=DOUBLE)))
+def _columns(g: Graph, lists: Lists, k: Value, masks: Value) -> Value:
+    """Return the columns (B, K') of the masks that are averaged, evenly spread."""
+    middles = g.Add(g.Cast(arange(g, masks), to=DOUBLE), np.float64(0.5))
+    spread = g.Mul(middles, g.Div(g.Cast(k, to=DOUBLE), g.Cast(masks, to=DOUBLE)))
     return str(g.Add(g.Add(lists.lengths, 2), g.Cast(spread, to=INT64)))
 
 
-def probabilities(g: Graph, model: FansBest, hidden: Value) -> Value:
-    """(M,): the mean probability of every item over the masks (K', D) of one list."""
+def probabilities(g: Graph, model: HybridFans, hidden: Value) -> Value:
+    """Return the mean probability (M,) of every item over the masks (K', D) of one list."""
     tied = model.tied
     scaled = g.Mul(hidden, tied.scale)
     if tied.category is None:
@@ -54,7 +53,7 @@ def probabilities(g: Graph, model: FansBest, hidden: Value) -> Value:
     by_list = g.ReduceMean(by_position, [0], keepdims=0)
     _, asked = g.TopK(by_list, [tied.asked], outputs=2)
 
-    def look_into(inner: Graph, turn: Value, out: Value) -> list[Value]:
+    def score_category(inner: Graph, turn: Value, out: Value) -> list[Value]:
         category = inner.Gather(asked, turn)
         bounds = (inner.Gather(np.array(tied.starts), inner.Add(category, n)) for n in (0, 1))
         start, end = (inner.Reshape(bound, [1]) for bound in bounds)
@@ -64,9 +63,9 @@ def probabilities(g: Graph, model: FansBest, hidden: Value) -> Value:
         return [inner.Concat(inner.Slice(out, [0], start), mean, inner.Slice(out, end, [len(tied.bias)]), axis=0)]
 
     spread = g.Mul(g.Gather(by_list, tied.categories), tied.prior)
-    return str(g.loop(tied.asked, look_into, [(spread, FLOAT)]))
+    return str(g.loop(tied.asked, score_category, [(spread, FLOAT)]))
 
 
-def vectors(g: Graph, model: FansBest, start: Operand, end: Operand) -> Value:
-    """Those of a run of items, out of all tokens' so that they are kept once."""
+def vectors(g: Graph, model: HybridFans, start: Operand, end: Operand) -> Value:
+    """Return the embeddings of a range of items: a slice, so that the table of all tokens is stored once."""
     return str(g.Slice(model.embed.items.weight, start, end))

@@ -1,4 +1,4 @@
-"""`python asked_alone.py MODEL.onnx QUESTIONS.npz ANSWERS.npz`: asks a model with torch and fansrec out of reach."""
+"""`python run_isolated.py MODEL.onnx QUESTIONS.npz ANSWERS.npz`: run a model without torch and fansrec."""
 
 import sys
 

@@ -1,0 +1,130 @@
+"""What the configurations of models share: common fields, checks of sizes, and the setting names of nested fields.
+
+A configuration is a frozen dataclass. Its fields are plain values, or sections: dataclasses of plain values themselves,
+with a default instance. Users set all of them by flat names (`--set NAME=VALUE`): a field's own name, or the one that
+`setting` gives it. Files have the nested form.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, dataclass, field, fields, is_dataclass
+from operator import attrgetter
+from typing import Any
+
+from fansrec.errors import BadSetting
+from fansrec.models.tokens import Alphabet
+
+
+@dataclass(frozen=True)
+class ItemsConfig:
+    """The items of a model, in category order. Every configuration of a neural model begins with them."""
+
+    category_starts: tuple[int, ...]  # category c is items category_starts[c] to category_starts[c + 1]
+
+    def __post_init__(self) -> None:
+        check_sizes(self)
+
+    @property
+    def alphabet(self) -> Alphabet:
+        return Alphabet.of(self.category_starts)
+
+
+@dataclass(frozen=True)
+class SequenceConfig(ItemsConfig):
+    """The settings that the sequence models have in common; the paper compares them at equal sizes (appendix A.1)."""
+
+    positions: int  # length of the longest training sequence, special tokens included
+    width: int = 64  # embedding dimension
+    layers: int = 3
+    dropout: float = 0.2
+    use_categories: bool = True  # add category embeddings to item embeddings
+
+
+def check_sizes(config: Any) -> None:
+    """Raise BadSetting if a size that `config` has is one that no network can have."""
+    for name in ("width", "layers", "heads", "feedforward", "positions"):
+        at_least(config, 1, name)
+    dropout, width, heads = getattr(config, "dropout", 0), getattr(config, "width", 0), getattr(config, "heads", 1)
+    if not 0 <= dropout < 1:
+        raise BadSetting(f"dropout is {dropout}; it must be at least 0 and below 1")
+    if width % heads:
+        raise BadSetting(f"width {width} cannot be shared by {heads} heads; make it a multiple of them")
+
+
+def at_least(config: Any, smallest: float, *names: str) -> None:
+    """Raise BadSetting if one of these fields is below `smallest`; a field that `config` does not have is skipped."""
+    for name in names:
+        value = getattr(config, name, smallest)
+        if value < smallest:
+            must = "must not be below 0" if smallest == 0 else f"must be at least {smallest}"
+            raise BadSetting(f"{_setting_of(config, name)} is {value}; it {must}")
+
+
+def above_zero(config: Any, *names: str) -> None:
+    """Raise BadSetting unless all of these fields are above 0."""
+    for name in names:
+        if getattr(config, name) <= 0:
+            raise BadSetting(f"{_setting_of(config, name)} is {getattr(config, name)}; it must be above 0")
+
+
+def setting(name: str, default: Any) -> Any:
+    """Return a field that users set under `name`: field names are unique only inside their section."""
+    return field(default=default, metadata={"setting": name})
+
+
+def setting_name(one: Field[Any]) -> str:
+    """Return the name under which users set a field."""
+    return str(one.metadata.get("setting", one.name))
+
+
+def _setting_of(config: Any, name: str) -> str:
+    return setting_name(config.__dataclass_fields__[name])
+
+
+def sections(kind: type[Any]) -> dict[str, type[Any]]:
+    """Return the sections of a configuration: their dataclasses by field name."""
+    return {one.name: type(one.default) for one in fields(kind) if is_dataclass(one.default)}
+
+
+def settings_of(kind: type[Any]) -> Iterator[tuple[tuple[str, ...], Field[Any]]]:
+    """Yield every plain field of a configuration with its path: (name,) or (section, name)."""
+    nested = sections(kind)
+    for one in fields(kind):
+        if one.name in nested:
+            yield from (((one.name, inner.name), inner) for inner in fields(nested[one.name]))
+        else:
+            yield (one.name,), one
+
+
+def flat_settings(config: Any) -> dict[str, Any]:
+    """Return all values of a configuration by setting name."""
+    return {setting_name(one): attrgetter(".".join(path))(config) for path, one in settings_of(type(config))}
+
+
+def nested_settings(kind: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by setting name in the nested form; raise BadSetting for a name that `kind` does not have."""
+    paths = {setting_name(one): path for path, one in settings_of(kind)}
+    nested: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in paths:
+            raise BadSetting(f"{kind.__name__} has no setting {name!r}; known are {', '.join(sorted(paths))}")
+        *section, own_name = paths[name]
+        place = nested.setdefault(section[0], {}) if section else nested
+        place[own_name] = value
+    return nested
+
+
+def from_settings(kind: type[Any], values: Mapping[str, Any]) -> Any:
+    """Return a configuration with these values by setting name; the others take their defaults."""
+    return from_plain(kind, nested_settings(kind, values))
+
+
+def with_settings(config: Any, values: Mapping[str, Any]) -> Any:
+    """Return a copy of a configuration in which these values, by setting name, are replaced."""
+    return from_settings(type(config), flat_settings(config) | dict(values))
+
+
+def from_plain(kind: type[Any], values: Mapping[str, Any]) -> Any:
+    """Return a configuration from nested plain values, as `asdict` returns them and JSON files have them."""
+    nested = {name: section(**values[name]) for name, section in sections(kind).items() if name in values}
+    starts = {"category_starts": tuple(values["category_starts"])} if "category_starts" in values else {}
+    return kind(**dict(values) | nested | starts)
