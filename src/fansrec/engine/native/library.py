@@ -87,7 +87,8 @@ def kernel_layout(loaded: ctypes.CDLL) -> Layout:
     if not hasattr(loaded, "fans_layout"):
         return []
     loaded.fans_layout.restype = ctypes.POINTER(Field)
-    layout, fields = [], loaded.fans_layout()
+    layout: Layout = []
+    fields = loaded.fans_layout()
     while (field := fields[len(layout)]).structure:
         layout.append((field.structure.decode(), field.name.decode(), field.offset, field.size))
     return layout
@@ -97,17 +98,13 @@ def layout_differences(layout: Layout, structures: Mapping[str, type[Structure]]
     """Return the names of fields that the kernel and Python place differently, or that only one of them has."""
     kernel = {(structure, name): (offset, size) for structure, name, offset, size in layout}
     python = {
-        (structure, name): place for structure, kind in structures.items() for name, place in _places_of_fields(kind)
+        (structure, name): place for structure, kind in structures.items() for name, place in _offsets_and_sizes(kind)
     }
-    names = sorted(kernel.keys() | python.keys())
-    return [
-        f"{structure}.{name}"
-        for structure, name in names
-        if kernel.get((structure, name)) != python.get((structure, name))
-    ]
+    different = {field for field in kernel.keys() | python.keys() if kernel.get(field) != python.get(field)}
+    return [f"{structure}.{name}" for structure, name in sorted(different)]
 
 
-def _places_of_fields(kind: type[Structure]) -> Iterable[tuple[str, tuple[int, int]]]:
+def _offsets_and_sizes(kind: type[Structure]) -> Iterable[tuple[str, tuple[int, int]]]:
     """Yield the name, offset and size of every field, and of the whole structure under an empty name."""
     yield "", (0, ctypes.sizeof(kind))
     for name, *_ in kind._fields_:
