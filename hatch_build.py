@@ -12,10 +12,14 @@ SCRIPT = Path("src/fansrec/engine/native/compile.py")
 
 class NativeKernel(BuildHookInterface):  # type: ignore[misc]
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Without a compiler the package is built all the same: it says so when it is used, and runs on torch."""
-        fault = runpy.run_path(str(Path(self.root) / SCRIPT))["compile_kernel"]()
-        if fault is not None:
-            self.app.display_warning(f"The fast CPU kernel was not built: {fault}. fansrec will use plain torch.")
+        """Compile the kernel; without a compiler, build the package without it, which then runs on torch.
+
+        An editable installation is a development build: warnings of the compiler are errors there.
+        """
+        script = runpy.run_path(str(Path(self.root) / SCRIPT))
+        error = script["compile_kernel"](more=script["STRICT"] if version == "editable" else ())
+        if error is not None:
+            self.app.display_warning(f"The fast CPU kernel was not built: {error}. fansrec will use plain torch.")
             return
         build_data["pure_python"] = False
         build_data["tag"] = "py3-none-" + sysconfig.get_platform().replace("-", "_").replace(".", "_")

@@ -1,11 +1,7 @@
-"""The GPU engine: what surrounds its kernels everywhere, and its answers where there is a GPU."""
+"""The GPU engine: the code around its kernels, and its answers where there is a GPU."""
 
 import copy
-import re
-import shutil
-import subprocess
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +11,9 @@ import torch
 from engine.parity import FP16, faults
 from fansrec.engine.backends import open_engine
 from fansrec.engine.cuda import backend as cuda_backend
-from fansrec.engine.cuda import driver, structures
+from fansrec.engine.cuda import driver
+from fansrec.engine.cuda.batches import batches
 from fansrec.engine.cuda.packing import Blocks, in_lane_order
-from fansrec.engine.cuda.sizes import macros
 from fansrec.engine.generation import AUTOREGRESSIVE, ONE_PASS
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
@@ -25,7 +21,6 @@ from fansrec.errors import BadSetting
 from fansrec.models.fans import Fans, FansConfig
 from fansrec.models.registry import build
 
-KERNELS = Path(driver.__file__).parent
 STARTS = (0, 300, 301, 500, 1000)
 SIZES = {"category_starts": STARTS, "positions": 60, "dropout": 0.0}
 KINDS = {
@@ -39,7 +34,7 @@ RULES = [Rules(), Rules(keep_seen=True), Rules(exclude=range(0, 900, 3)), Rules(
 gpu = pytest.mark.skipif(driver.missing() is not None, reason=f"no GPU to try it on: {driver.missing()}")
 
 
-def test_weights_are_laid_out_as_the_lanes_of_a_warp_take_them() -> None:
+def test_weights_are_stored_in_the_order_of_the_lanes_of_a_warp() -> None:
     matrix = torch.randn(16, 64).half()
     packed = in_lane_order(matrix).view(2, 2, 32, 4, 2)  # tiles of 8 outputs, steps of 32 inputs, lanes, words, halves
     for tile, step, lane, word, half in np.ndindex(2, 2, 32, 4, 2):
@@ -47,55 +42,24 @@ def test_weights_are_laid_out_as_the_lanes_of_a_warp_take_them() -> None:
         assert packed[tile, step, lane, word, half] == matrix[output, column]
 
 
-def test_no_block_of_items_crosses_the_border_of_a_category() -> None:
+def test_blocks_of_items_do_not_cross_categories() -> None:
     blocks = Blocks.of(STARTS)
     assert np.diff(blocks.first_block).tolist() == [10, 1, 7, 16]
-    assert blocks.item_at[blocks.place_of].tolist() == list(range(1000))
+    assert blocks.item_at[blocks.slot_of].tolist() == list(range(1000))
     of_item = np.searchsorted(STARTS, np.arange(1000), side="right") - 1
-    assert (blocks.category_of_block[blocks.place_of // 32] == of_item).all()
+    assert (blocks.category_of_block[blocks.slot_of // 32] == of_item).all()
     assert (blocks.item_at >= 0).sum() == 1000
 
 
-@pytest.mark.parametrize("name", ["Weights", "Question", "Asked", "Catalogue", "Found", "Table", "Answer"])
-def test_structures_have_the_fields_of_the_kernels_own(name: str) -> None:
-    source = "\n".join(path.read_text() for path in KERNELS.glob("*.cuh"))
-    body = re.search(rf"struct {name} \{{(.*?)\n\}};", source, re.S)
-    assert body is not None
-    declarations = re.sub(r"//[^\n]*", "", body[1]).split(";")
-    fields = [
-        (found[2], "*" if found[1] else "." if "float" in declaration else "")
-        for declaration in declarations
-        for found in re.finditer(r"(\*?)\b([a-z_0-9]+)\b(?=\s*(?:,|$))", declaration.strip())
-    ]
-    kinds = {"c_void_p": "*", "c_float": ".", "c_int": ""}
-    assert fields == [(field, kinds[kind.__name__]) for field, kind in getattr(structures, name)._fields_]
+def test_batches_hold_every_list_that_fits_long_ones_first() -> None:
+    inputs = [np.arange(length) for length in (3, 9, 30, 5)]
+    first, second = batches(inputs, [2, 6, 2, 4], max_items=20, max_count=6, max_positions=8)
+    assert (first.indices, first.offsets.tolist(), first.first_positions.tolist()) == ([1], [0, 9], [0, 6])
+    assert (second.indices, second.offsets.tolist(), second.first_positions.tolist()) == ([3, 0], [0, 5, 8], [0, 4, 6])
+    assert (second.lists, second.positions, second.most_tokens) == (2, 6, 9)
 
 
-@pytest.mark.long
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no CUDA compiler here")
-def test_the_kernels_compile_for_every_kind_of_model(tmp_path: Path) -> None:
-    model = build("fans", SIZES | {"classifier": "two-stage"})
-    common = {"WIDTH": 64, "HEADS": 8, "FEEDFORWARD": 256, "LAYERS": 3, "CATEGORIES": 4}
-    for number, flags in enumerate([(1, 1, 1), (0, 0, 0)]):
-        sizes = common | dict(zip(("TWO_STAGE", "EMBED_CATEGORIES", "IN_PARTS"), flags, strict=True))
-        source = tmp_path / f"{number}.cu"
-        text = "".join(f"#define {key} {value}\n" for key, value in sizes.items())
-        source.write_text(text + "".join(f'#include "{KERNELS / name}.cuh"\n' for name in driver.SOURCES))
-        made = subprocess.run(
-            ["nvcc", "-arch=sm_90", "-cubin", "-o", str(tmp_path / "out"), str(source)], capture_output=True, text=True
-        )
-        assert made.returncode == 0, made.stderr
-    assert set(macros(model, _Packed(True, 4, model.embed.categories))) == set(sizes)
-
-
-class _Packed:
-    """As much of a packed model as its sizes depend on."""
-
-    def __init__(self, two_stage: bool, categories_known: int, categories: object) -> None:
-        self.two_stage, self.categories_known, self.categories = two_stage, categories_known, categories
-
-
-def test_what_the_kernels_cannot_run_is_said() -> None:
+def test_reason_is_given_for_models_that_the_kernels_cannot_run() -> None:
     config = FansConfig(STARTS, 60)
     assert cuda_backend.why_not(Fans(config), ONE_PASS) is None
     assert "64" in str(cuda_backend.why_not(Fans(replace(config, width=32)), ONE_PASS))
@@ -105,7 +69,7 @@ def test_what_the_kernels_cannot_run_is_said() -> None:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
-def test_without_a_gpu_the_backend_says_so() -> None:
+def test_missing_gpu_is_reported() -> None:
     assert driver.missing() == "torch sees no CUDA device"
     with pytest.raises(BadSetting, match="does not run on cpu"):
         open_engine(Fans(FansConfig(STARTS, 60)), STARTS[-1], "cpu", backend="cuda")
@@ -130,41 +94,41 @@ def lists(count: int) -> tuple[list[np.ndarray], list[int]]:
 @gpu
 @pytest.mark.parametrize("rules", RULES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_item_of_the_gpu_is_right_by_float64_within_fp16(kind: str, rules: Rules) -> None:
+def test_items_of_the_gpu_match_float64_within_fp16(kind: str, rules: Rules) -> None:
     model = model_of(kind)
     double = copy.deepcopy(model).double()
     engine = open_engine(model.cuda(), 1000, "cuda", backend="cuda")
-    inputs, wanted = lists(200 if engine.generation == ONE_PASS else 40)  # every step is judged by a pass of its own
+    inputs, counts = lists(200 if engine.generation == ONE_PASS else 40)  # every step is judged by a pass of its own
     assert engine.backend == "cuda"
-    answers = engine.continue_lists(inputs, wanted, rules)
-    assert faults(double, engine.generation, inputs, wanted, rules, answers, FP16) == []
+    answers = engine.continue_lists(inputs, counts, rules)
+    assert faults(double, engine.generation, inputs, counts, rules, answers, FP16) == []
 
 
 @gpu
 @pytest.mark.parametrize("rules", RULES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_list_alone_gets_the_items_it_gets_in_a_batch(kind: str, rules: Rules) -> None:
-    inputs, wanted = lists(50)
+def test_list_gets_the_same_items_alone_and_in_a_batch(kind: str, rules: Rules) -> None:
+    inputs, counts = lists(50)
     engine = open_engine(model_of(kind).cuda(), 1000, "cuda", backend="cuda")
-    together = engine.continue_lists(inputs, wanted, rules)
-    alone = [engine.continue_lists([given], k, rules)[0] for given, k in zip(inputs, wanted, strict=True)]
+    together = engine.continue_lists(inputs, counts, rules)
+    alone = [engine.continue_lists([given], k, rules)[0] for given, k in zip(inputs, counts, strict=True)]
     assert [one.items.tolist() for one in alone] == [many.items.tolist() for many in together]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_fp16_tolerance_accepts_rounded_weights_and_no_wrong_item(kind: str) -> None:
-    """Tries the judge where there is no GPU: weights rounded to fp16 stand in for the kernels."""
+def test_fp16_tolerance_accepts_rounded_weights_but_no_wrong_item(kind: str) -> None:
+    """Checks the comparison itself without a GPU: weights rounded to fp16 stand in for the kernels."""
     model = model_of(kind)
     double = copy.deepcopy(model).double()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(parameter.half().float())
-    inputs, wanted = lists(8)
+    inputs, counts = lists(8)
     engine = TorchEngine(model, 1000)
-    answers = engine.continue_lists(inputs, wanted, Rules())
-    assert faults(double, engine.generation, inputs, wanted, Rules(), answers, FP16) == []
+    answers = engine.continue_lists(inputs, counts, Rules())
+    assert faults(double, engine.generation, inputs, counts, Rules(), answers, FP16) == []
     given, first = inputs[0], answers[0]
     assert len(given) and len(first.items) > 1
     for item in (given[0], first.items[1], (first.items[0] + 1) % 1000):  # not allowed, twice, no tie
         wrong = first._replace(items=np.array([item, *first.items[1:]]))
-        assert faults(double, engine.generation, [given], wanted[:1], Rules(), [wrong], FP16) != []
+        assert faults(double, engine.generation, [given], counts[:1], Rules(), [wrong], FP16) != []

@@ -1,4 +1,4 @@
-"""The native kernel gives the reference's answers: for every model, way and rule, in any batch, thread and process."""
+"""The native kernel returns the reference's answers for every model, mode and rule, in any batch or thread."""
 
 import copy
 import os
@@ -52,7 +52,7 @@ RULES = {
 
 
 def model_of(name: str, values: dict[str, Any]) -> Any:
-    """Weights far enough apart for scores to differ."""
+    """Return a model with random weights large enough for scores to differ clearly."""
     torch.manual_seed(0)
     model = build(name, SIZES | values).eval()
     with torch.no_grad():
@@ -64,14 +64,14 @@ def model_of(name: str, values: dict[str, Any]) -> Any:
 
 
 def lists(count: int, items: int = ITEMS, longest: int = 12, most: int = 40) -> tuple[list[np.ndarray], list[int]]:
-    """Some of them empty, some that want more than a category has, or more positions than were trained."""
+    """Return inputs, some of them empty, and counts, some above the size of a category or the trained positions."""
     random = np.random.default_rng(1)
     inputs = [random.integers(items, size=random.integers(0, longest)) for _ in range(count)]
     return inputs, random.integers(1, most, size=count).tolist()
 
 
 def same(one: list[Continuation], two: list[Continuation]) -> bool:
-    """To the last bit."""
+    """Return whether items and scores are equal to the last bit."""
     return all(
         a.items.tobytes() == b.items.tobytes() and a.scores.tobytes() == b.scores.tobytes()
         for a, b in zip(one, two, strict=True)
@@ -79,42 +79,42 @@ def same(one: list[Continuation], two: list[Continuation]) -> bool:
 
 
 def check(name: str, count: int = 15) -> None:
-    """Every way to ask a model, under every rule."""
+    """Check a model in every generation mode under every rule."""
     model = model_of(*MODELS[name])
     double = copy.deepcopy(model).double()
-    inputs, wanted = lists(count)
-    for way in generation_modes(model):
-        engine = NativeEngine(model, ITEMS, way)
+    inputs, counts = lists(count)
+    for mode in generation_modes(model):
+        engine = NativeEngine(model, ITEMS, mode)
         for rules in RULES.values():
-            assert faults(double, way, inputs, wanted, rules, engine.continue_lists(inputs, wanted, rules)) == []
+            assert faults(double, mode, inputs, counts, rules, engine.continue_lists(inputs, counts, rules)) == []
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_every_model_gives_what_the_reference_gives_whichever_way_it_is_asked(name: str) -> None:
+def test_every_model_matches_the_reference_in_every_generation_mode(name: str) -> None:
     check(name)
 
 
 @pytest.mark.parametrize("categories", [1, 3, 25])
-def test_the_usual_sizes_give_what_the_reference_gives(categories: int) -> None:
+def test_default_sizes_match_the_reference(categories: int) -> None:
     items = 3000
     starts = tuple(np.linspace(0, items, categories + 1).astype(int).tolist())
     usual = {"category_starts": starts, "width": 64, "heads": 8, "feedforward": 256, "layers": 3}
     model = model_of("fans", usual)
-    inputs, wanted = lists(16, items, longest=60, most=60)
+    inputs, counts = lists(16, items, longest=60, most=60)
     for rules in (Rules(), Rules(exclude=range(0, items, 2), min_score=-9.0)):
-        answers = NativeEngine(model, items).continue_lists(inputs, wanted, rules)
-        assert faults(copy.deepcopy(model).double(), "one-pass", inputs, wanted, rules, answers) == []
+        answers = NativeEngine(model, items).continue_lists(inputs, counts, rules)
+        assert faults(copy.deepcopy(model).double(), "one-pass", inputs, counts, rules, answers) == []
 
 
-def test_items_are_found_among_very_many() -> None:
-    items = 150_000  # so many that blocks of items are larger than usual
+def test_large_catalog_with_larger_blocks_matches_the_reference() -> None:
+    items = 150_000  # enough for blocks of items to be larger than usual
     model = model_of("fans", {"category_starts": (0, items), "feedforward": 16, "width": 8, "classifier": "vanilla"})
-    inputs, wanted = lists(4, items)
-    answers = NativeEngine(model, items).continue_lists(inputs, wanted, Rules())
-    assert faults(copy.deepcopy(model).double(), "one-pass", inputs, wanted, Rules(), answers) == []
+    inputs, counts = lists(4, items)
+    answers = NativeEngine(model, items).continue_lists(inputs, counts, Rules())
+    assert faults(copy.deepcopy(model).double(), "one-pass", inputs, counts, Rules(), answers) == []
 
 
-def test_of_equal_scores_the_first_item_wins() -> None:
+def test_first_of_items_with_equal_scores_is_selected() -> None:
     model = model_of("fans", {"classifier": "vanilla", "feedforward": 32})
     with torch.no_grad():
         model.classifier.items.weight.zero_()
@@ -124,11 +124,11 @@ def test_of_equal_scores_the_first_item_wins() -> None:
 
 
 @pytest.mark.parametrize("name", ["two-stage", "bert4rec", "sasrec"])
-def test_a_list_gets_the_same_items_alone_as_among_others(name: str) -> None:
+def test_list_gets_the_same_items_alone_and_in_a_batch(name: str) -> None:
     engine = NativeEngine(model_of(*MODELS[name]), ITEMS)
-    inputs, wanted = lists(30)
-    together = engine.continue_lists(inputs, wanted, Rules())
-    for given, count, answer in zip(inputs, wanted, together, strict=True):
+    inputs, counts = lists(30)
+    together = engine.continue_lists(inputs, counts, Rules())
+    for given, count, answer in zip(inputs, counts, together, strict=True):
         (alone,) = engine.continue_lists([given], count, Rules())
         assert alone.items.tolist() == answer.items.tolist()
         assert alone.scores == pytest.approx(answer.scores, abs=1e-5)
@@ -136,48 +136,48 @@ def test_a_list_gets_the_same_items_alone_as_among_others(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["two-stage", "vanilla", "bert4rec", "sasrec"])
-def test_one_thread_and_two_agree_to_the_last_bit(name: str) -> None:
+def test_one_and_two_threads_agree_to_the_last_bit(name: str) -> None:
     model = model_of(*MODELS[name])
-    inputs, wanted = lists(30)
+    inputs, counts = lists(30)
     one, two = (NativeEngine(model, ITEMS, threads=threads) for threads in (1, 2))
-    assert same(one.continue_lists(inputs, wanted, Rules()), two.continue_lists(inputs, wanted, Rules()))
-    for given, count in zip(inputs, wanted, strict=True):
+    assert same(one.continue_lists(inputs, counts, Rules()), two.continue_lists(inputs, counts, Rules()))
+    for given, count in zip(inputs, counts, strict=True):
         assert same(one.continue_lists([given], count, Rules()), two.continue_lists([given], count, Rules()))
 
 
-def test_several_threads_may_ask_at_once_each_with_its_own_rules() -> None:
+def test_concurrent_callers_with_different_rules_get_their_own_answers() -> None:
     engine = NativeEngine(model_of(*MODELS["two-stage"]), ITEMS, threads=2)
-    inputs, wanted = lists(20)
+    inputs, counts = lists(20)
     calls = [Rules(), Rules(keep_seen=True), Rules(exclude=[3]), Rules(min_score=-3.0)] * 8
-    expected = [engine.continue_lists(inputs, wanted, rules) for rules in calls]
+    expected = [engine.continue_lists(inputs, counts, rules) for rules in calls]
     with ThreadPoolExecutor(4) as threads:
-        given = list(threads.map(lambda rules: engine.continue_lists(inputs, wanted, rules), calls))
+        given = list(threads.map(lambda rules: engine.continue_lists(inputs, counts, rules), calls))
     assert all(same(one, two) for one, two in zip(expected, given, strict=True))
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_process_forked_off_answers_as_its_parent_does() -> None:
+def test_forked_process_gives_the_same_answers() -> None:
     engine = NativeEngine(model_of(*MODELS["two-stage"]), ITEMS, threads=2)
-    inputs, wanted = lists(20)
-    expected = engine.continue_lists(inputs, wanted, Rules())
+    inputs, counts = lists(20)
+    expected = engine.continue_lists(inputs, counts, Rules())
     child = os.fork()
     if child == 0:
-        os._exit(0 if same(expected, engine.continue_lists(inputs, wanted, Rules())) else 1)
+        os._exit(0 if same(expected, engine.continue_lists(inputs, counts, Rules())) else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert same(expected, engine.continue_lists(inputs, wanted, Rules()))
+    assert same(expected, engine.continue_lists(inputs, counts, Rules()))
 
 
-def test_other_ways_to_fill_an_answer_are_the_references() -> None:
+def test_other_fill_modes_are_left_to_torch() -> None:
     model = model_of(*MODELS["two-stage"])
-    inputs, wanted = lists(5)
+    inputs, counts = lists(5)
     rules = Rules(fill="depth-first")
-    expected = TorchEngine(model, ITEMS).continue_lists(inputs, wanted, rules)
-    assert same(expected, NativeEngine(model, ITEMS).continue_lists(inputs, wanted, rules))
+    expected = TorchEngine(model, ITEMS).continue_lists(inputs, counts, rules)
+    assert same(expected, NativeEngine(model, ITEMS).continue_lists(inputs, counts, rules))
     with pytest.raises(BadSetting, match="cannot arrange"):
-        NativeEngine(model, ITEMS).continue_lists(inputs, wanted, Rules(fill="arranged"))
+        NativeEngine(model, ITEMS).continue_lists(inputs, counts, Rules(fill="arranged"))
 
 
-def test_no_lists_get_no_answers_and_an_unknown_item_is_refused() -> None:
+def test_empty_request_is_answered_and_unknown_item_is_refused() -> None:
     engine = NativeEngine(model_of(*MODELS["two-stage"]), ITEMS)
     assert engine.continue_lists([], 3, Rules()) == []
     for bad in ([ITEMS], [-1]):
@@ -189,7 +189,7 @@ def test_no_lists_get_no_answers_and_an_unknown_item_is_refused() -> None:
 
 @pytest.mark.parametrize("name", ["two-stage", "vanilla", "bert4rec", "sasrec"])
 @pytest.mark.parametrize("engine", [NativeEngine, TorchEngine])
-def test_model_whose_weights_are_not_numbers_is_refused(name: str, engine: Any) -> None:
+def test_model_with_nan_weights_is_refused(name: str, engine: Any) -> None:
     model = model_of(*MODELS[name])
     with torch.no_grad():
         for parameter in model.parameters():
@@ -199,31 +199,31 @@ def test_model_whose_weights_are_not_numbers_is_refused(name: str, engine: Any) 
 
 
 @pytest.mark.parametrize("name", ["two-stage", "vanilla", "odd sizes"])
-def test_of_thousands_of_lists_none_has_another_item_but_for_ties(name: str) -> None:
-    """In categories large enough to be read in 16 bits first, as one list and in large batches."""
+def test_items_of_thousands_of_lists_differ_only_in_ties(name: str) -> None:
+    """Categories are large enough for fp16 vectors; lists are continued alone and in large batches."""
     model_name, values = MODELS[name]
     starts = (0, 900, 901, 2000, 3000)
     model = model_of(model_name, values | {"category_starts": starts})
     double = copy.deepcopy(model).double()
-    inputs, wanted = lists(2000, items=3000)
-    answers = NativeEngine(model, 3000).continue_lists(inputs, wanted, Rules())
-    right = TorchEngine(double, 3000).continue_lists(inputs, wanted, Rules())
-    others = [i for i in range(2000) if answers[i].items.tolist() != right[i].items.tolist()]
-    assert len(others) < 20
-    some = ([x[i] for i in others] for x in (inputs, wanted))
-    assert faults(double, "one-pass", *some, Rules(), [answers[i] for i in others]) == []
+    inputs, counts = lists(2000, items=3000)
+    answers = NativeEngine(model, 3000).continue_lists(inputs, counts, Rules())
+    right = TorchEngine(double, 3000).continue_lists(inputs, counts, Rules())
+    different = [i for i in range(2000) if answers[i].items.tolist() != right[i].items.tolist()]
+    assert len(different) < 20
+    some = ([x[i] for i in different] for x in (inputs, counts))
+    assert faults(double, "one-pass", *some, Rules(), [answers[i] for i in different]) == []
     engine = NativeEngine(model, 3000)
-    alone = [engine.continue_lists([inputs[i]], wanted[i], Rules())[0].items.tolist() for i in range(50)]
+    alone = [engine.continue_lists([inputs[i]], counts[i], Rules())[0].items.tolist() for i in range(50)]
     assert alone == [answer.items.tolist() for answer in answers[:50]]
 
 
-def test_what_it_cannot_run_it_says() -> None:
+def test_reason_is_given_for_models_that_the_kernel_cannot_run() -> None:
     assert why_not(model_of(*MODELS["two-stage"]), "one-pass") is None
     assert "does not know CAR" in str(why_not(build("car", SIZES), "autoregressive"))
     assert "float32" in str(why_not(model_of(*MODELS["two-stage"]).double(), "one-pass"))
 
 
-def test_it_can_be_switched_off_and_only_real_instruction_sets_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernel_can_be_switched_off_and_unknown_instruction_sets_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FANS_NATIVE", "off")
     assert "switched off" in str(missing())
     monkeypatch.setenv("FANS_NATIVE", "mmx")
@@ -231,9 +231,7 @@ def test_it_can_be_switched_off_and_only_real_instruction_sets_are_taken(monkeyp
         missing()
 
 
-def test_without_a_compiler_the_build_says_so_and_so_does_the_engine(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_build_and_engine_report_a_missing_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(native_compile, "HERE", tmp_path)
     monkeypatch.setenv("CXX", str(tmp_path / "c++"))
     assert "failed" in str(native_compile.compile_kernel())
@@ -247,7 +245,7 @@ def test_without_a_compiler_the_build_says_so_and_so_does_the_engine(
 
 
 @pytest.mark.parametrize("instructions", ["avx2", "portable"] if X86_MACHINE else ["portable"])
-def test_machines_with_other_instructions_get_the_same_answers(instructions: str) -> None:
+def test_narrower_instruction_sets_match_the_reference(instructions: str) -> None:
     if not native_compile.library_path(instructions).exists():
         skip_or_fail(f"the {instructions} kernel is not built; `make install` builds it")
     tests = Path(__file__).parents[2]

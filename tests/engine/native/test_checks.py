@@ -1,4 +1,4 @@
-"""The entry points of the native kernel refuse sizes, pointers and offsets that cannot be right."""
+"""The entry points of the native kernel refuse impossible sizes, pointers and offsets."""
 
 import ctypes
 from collections.abc import Callable
@@ -9,8 +9,9 @@ import pytest
 
 from engine.native import test_backend, test_hybrid
 from fansrec.engine.native.backend import NativeEngine
-from fansrec.engine.native.hybrid import BestWeights
-from fansrec.engine.native.library import BAD_CALL, BAD_MODEL, DONE, Call, Model, check_outcome, library
+from fansrec.engine.native.hybrid import HybridWeights
+from fansrec.engine.native.library import BAD_CALL, BAD_MODEL, DONE, check_outcome, library
+from fansrec.engine.native.structures import Call, Model
 from fansrec.engine.native.weights import Weights
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadArtifact, FansError
@@ -31,7 +32,7 @@ MODELS: dict[str, Callable[[Model], object]] = {
     "no positions": lambda m: setattr(m.encoder, "positions", 0),
     "fewer embeddings than tokens": lambda m: setattr(m.encoder, "tokens", ITEMS),
     "fewer category embeddings than categories": lambda m: setattr(m.encoder, "category_rows", 1),
-    "no embeddings": lambda m: setattr(m.encoder, "items", None),
+    "no embeddings": lambda m: setattr(m.encoder, "item_embedding", None),
     "no layers": lambda m: setattr(m.encoder, "layer", None),
     "no items": lambda m: setattr(m.head, "items", 0),
     "more items than offsets say": lambda m: setattr(m.head, "items", ITEMS + 1),
@@ -58,7 +59,7 @@ def test_model_with_impossible_parts_is_refused(change: Callable[[Model], object
     assert library().fans_check(ctypes.addressof(changed), ctypes.sizeof(changed)) == BAD_MODEL
 
 
-def test_models_of_another_structure_are_refused(network: Any) -> None:
+def test_model_structure_of_another_size_is_refused(network: Any) -> None:
     weights = Weights(network)
     assert library().fans_check(weights.address, ctypes.sizeof(Model) - 8) == BAD_CALL
     assert library().fans_check(None, ctypes.sizeof(Model)) == BAD_CALL
@@ -66,47 +67,48 @@ def test_models_of_another_structure_are_refused(network: Any) -> None:
 
 
 CALLS: dict[str, dict[str, Any]] = {
-    "way": {"way": 3},
+    "mode": {"mode": 3},
     "no threads": {"threads": 0},
     "huge threads": {"threads": HUGE},
     "negative lists": {"lists": -1},
     "huge lists": {"lists": HUGE},
     "no items": {"items": None},
     "no offsets": {"offsets": None},
-    "no counts": {"wanted": None},
-    "nowhere for answers": {"answers": None},
-    "nowhere for scores": {"scores": None},
-    "nowhere for counts": {"answered": None},
+    "no counts": {"counts": None},
+    "no space for items": {"answer_items": None},
+    "no space for scores": {"answer_scores": None},
+    "no space for lengths": {"answer_lengths": None},
     "negative exclusions": {"excluded_count": -1},
     "exclusions without items": {"excluded_count": 1, "excluded": None},
     "allowed without items": {"allowed_count": 1, "allowed": None},
     "groups without groups": {"max_per_group": 1, "groups": None},
     "negative groups": {"max_per_group": -1},
 }
-NUMBERS = {
+OFFSETS_AND_COUNTS = {
     "first offset": [1, 2, 3, 3],
     "falling offsets": [0, 5, 3, 3],
     "negative offsets": [0, -1, 3, 3],
-    "nothing wanted": [0, 2, 0, 3],
-    "more wanted than there is": [0, 2, ITEMS + 1, 3],
+    "a count of 0": [0, 2, 0, 3],
+    "a count above the number of items": [0, 2, ITEMS + 1, 3],
 }
 
 
-def outcome(network: Any, numbers: list[int] | None = None, **changes: Any) -> int:
-    """The kernel's answer to a call of two lists with two items each, changed; `numbers`: 2 offsets, 2 counts."""
+def outcome(network: Any, offsets_and_counts: list[int] | None = None, **changes: Any) -> int:
+    """Return the outcome of a call with two lists of two items, changed; `offsets_and_counts`: 2 offsets, 2 counts."""
     weights = Weights(network)
     items, scores, out = np.array([1, 2, 3, 4]), np.zeros(6, dtype=np.float32), np.zeros(8, dtype=np.int64)
-    first, middle, *wanted = numbers or [0, 2, 3, 3]
-    offsets, counts = np.array([first, middle, 4]), np.array(wanted)
-    call = Call(way=0, threads=1, lists=2, items=items.ctypes.data, offsets=offsets.ctypes.data)
-    call.wanted, call.answers, call.answered = counts.ctypes.data, out.ctypes.data, out.ctypes.data + 6 * 8
-    call.scores, call.allowed_count, call.min_score = scores.ctypes.data, -1, -np.inf
+    first, middle, *counts = offsets_and_counts or [0, 2, 3, 3]
+    offsets, count_array = np.array([first, middle, 4]), np.array(counts)
+    call = Call(mode=0, threads=1, lists=2, items=items.ctypes.data, offsets=offsets.ctypes.data)
+    call.counts, call.answer_items = count_array.ctypes.data, out.ctypes.data
+    call.answer_lengths, call.answer_scores = out.ctypes.data + 6 * 8, scores.ctypes.data
+    call.allowed_count, call.min_score = -1, -np.inf
     for name, value in changes.items():
         setattr(call, name, value)
     return int(library().fans_continue(weights.address, ctypes.addressof(call)))
 
 
-def test_a_right_call_is_answered(network: Any) -> None:
+def test_valid_call_is_answered(network: Any) -> None:
     assert outcome(network) == DONE
 
 
@@ -115,21 +117,21 @@ def test_call_with_impossible_sizes_or_pointers_is_refused(changes: dict[str, An
     assert outcome(network, **changes) == BAD_CALL
 
 
-@pytest.mark.parametrize("numbers", NUMBERS.values(), ids=NUMBERS)
-def test_call_with_impossible_offsets_or_counts_is_refused(numbers: list[int], network: Any) -> None:
-    assert outcome(network, numbers) == BAD_CALL
+@pytest.mark.parametrize("offsets_and_counts", OFFSETS_AND_COUNTS.values(), ids=OFFSETS_AND_COUNTS)
+def test_call_with_impossible_offsets_or_counts_is_refused(offsets_and_counts: list[int], network: Any) -> None:
+    assert outcome(network, offsets_and_counts) == BAD_CALL
 
 
-def memory_of(model: Any, name: str, place: int, value: int) -> None:
-    getattr(model.memory, name)[place] = value
+def change_memory(model: Any, name: str, index: int, value: int) -> None:
+    getattr(model.memory, name)[index] = value
 
 
 HYBRIDS: dict[str, Callable[[Any], object]] = {
-    "lists that do not begin at 0": lambda m: memory_of(m, "starts", 0, 5),
-    "lists that end before they begin": lambda m: memory_of(m, "starts", 3, 1 << 40),
-    "lists that end beyond the items": lambda m: memory_of(m, "starts", -1, 1 << 40),
-    "lists of items that end elsewhere": lambda m: memory_of(m, "list_starts", -1, 7),
-    "a huge position": lambda m: memory_of(m, "places", 4, (1 << 31) - 1),
+    "lists that do not begin at 0": lambda m: change_memory(m, "starts", 0, 5),
+    "lists that end before they begin": lambda m: change_memory(m, "starts", 3, 1 << 40),
+    "lists that end beyond the items": lambda m: change_memory(m, "starts", -1, 1 << 40),
+    "lists of items that end elsewhere": lambda m: change_memory(m, "list_starts", -1, 7),
+    "a huge position": lambda m: change_memory(m, "places", 4, (1 << 31) - 1),
     "another type": lambda m: setattr(m.memory, "lists", m.memory.lists.long()),
     "arrays of other lengths": lambda m: setattr(m.memory, "list_places", m.memory.list_places[:-1]),
     "linear weights of another type": lambda m: setattr(m.linear, "items", m.linear.items.long()),
@@ -138,10 +140,10 @@ HYBRIDS: dict[str, Callable[[Any], object]] = {
 
 @pytest.mark.parametrize("change", HYBRIDS.values(), ids=HYBRIDS)
 def test_hybrid_model_with_impossible_arrays_is_refused(change: Callable[[Any], object]) -> None:
-    model = test_hybrid.made(**test_hybrid.ALL)
+    model = test_hybrid.hybrid_model(**test_hybrid.ALL)
     change(model)
     with pytest.raises(BadArtifact):
-        BestWeights(model)
+        HybridWeights(model)
 
 
 def test_outcomes_become_errors() -> None:
@@ -152,7 +154,7 @@ def test_outcomes_become_errors() -> None:
         check_outcome(BAD_CALL)
 
 
-def test_scores_that_overflow_are_never_answered() -> None:
+def test_scores_that_overflow_are_refused() -> None:
     model = test_backend.model_of("fans", {"feedforward": 32, "classifier": "vanilla"})
     model.classifier.items.bias.data[:] = 3e38
     model.classifier.items.weight.data[:] = 3e38

@@ -1,4 +1,4 @@
-"""FANS by `--recipe best` in the native kernel, held against float64."""
+"""The hybrid model in the native kernel, compared with float64."""
 
 import copy
 import os
@@ -68,15 +68,15 @@ RULES = {
 }
 
 
-def made(**changes: Any) -> HybridFans:
-    """Weights far from zero, so that what is asked matters; a memory and a linear part of made-up lists."""
+def hybrid_model(**changes: Any) -> HybridFans:
+    """Return a model with large random weights, a list memory and a linear part of generated lists."""
     torch.manual_seed(0)
     random = np.random.default_rng(5)
     lists = [popular(random, int(length)) for length in random.integers(5, 40, size=LISTS)]
     items, offsets = np.concatenate(lists).astype(np.int32), np.cumsum([0, *map(len, lists)])
-    distinct = sum(len({*made.tolist()}) for made in lists)
-    held = {"memory_items": distinct if "memory_lists" in changes else 0}
-    model = HybridFans(from_settings(HybridConfig, SIZES | changes | held)).eval()
+    distinct = sum(len({*generated.tolist()}) for generated in lists)
+    stored = {"memory_items": distinct if "memory_lists" in changes else 0}
+    model = HybridFans(from_settings(HybridConfig, SIZES | changes | stored)).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() > 1:
@@ -85,28 +85,28 @@ def made(**changes: Any) -> HybridFans:
     if model.memory is not None:
         model.memory.fit(items, offsets)
     if model.linear is not None:
-        towards = np.stack([random.choice(ITEMS, model.linear.width, replace=False) for _ in range(ITEMS)])
-        strong = random.normal(size=towards.shape).astype(np.float32)
-        model.linear.assign(Table(torch.from_numpy(towards.astype(np.int32)), torch.from_numpy(strong)))
+        targets = np.stack([random.choice(ITEMS, model.linear.width, replace=False) for _ in range(ITEMS)])
+        weights = random.normal(size=targets.shape).astype(np.float32)
+        model.linear.assign(Table(torch.from_numpy(targets.astype(np.int32)), torch.from_numpy(weights)))
     return model
 
 
 def popular(random: np.random.Generator, count: int) -> NDArray[np.int64]:
-    """Items of which some come much more often than others, and some come again."""
+    """Return random items: some are much more frequent than others, and some are repeated."""
     return (ITEMS * random.random(count) ** 2).astype(np.int64)
 
 
-def questions(count: int, seed: int = 1) -> tuple[list[NDArray[np.int64]], list[int]]:
+def requests(count: int, seed: int = 1) -> tuple[list[NDArray[np.int64]], list[int]]:
     random = np.random.default_rng(seed)
     inputs = [popular(random, int(length)) for length in random.integers(0, 25, size=count)]
     inputs[0], inputs[1] = inputs[0][:0], np.array([3, 4, 3, 3])
     return inputs, random.choice([1, 2, 5, 10, 11, 30, 100], size=count).tolist()
 
 
-def judged(model: HybridFans, rules: Rules, count: int, way: str = "one-pass") -> list[str]:
-    inputs, wanted = questions(count)
-    answers = NativeEngine(model, ITEMS, way, threads=2).continue_lists(inputs, wanted, rules)
-    return faults(copy.deepcopy(model).double(), way, inputs, wanted, rules, answers)
+def faults_of(model: HybridFans, rules: Rules, count: int, mode: str = "one-pass") -> list[str]:
+    inputs, counts = requests(count)
+    answers = NativeEngine(model, ITEMS, mode, threads=2).continue_lists(inputs, counts, rules)
+    return faults(copy.deepcopy(model).double(), mode, inputs, counts, rules, answers)
 
 
 def same(ones: list[Any], others: list[Any]) -> bool:
@@ -115,67 +115,72 @@ def same(ones: list[Any], others: list[Any]) -> bool:
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_the_kernel_gives_what_float64_gives(kind: dict[str, Any]) -> None:
-    assert judged(made(**kind), Rules(), 60) == []
+def test_every_configuration_matches_float64(kind: dict[str, Any]) -> None:
+    assert faults_of(hybrid_model(**kind), Rules(), 60) == []
 
 
 @pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
 @pytest.mark.parametrize("kind", ["network", "vanilla, all", "all"])
-def test_rules_are_kept_and_nothing_better_is_left_out(kind: str, rules: Rules) -> None:
-    assert judged(made(**KINDS[kind]), rules, 30) == []
+def test_rules_are_applied_and_the_best_allowed_items_returned(kind: str, rules: Rules) -> None:
+    assert faults_of(hybrid_model(**KINDS[kind]), rules, 30) == []
 
 
-def test_one_prediction_can_be_asked_for_its_best() -> None:
-    assert judged(made(**ALL), Rules(), 60, "recall") == []
+def test_recall_matches_float64() -> None:
+    assert faults_of(hybrid_model(**ALL), Rules(), 60, "recall") == []
 
 
-def test_an_answer_is_the_same_alone_in_a_batch_with_any_threads_and_when_asked_again() -> None:
-    model, (inputs, wanted) = made(**ALL), questions(60)
+def test_answer_does_not_depend_on_batch_threads_or_repetition() -> None:
+    model, (inputs, counts) = hybrid_model(**ALL), requests(60)
     engine = NativeEngine(model, ITEMS, threads=2)
-    together = engine.continue_lists(inputs, wanted, Rules())
-    assert same(together, engine.continue_lists(inputs, wanted, Rules()))
-    assert same(together, NativeEngine(model, ITEMS, threads=1).continue_lists(inputs, wanted, Rules()))
-    alone = [engine.continue_lists([given], count, Rules())[0] for given, count in zip(inputs, wanted, strict=True)]
+    together = engine.continue_lists(inputs, counts, Rules())
+    assert same(together, engine.continue_lists(inputs, counts, Rules()))
+    assert same(together, NativeEngine(model, ITEMS, threads=1).continue_lists(inputs, counts, Rules()))
+    alone = [engine.continue_lists([given], count, Rules())[0] for given, count in zip(inputs, counts, strict=True)]
     assert same(together, alone)
 
 
-def test_several_callers_at_once_get_what_each_would_get_alone() -> None:
-    model, (inputs, wanted) = made(**ALL), questions(40)
+def test_concurrent_callers_get_the_same_answers() -> None:
+    model, (inputs, counts) = hybrid_model(**ALL), requests(40)
     engine = NativeEngine(model, ITEMS, threads=2)
-    right = engine.continue_lists(inputs, wanted, Rules())
+    expected = engine.continue_lists(inputs, counts, Rules())
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda _: engine.continue_lists(inputs, wanted, Rules()), range(12)))
-    assert all(same(right, answer) for answer in answers)
+        answers = list(pool.map(lambda _: engine.continue_lists(inputs, counts, Rules()), range(12)))
+    assert all(same(expected, answer) for answer in answers)
 
 
-def test_an_arranged_answer_is_left_to_the_reference() -> None:
-    model, (inputs, wanted) = made(**ALL), questions(8)
+def test_arranged_fill_is_left_to_torch() -> None:
+    model, (inputs, counts) = hybrid_model(**ALL), requests(8)
     rules = Rules(fill="arranged")
-    right = TorchEngine(model, ITEMS).continue_lists(inputs, wanted, rules)
-    assert same(NativeEngine(model, ITEMS).continue_lists(inputs, wanted, rules), right)
+    expected = TorchEngine(model, ITEMS).continue_lists(inputs, counts, rules)
+    assert same(NativeEngine(model, ITEMS).continue_lists(inputs, counts, rules), expected)
 
 
-def test_every_item_can_be_asked_for() -> None:
-    (answer,) = NativeEngine(made(**ALL), ITEMS).continue_lists([np.array([5, 6])], ITEMS, Rules(keep_seen=True))
+def test_all_items_can_be_requested() -> None:
+    (answer,) = NativeEngine(hybrid_model(**ALL), ITEMS).continue_lists(
+        [np.array([5, 6])], ITEMS, Rules(keep_seen=True)
+    )
     assert sorted(answer.items.tolist()) == list(range(ITEMS))
     assert (np.diff(answer.scores) <= 0).all()
 
 
-def test_of_items_with_the_same_score_the_lowest_number_comes_first() -> None:
-    model = made(network_weight=0.0, **{"memory_lists": LISTS, "neighbours": 60})
+def test_lowest_index_of_items_with_equal_scores_comes_first() -> None:
+    model = hybrid_model(network_weight=0.0, **{"memory_lists": LISTS, "neighbours": 60})
     (answer,) = NativeEngine(model, ITEMS).continue_lists([np.array([], dtype=np.int64)], 12, Rules(exclude=[4]))
     assert answer.items.tolist() == [0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12]  # nothing is known, so all score 0
 
 
-def test_a_model_in_half_precision_is_left_to_torch() -> None:
-    assert why_not(made(), "one-pass") is None
-    assert "float32" in str(why_not(made().half(), "one-pass"))
+def test_model_in_half_precision_is_left_to_torch() -> None:
+    assert why_not(hybrid_model(), "one-pass") is None
+    assert "float32" in str(why_not(hybrid_model().half(), "one-pass"))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("instructions", ["avx2", "portable"] if X86_MACHINE else ["portable"])
-def test_narrower_machines_give_what_float64_gives(instructions: str) -> None:
-    asked = "from engine.native import test_hybrid as t; assert t.judged(t.made(**t.ALL), t.RULES['groups'], 40) == []"
+def test_narrower_instruction_sets_match_float64(instructions: str) -> None:
+    program = (
+        "from engine.native import test_hybrid as t\n"
+        "assert t.faults_of(t.hybrid_model(**t.ALL), t.RULES['groups'], 40) == []"
+    )
     tests = str(Path(__file__).parents[2])
     environment = os.environ | {"FANS_NATIVE": instructions, "PYTHONPATH": os.pathsep.join([tests, *sys.path])}
-    subprocess.run([sys.executable, "-c", asked], env=environment, check=True)
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)

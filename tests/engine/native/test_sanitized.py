@@ -1,4 +1,4 @@
-"""The native kernel's own tests again, with address and undefined-behavior sanitizers and every index checked."""
+"""The tests of the native kernel, run with address and undefined-behavior sanitizers and range checks."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["test_backend.py", "test_hybrid.py", "test_checks.py"])
 def test_native_tests_pass_under_sanitizers(name: str, sanitized: Path) -> None:
-    """All vector widths: some of these tests run the narrower ones in processes of their own."""
+    """Covers all vector widths: some of these tests run the narrower ones in separate processes."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE / name)]
     ran = subprocess.run(command, env=environment(sanitized), capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout[-5000:] + ran.stderr[-5000:]

@@ -1,4 +1,4 @@
-// A head's attention over one list: queries, keys and values of all tokens, then tile by tile of queries.
+// The attention of a head over one list: queries, keys and values of all tokens, then tile by tile of queries.
 
 using Projection = uint4[3 * HEAD_TILES][STEPS];
 
@@ -11,10 +11,10 @@ __device__ __forceinline__ void load_projection(Projection &w, const uint4 *qkv,
     }
 }
 
-// Queries, keys and values of one head for all tokens of the list.
+// Computes queries, keys and values of one head for all tokens of the list.
 __device__ void project(const Shared &s, const Projection &w, const float *bias, int head, int tiles) {
     const int g = lane_id() / 4, t = lane_id() % 4;
-    const float scale = 1.4426950408889634f * rsqrtf(static_cast<float>(HEAD));  // powers of two are taken below
+    const float scale = 1.4426950408889634f * rsqrtf(static_cast<float>(HEAD));  // base-2 exponentials follow
     for (int tile = warp_id(); tile < tiles; tile += WARPS) {
         float c[3 * HEAD_TILES][4] = {};
         multiply<3 * HEAD_TILES, STEPS>(c, s.x + tile * TILE * ROW, ROW, w);
@@ -28,7 +28,7 @@ __device__ void project(const Shared &s, const Projection &w, const float *bias,
             } else if (i < 2 * HEAD_TILES) {
                 *reinterpret_cast<unsigned *>(s.k + row * HEAD + at) = pack(c0, c1);
                 *reinterpret_cast<unsigned *>(s.k + (row + 8) * HEAD + at) = pack(c2, c3);
-            } else {  // values lie column by column: two neighbouring keys are one operand
+            } else {  // values are stored by columns: two adjacent keys are one operand
                 const unsigned upper = pack(c0, c1), lower = pack(c2, c3);
                 s.v[at * s.v_row + row] = upper, s.v[(at + 1) * s.v_row + row] = upper >> 16;
                 s.v[at * s.v_row + row + 8] = lower, s.v[(at + 1) * s.v_row + row + 8] = lower >> 16;
@@ -39,8 +39,8 @@ __device__ void project(const Shared &s, const Projection &w, const float *bias,
 
 __device__ __forceinline__ unsigned word(const half_t *from) { return *reinterpret_cast<const unsigned *>(from); }
 
-// How much the 16 queries of a tile like 8 keys from `key` on; no key beyond the list is liked at all.
-__device__ __forceinline__ void likings(float (&c)[4], const Shared &s, const unsigned (&q)[HEAD / 8][2], int key, int tokens) {
+// Computes the scores of the 16 queries of a tile for 8 keys from `key` on; keys beyond the list get MINUS_INF.
+__device__ __forceinline__ void attention_scores(float (&c)[4], const Shared &s, const unsigned (&q)[HEAD / 8][2], int key, int tokens) {
     const int g = lane_id() / 4, t = lane_id() % 4;
     const half_t *keys = s.k + (key + g) * HEAD + 2 * t;
     c[0] = c[1] = c[2] = c[3] = 0;
@@ -52,9 +52,9 @@ __device__ __forceinline__ void likings(float (&c)[4], const Shared &s, const un
     }
 }
 
-constexpr int AT_ONCE = 16;  // tiles of 8 keys whose likings are held in registers
+constexpr int AT_ONCE = 16;  // tiles of 8 keys whose scores are held in registers
 
-// One tile of queries over all keys, 128 at a time with a running maximum. The result goes to the tile's owner.
+// Attends with one tile of queries to all keys, 128 at a time with a running maximum. The tile's owner gets the result.
 __device__ void attend(const Shared &s, int head, int tile, int tokens) {
     const int g = lane_id() / 4, t = lane_id() % 4;
     unsigned q[HEAD / 8][2];
@@ -67,7 +67,7 @@ __device__ void attend(const Shared &s, int head, int tile, int tokens) {
         float c[AT_ONCE][4], high = upper, low = lower;
 #pragma unroll
         for (int n = 0; n < AT_ONCE; n++) {
-            if (first + 8 * n < tokens) likings(c[n], s, q, first + 8 * n, tokens);
+            if (first + 8 * n < tokens) attention_scores(c[n], s, q, first + 8 * n, tokens);
             else c[n][0] = c[n][1] = c[n][2] = c[n][3] = MINUS_INF;
             high = fmaxf(high, fmaxf(c[n][0], c[n][1])), low = fmaxf(low, fmaxf(c[n][2], c[n][3]));
         }
@@ -88,15 +88,15 @@ __device__ void attend(const Shared &s, int head, int tile, int tokens) {
             const unsigned p[4] = {pack(c[n][0], c[n][1]), pack(c[n][2], c[n][3]), pack(c[n + 1][0], c[n + 1][1]), pack(c[n + 1][2], c[n + 1][3])};
             for (int i = 0; i < HEAD_TILES; i++) {
                 const half_t *values = s.v + (8 * i + g) * s.v_row + first + 8 * n + 2 * t;
-                product(n % 4 ? other[i] : out[i], p, word(values), word(values + 8));  // sums of two halves, side by side
+                product(n % 4 ? other[i] : out[i], p, word(values), word(values + 8));  // two independent sums
             }
         }
     }
     const float up = 1 / quad_sum(upper_sum), down = 1 / quad_sum(lower_sum);
-    half_t *place = s.attended + (tile / CLUSTER * TILE + g) * ROW + head * HEAD + 2 * t;
+    half_t *target = s.attended + (tile / CLUSTER * TILE + g) * ROW + head * HEAD + 2 * t;
     for (int i = 0; i < HEAD_TILES; i++) {
         for (int e = 0; e < 4; e++) out[i][e] += other[i][e];
-        store_in(tile % CLUSTER, place + 8 * i, pack(out[i][0] * up, out[i][1] * up));
-        store_in(tile % CLUSTER, place + 8 * ROW + 8 * i, pack(out[i][2] * down, out[i][3] * down));
+        store_to_block(tile % CLUSTER, target + 8 * i, pack(out[i][0] * up, out[i][1] * up));
+        store_to_block(tile % CLUSTER, target + 8 * ROW + 8 * i, pack(out[i][2] * down, out[i][3] * down));
     }
 }

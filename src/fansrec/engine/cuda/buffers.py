@@ -1,4 +1,4 @@
-"""The memory that kernels write and read between a question and its answer, made once and grown when needed."""
+"""The memory that the kernels read and write for a request, allocated once and enlarged when needed."""
 
 from collections.abc import Sequence
 
@@ -7,73 +7,59 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fansrec.engine.cuda.packing import BLOCK, Packed
-from fansrec.engine.cuda.structures import Answer, Asked, Found, Given, Question
+from fansrec.engine.cuda.batches import Batch
+from fansrec.engine.cuda.packing import Packed
+from fansrec.engine.cuda.sizes import BLOCK, LONGEST_ANSWER
+from fansrec.engine.cuda.structures import Answer, BlockBest, InlineItems, Queries, Request
 from fansrec.engine.interface import check_rules
 from fansrec.engine.rules import Rules
 
-BYTES = 1 << 29  # at most so many for the best of every block
-MOST_POSITIONS = 1 << 16
-LONGEST = 1 << 15  # tokens of one list that the host can hand over
-LONGEST_ANSWER = 256
-PATIENCE = 4096  # looks, a few hundred microseconds
+MAX_BYTES = 1 << 29  # for the best of every block
+MAX_POSITIONS = 1 << 16
+MAX_LENGTH = 1 << 15  # items of one list that the host can pass
+POLLS = 4096  # a few hundred microseconds
 ALL_SCORES = float(np.finfo(np.float32).min)
 
 
-class Batch:
-    """Several lists, as the kernels are told of them."""
-
-    def __init__(
-        self,
-        numbers: list[int],
-        inputs: list[NDArray[np.int64]],
-        lengths: NDArray[np.int64],
-        counts: NDArray[np.int64],
-    ) -> None:
-        self.numbers, self.inputs, self.counts = numbers, inputs, counts
-        self.offsets, self.first = (np.concatenate([[0], np.cumsum(sizes)]) for sizes in (lengths, counts))
-        self.most_tokens = int((lengths + counts).max())
-
-
 class Buffers:
-    """Pinned memory on the host, memory on the GPU, and the structures that point there."""
+    """Pinned memory on the host, memory on the GPU, and the structures that point to them."""
 
     def __init__(self, packed: Packed, stream: torch.cuda.Stream) -> None:
         self.packed, self.blocks, self.stream = packed, packed.blocks, stream
         self.categories, self.width = len(packed.blocks.first_block) - 1, packed.items.shape[1]
-        self.most_positions = max(LONGEST_ANSWER, min(MOST_POSITIONS, BYTES // (8 * self.blocks.most)))
-        self.question, self.asked, self.found, self.answer = Question(), Asked(), Found(), Answer()
-        self.given = Given()
-        self._inline = np.frombuffer(self.given, dtype=np.int32)
-        self._pinned_ids = torch.zeros(LONGEST, dtype=torch.int32, pin_memory=True)
-        self._host_ids = self._pinned_ids.numpy()
-        self._grown = self._new(LONGEST, torch.int32)
+        self.max_positions = max(LONGEST_ANSWER, min(MAX_POSITIONS, MAX_BYTES // (8 * self.blocks.most)))
+        self.request, self.queries, self.block_best, self.answer = Request(), Queries(), BlockBest(), Answer()
+        self.inline_items = InlineItems()
+        self._inline = np.frombuffer(self.inline_items, dtype=np.int32)
+        self._pinned_items = torch.zeros(MAX_LENGTH, dtype=torch.int32, pin_memory=True)
+        self._host_items = self._pinned_items.numpy()
+        self._growing_items = self._new(MAX_LENGTH, torch.int32)
         self._counts = torch.zeros(self.categories, dtype=torch.int32, device=packed.device)
-        self._base = torch.zeros(self.blocks.count, dtype=torch.int32, device=packed.device)
+        self._base_blocked = torch.zeros(self.blocks.count, dtype=torch.int32, device=packed.device)
         self._lists = self._positions = self._shortlisted = 0
         self._host_out = np.empty(0, dtype=np.int32)
         self._rules: Rules | None = None
         self._growing = False
-        self._named: tuple[Sequence[int], Sequence[int] | None] = ((), None)
-        self._seen = self._new(LONGEST, torch.int32)
+        self._restrictions: tuple[Sequence[int], Sequence[int] | None] = ((), None)
+        self._seen = self._new(MAX_LENGTH, torch.int32)
         self._sent = self._new(0, torch.int32)
-        self.make_room(1, LONGEST_ANSWER, LONGEST_ANSWER, 0)
+        self.reserve(1, LONGEST_ANSWER, LONGEST_ANSWER, 0)
 
     def _new(self, size: int, dtype: torch.dtype) -> Tensor:
         return torch.empty(size, dtype=dtype, device=self.packed.device)
 
-    def make_room(self, lists: int, positions: int, longest: int, given: int) -> None:
-        """For so many lists and positions, whose longest answer is `longest`, and items given in all."""
+    def reserve(self, lists: int, positions: int, longest: int, given: int) -> None:
+        """Make the buffers large enough for lists with `given` items in all, whose longest answer is `longest`."""
         enough = lists <= self._lists and positions <= self._positions and given <= len(self._seen)
         if enough and positions * longest <= self._shortlisted:
             return
-        torch.cuda.synchronize(self.packed.device)  # the last answer may be here before its kernel has ended
+        torch.cuda.synchronize(self.packed.device)  # the last answer may be here before its kernel ends
         if given > len(self._seen):
             self._seen = self._new(given, torch.int32)
         if lists > self._lists:
             self._lists = lists
-            self._blocked, self._rules = self._base.repeat(lists, 1), None
-            self._done = torch.zeros(lists, dtype=torch.int32, device=self.packed.device)
+            self._blocked, self._rules = self._base_blocked.repeat(lists, 1), None
+            self._finished = torch.zeros(lists, dtype=torch.int32, device=self.packed.device)
         if positions > self._positions:
             self._positions = positions
             self._make_positions(positions)
@@ -81,7 +67,7 @@ class Buffers:
             self._shortlisted = positions * longest
             self._shortlists = self._new(2 * self._shortlisted, torch.int32)
         if lists + 2 * positions > len(self._host_out):
-            size = lists + 2 * positions  # holes, items, then the bits of their scores
+            size = lists + 2 * positions  # unfilled positions, items, bits of their scores
             self._out, self._pinned_out = (
                 self._new(size, torch.int32),
                 torch.empty(size, dtype=torch.int32, pin_memory=True),
@@ -89,7 +75,7 @@ class Buffers:
             self._host_out = self._pinned_out.numpy()
             self._first_out = self._host_out.data
         self._point()
-        torch.cuda.synchronize(self.packed.device)  # all this was made on torch's stream, and is used on another
+        torch.cuda.synchronize(self.packed.device)  # allocated on torch's stream, and used on another
 
     def _make_positions(self, count: int) -> None:
         self._query16 = self._new(count * self.width, torch.float16)
@@ -102,111 +88,113 @@ class Buffers:
 
     def _point(self) -> None:
         for name in ("query16", "query32", "category", "list", "category_score", "counts", "buckets", "seen"):
-            setattr(self.asked, name, getattr(self, f"_{name}").data_ptr())
-        self.asked.positions = self._positions
-        self.found.best, self.found.row = self._best.data_ptr(), self.blocks.most
-        for name in ("shortlists", "lengths", "done", "base"):
+            setattr(self.queries, name, getattr(self, f"_{name}").data_ptr())
+        self.queries.positions = self._positions
+        self.block_best.best, self.block_best.stride = self._best.data_ptr(), self.blocks.most
+        for name in ("shortlists", "lengths", "finished", "base_blocked"):
             setattr(self.answer, name, getattr(self, f"_{name}").data_ptr())
-        self.question.words = self.blocks.count
-        self._ids_at, self._out_at = self._pinned_ids.data_ptr(), self._pinned_out.data_ptr()
+        self.request.words = self.blocks.count
+        self._items_at, self._out_at = self._pinned_items.data_ptr(), self._pinned_out.data_ptr()
 
-    def ask_one(self, given: NDArray[np.int64], k: int) -> None:
-        """A short list travels with the launch, a long one lies in the host's memory."""
-        question, length = self.question, len(given)
+    def request_one(self, given: NDArray[np.int64], k: int) -> None:
+        """Write a request for one list: a short one is a kernel argument, a long one stays in host memory."""
+        request, length = self.request, len(given)
         inline = length <= len(self._inline)
-        (self._inline if inline else self._host_ids)[:length] = given
-        question.ids, question.lists, question.length, question.k = None if inline else self._ids_at, 1, length, k
+        (self._inline if inline else self._host_items)[:length] = given
+        request.items, request.lists, request.length, request.k = None if inline else self._items_at, 1, length, k
 
     def expect_one(self, k: int) -> None:
-        """The answer will be written to the host's memory."""
+        """Let the answer to one list be written to host memory."""
         answer, at = self.answer, self._out_at
-        self._first_out[0] = -1  # until the GPU has ended
-        answer.row, answer.grown = LONGEST_ANSWER, None
-        answer.holes, answer.items, answer.scores = at, at + 4, at + 4 + 4 * k
+        self._first_out[0] = -1  # until the GPU has finished
+        answer.stride, answer.append_to = LONGEST_ANSWER, None
+        answer.unfilled, answer.items, answer.scores = at, at + 4, at + 4 + 4 * k
 
-    def ask_growing(self, given: NDArray[np.int64], k: int) -> None:
-        """One list that grows on the GPU."""
-        self.ask_one(given, k)
+    def request_growing(self, given: NDArray[np.int64], k: int) -> None:
+        """Write a request for one list that grows on the GPU."""
+        self.request_one(given, k)
         self.expect_one(k)
-        self._host_ids[: len(given)] = given
-        self.question.k = 1
+        self._host_items[: len(given)] = given
+        self.request.k = 1
         with torch.cuda.stream(self.stream):
-            self._grown[: len(given)].copy_(self._pinned_ids[: len(given)], non_blocking=True)
-        self.question.ids = self._grown.data_ptr()
+            self._growing_items[: len(given)].copy_(self._pinned_items[: len(given)], non_blocking=True)
+        self.request.items = self._growing_items.data_ptr()
 
-    def ask_many(self, batch: Batch) -> None:
-        """One copy to the device for a whole batch."""
-        question, answer, positions = self.question, self.answer, int(batch.first[-1])
-        size = len(batch.offsets) + len(batch.first) + int(batch.offsets[-1])
+    def request_many(self, batch: Batch) -> None:
+        """Write a request for a batch, with a single copy to the device."""
+        request, answer, positions = self.request, self.answer, batch.positions
+        size = len(batch.offsets) + len(batch.first_positions) + int(batch.offsets[-1])
         if size > len(self._sent):
             self._sent = self._new(2 * size, torch.int32)
             self._pinned_flat = torch.empty(2 * size, dtype=torch.int32, pin_memory=True)
             torch.cuda.synchronize(self.packed.device)
-        flat = [batch.offsets, batch.first, *batch.inputs]
+        flat = [batch.offsets, batch.first_positions, *batch.inputs]
         np.concatenate(flat, out=self._pinned_flat.numpy()[:size], casting="unsafe")
         with torch.cuda.stream(self.stream):
             self._sent[:size].copy_(self._pinned_flat[:size], non_blocking=True)
-        question.offsets = self._sent.data_ptr()
-        question.first = question.offsets + 4 * len(batch.offsets)
-        question.ids, question.lists = question.first + 4 * len(batch.first), len(batch.inputs)
-        question.length, question.k = len(batch.inputs[0]), positions  # read only if it is the only one
-        answer.row, answer.grown, answer.holes = int(batch.counts.max()), None, self._out.data_ptr()
-        answer.items = answer.holes + 4 * len(batch.inputs)
+        request.offsets = self._sent.data_ptr()
+        request.first_positions = request.offsets + 4 * len(batch.offsets)
+        request.items, request.lists = request.first_positions + 4 * len(batch.first_positions), batch.lists
+        request.length, request.k = len(batch.inputs[0]), positions  # read only if the batch is a single list
+        answer.stride, answer.append_to, answer.unfilled = int(batch.counts.max()), None, self._out.data_ptr()
+        answer.items = answer.unfilled + 4 * batch.lists
         answer.scores = answer.items + 4 * positions
 
     def fetch(self, lists: int, positions: int) -> None:
+        """Start copying the answers of a batch to the host."""
         size = lists + 2 * positions
         with torch.cuda.stream(self.stream):
             self._pinned_out[:size].copy_(self._out[:size], non_blocking=True)
 
-    def arrived(self) -> bool:
-        """Look for the answer to one list for a while, which is quicker than to be woken."""
+    def poll(self) -> bool:
+        """Poll for the answer to one list for a while, which is faster than being woken; return whether it is there."""
         first = self._first_out
-        for _ in range(PATIENCE):  # noqa: SIM110 (a generator takes three times as long)
+        for _ in range(POLLS):  # noqa: SIM110 (a generator takes three times as long)
             if first[0] >= 0:
                 return True
         return False
 
-    def holes(self, lists: int) -> list[int]:
-        """How many positions of each list got no item, once the GPU has ended."""
-        holes: list[int] = self._host_out[:lists].tolist()
-        return holes
+    def unfilled(self, lists: int) -> list[int]:
+        """Return how many positions of each list got no item, once the GPU has finished."""
+        counts: list[int] = self._host_out[:lists].tolist()
+        return counts
 
     def answers(self, lists: int, positions: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The items and scores of all positions."""
+        """Return the items and scores of all positions, shape (positions,) each."""
         scores = lists + positions
         items = self._host_out[lists:scores].astype(np.int64)
         return items, self._host_out[scores : scores + positions].view(np.float32).copy()
 
-    def allow(self, rules: Rules, growing: bool) -> None:
-        """Say which items no list may get; a list's own are marked by the kernel and forgotten by it."""
+    def apply_rules(self, rules: Rules, growing: bool) -> None:
+        """Block the items that no list may get; the kernels block and unblock the input items of a list themselves."""
         if rules is self._rules and growing == self._growing:
             return
-        check_rules(rules, len(self.blocks.place_of))
-        named = (rules.exclude, rules.allow)
-        if self._named != named:
+        check_rules(rules, len(self.blocks.slot_of))
+        restrictions = (rules.exclude, rules.allow)
+        if self._restrictions != restrictions:
             bits = torch.from_numpy(_bits(rules, self.packed))
             with torch.cuda.stream(self.stream):
-                self._base.copy_(bits)
-                self.restore()
-        self._rules, self._growing, self._named = rules, growing, named
-        free = rules.keep_seen and named == ((), None) and not growing
-        self.question.blocked = None if free else self._blocked.data_ptr()
-        self.question.mark_seen = int(not rules.keep_seen)
-        self.answer.least_score = ALL_SCORES if rules.min_score is None else rules.min_score
+                self._base_blocked.copy_(bits)
+                self.restore_blocked()
+        self._rules, self._growing, self._restrictions = rules, growing, restrictions
+        all_allowed = rules.keep_seen and restrictions == ((), None) and not growing
+        self.request.blocked = None if all_allowed else self._blocked.data_ptr()
+        self.request.mark_seen = int(not rules.keep_seen)
+        self.answer.min_score = ALL_SCORES if rules.min_score is None else rules.min_score
 
-    def restore(self) -> None:
+    def restore_blocked(self) -> None:
+        """Unblock the input items of all lists."""
         with torch.cuda.stream(self.stream):
-            self._blocked.copy_(self._base.expand_as(self._blocked))
+            self._blocked.copy_(self._base_blocked.expand_as(self._blocked))
 
 
 def _bits(rules: Rules, packed: Packed) -> NDArray[np.int32]:
-    """(blocks,): a bit for every place whose item may not be answered."""
+    """Return a bit per slot that is set if its item must not be selected, shape (blocks,)."""
     blocked = np.zeros(packed.blocks.count * BLOCK, dtype=bool)
-    places = packed.blocks.place_of
+    slots = packed.blocks.slot_of
     if rules.allow is not None:
         blocked[:] = True
-        blocked[places[list(rules.allow)]] = False
-    blocked[places[list(rules.exclude)]] = True
+        blocked[slots[list(rules.allow)]] = False
+    blocked[slots[list(rules.exclude)]] = True
     words: NDArray[np.int32] = np.packbits(blocked, bitorder="little").view(np.int32)
     return words

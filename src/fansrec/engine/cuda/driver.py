@@ -1,6 +1,6 @@
-"""CUDA's run-time compiler and its driver, as far as the engine needs them, through ctypes.
+"""The parts of CUDA's run-time compiler and driver that the engine needs, through ctypes.
 
-Kernels are compiled for a model's own sizes when it is loaded: NVRTC comes with every CUDA build of torch, and no
+Kernels are compiled for the sizes of a model when it is loaded. NVRTC comes with every CUDA build of torch, so no
 compiler need be installed.
 """
 
@@ -18,19 +18,13 @@ from fansrec.errors import BadSetting
 from fansrec.files import write_bytes
 
 SOURCES = (
-    "primitives",
-    "question",
-    "attention",
-    "encoder",
-    "products",
-    "head",
-    "shortlist",
-    "choice",
+    *("sizes", "structures", "shared_memory", "primitives", "request", "attention", "encoder", "compare", "head"),
+    *("block_search", "shortlist", "selection"),
 )  # in the order in which they build on each other
 DYNAMIC_SHARED_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-SHARED_MEMORY = 227 * 1024  # bytes a block must be able to have
+SHARED_MEMORY = 227 * 1024  # bytes that a block of threads needs
 EARLY_START = 6  # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-
+CLUSTER_CAPABILITY = (9, 0)  # the lowest compute capability with clusters of blocks
 
 _entered = threading.local()
 
@@ -49,9 +43,9 @@ class Launch(ctypes.Structure):
 
 
 class Kernel:
-    """A compiled kernel with its arguments bound: structures whose fields may change between launches.
+    """A compiled kernel and its arguments: structures whose fields may change between launches.
 
-    It may start before the kernel launched before it has ended, and waits for it by itself (`wait_for_last`).
+    It may start before the previous kernel has ended, and waits for it itself (`wait_for_previous_kernel`).
     """
 
     def __init__(self, handle: Any, arguments: list[ctypes.Structure], threads: int, most_shared: int) -> None:
@@ -64,20 +58,20 @@ class Kernel:
     def start(self, columns: int, rows: int, shared: int) -> None:
         launch = self.launch
         launch.columns, launch.rows, launch.shared = columns, rows, shared
-        start, how, handle, parameters = self._call
-        if status := start(how, handle, parameters, None):
+        launch_kernel, configuration, handle, parameters = self._call
+        if status := launch_kernel(configuration, handle, parameters, None):
             _check(status)
 
 
 class Program:
-    """All kernels, compiled for one set of sizes."""
+    """All kernels, compiled for the sizes of one model."""
 
-    def __init__(self, sizes: dict[str, int], device: torch.device) -> None:
+    def __init__(self, macros: dict[str, int], device: torch.device) -> None:
         self.context, self._module = ctypes.c_void_p(), ctypes.c_void_p()
         with torch.cuda.device(device):
-            torch.zeros(1, device=device)  # makes torch's context, which is used here too
+            torch.zeros(1, device=device)  # creates torch's context, which is used here, too
             _check(_driver().cuCtxGetCurrent(ctypes.byref(self.context)))
-            _check(_driver().cuModuleLoadData(ctypes.byref(self._module), _compiled(sizes, device)))
+            _check(_driver().cuModuleLoadData(ctypes.byref(self._module), _compiled(macros, device)))
 
     def kernel(self, name: str, arguments: list[ctypes.Structure], threads: int, most_shared: int) -> Kernel:
         handle = ctypes.c_void_p()
@@ -85,7 +79,7 @@ class Program:
         return Kernel(handle, arguments, threads, most_shared)
 
     def enter(self) -> None:
-        """Make torch's context this thread's own."""
+        """Make torch's context the current one of this thread."""
         if getattr(_entered, "context", None) != self.context.value or torch.cuda.device_count() > 1:
             _check(_driver().cuCtxSetCurrent(self.context))
             _entered.context = self.context.value
@@ -97,11 +91,11 @@ def wait(stream: int) -> None:
 
 
 def missing() -> str | None:
-    """What this machine lacks for the kernels, if anything."""
+    """Return why this machine cannot run the kernels, in one line, or None if it can."""
     if not torch.cuda.is_available():
         return "torch sees no CUDA device"
     properties = torch.cuda.get_device_properties()
-    if torch.cuda.get_device_capability() < (9, 0):
+    if torch.cuda.get_device_capability() < CLUSTER_CAPABILITY:
         return f"{properties.name} cannot run clusters of blocks (compute capability 9.0)"
     if getattr(properties, "shared_memory_per_block_optin", SHARED_MEMORY) < SHARED_MEMORY:
         return f"{properties.name} has too little shared memory"
@@ -113,23 +107,28 @@ def missing() -> str | None:
     return None
 
 
-def _compiled(sizes: dict[str, int], device: torch.device) -> bytes:
-    """The machine code, from the last time if the sources and sizes are the same."""
-    here = Path(__file__).parent
-    text = "\n".join((here / f"{name}.cuh").read_text() for name in SOURCES)
-    text = "".join(f"#define {name} {value}\n" for name, value in sizes.items()) + text
+def source(macros: dict[str, int]) -> str:
+    """Return the source of all kernels for the sizes of one model."""
+    folder = Path(__file__).parent
+    defines = "".join(f"#define {name} {value}\n" for name, value in macros.items())
+    return defines + "\n".join((folder / f"{name}.cuh").read_text() for name in SOURCES)
+
+
+def _compiled(macros: dict[str, int], device: torch.device) -> bytes:
+    """Return the machine code, from the cache if sources and sizes are unchanged."""
+    text = source(macros)
     major, minor = torch.cuda.get_device_capability(device)
     options = [f"--gpu-architecture=sm_{major}{minor}", "--std=c++17", "-default-device"]
     key = hashlib.sha256("\0".join([text, *options, str(torch.version.cuda)]).encode()).hexdigest()
-    kept = _cache_folder() / f"{key[:32]}.cubin"
-    if kept.exists():
-        return kept.read_bytes()
+    cached = _cache_folder() / f"{key[:32]}.cubin"
+    if cached.exists():
+        return cached.read_bytes()
     code = _compile(text.encode(), options)
     try:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(kept, code)
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(cached, code)
     except OSError:
-        pass  # a home that cannot be written to costs a second at the next start
+        pass  # without a cache, the next start takes a second longer
     return code
 
 
@@ -170,15 +169,15 @@ def _driver() -> Any:
 
 @cache
 def _compiler() -> Any:
-    """NVRTC as torch brought it, or as the system has it."""
+    """Load the NVRTC of torch or of the system."""
     major = (torch.version.cuda or "0").split(".")[0]
     name = f"libnvrtc.so.{major}"
     packages = Path(torch.__file__).parent.parent
-    places = [*packages.glob(f"nvidia/*/lib/{name}"), *packages.glob(f"torch/lib/{name}*")]
-    places += [Path(f"/usr/local/cuda/lib64/{name}")]
-    for place in places:
-        if place.exists():
-            return ctypes.CDLL(str(place))
+    paths = [*packages.glob(f"nvidia/*/lib/{name}"), *packages.glob(f"torch/lib/{name}*")]
+    paths += [Path(f"/usr/local/cuda/lib64/{name}")]
+    for path in paths:
+        if path.exists():
+            return ctypes.CDLL(str(path))
     return ctypes.CDLL(name)
 
 

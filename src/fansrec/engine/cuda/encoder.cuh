@@ -1,38 +1,38 @@
 // One list, one cluster of eight blocks: its tokens never leave shared memory between the embedding and the last layer.
 //
-// Every block has the whole list's vectors in fp16 (`x`). In a layer, a block first attends for its own head(s), over
-// all tokens, and sends what it finds to the blocks that own those tokens; a block owns every eighth tile of 16 tokens.
-// Each then takes its own tiles through the rest of the layer, and sends the new vectors to all. Two cluster barriers a
-// layer are all the waiting there is; weights are on their way while it lasts.
+// Every block holds the vectors of the whole list in fp16 (`x`). In a layer, a block first computes the attention of
+// its own head or heads over all tokens and sends the results to the blocks that own the tokens; a block owns every
+// eighth tile of 16 tokens. Each block then passes its own tiles through the rest of the layer and sends the new
+// vectors to all blocks. A layer has two cluster barriers; weights are loaded meanwhile.
 
-// The new vectors of one row: kept by the owner in fp32, sent to every block in fp16, or kept in that too.
-__device__ __forceinline__ void publish(const Shared &s, const Row &row, int slot, int tile, int r, bool to_all = true) {
+// Stores the new vector of one row: in fp32 for its owner, and in fp16 in every block, or in this one only.
+__device__ __forceinline__ void store_row(const Shared &s, const Row &row, int slot, int tile, int r, bool to_all = true) {
     for (int p = 0; p < PAIRS; p++) {
         *reinterpret_cast<float2 *>(s.sums + (slot * TILE + r) * SUMS + column(p)) = row.of[p];
         const unsigned both = pack(row.of[p].x, row.of[p].y);
-        half_t *place = s.x + (tile * TILE + r) * ROW + column(p);
-        if (!to_all) *reinterpret_cast<unsigned *>(place) = both;
+        half_t *target = s.x + (tile * TILE + r) * ROW + column(p);
+        if (!to_all) *reinterpret_cast<unsigned *>(target) = both;
         else
-            for (int rank = 0; rank < CLUSTER; rank++) store_in(rank, place, both);
+            for (int rank = 0; rank < CLUSTER; rank++) store_to_block(rank, target, both);
     }
 }
 
-// The token at every place of the block's own tiles; items given are marked as such.
-__device__ void read_tokens(const Weights &w, const Question &question, const Asked &asked, const Shared &s, const List &list,
+// Writes the tokens of the block's own tiles, and marks the input items as seen.
+__device__ void load_tokens(const Weights &w, const Request &request, const Queries &queries, const Shared &s, const List &list,
                             int rank) {
     for (int i = threadIdx.x; i < (list.tiles + CLUSTER - 1) / CLUSTER * TILE; i += THREADS) {
-        const int token = (i / TILE * CLUSTER + rank) * TILE + i % TILE, place = token - (IN_PARTS ? 1 : 0);
-        const bool given = place >= 0 && place < list.length;
-        int id = given ? list.ids[place] : w.item_count + 1;  // MASK
-        const bool known = given && id >= 0 && id < w.item_count;
-        if (given && !known) id = w.item_count + 1;  // a number that no item has must not be looked up
-        if (IN_PARTS && token == 0) id = w.item_count + 2;  // CLS
-        else if (IN_PARTS && (token == list.length + 1 || token == list.tokens - 1)) id = w.item_count + 3;  // SEP
-        s.ids[i] = token < list.tokens ? id : -1;
-        if (given && question.mark_seen) {
-            const int at = known ? w.place_of[id] : 0;
-            asked.seen[list.offset + place] = at / 32;
-            if (known) atomicOr(question.blocked + static_cast<size_t>(list.number) * question.words + at / 32, 1u << (at & 31));
+        const int token = (i / TILE * CLUSTER + rank) * TILE + i % TILE, position = token - (SEGMENTED ? 1 : 0);
+        const bool is_input = position >= 0 && position < list.length;
+        int id = is_input ? list.items[position] : w.item_count + 1;  // MASK
+        const bool known = is_input && id >= 0 && id < w.item_count;
+        if (is_input && !known) id = w.item_count + 1;  // an index without an item must not be looked up
+        if (SEGMENTED && token == 0) id = w.item_count + 2;  // CLS
+        else if (SEGMENTED && (token == list.length + 1 || token == list.tokens - 1)) id = w.item_count + 3;  // SEP
+        s.tokens[i] = token < list.tokens ? id : -1;
+        if (is_input && request.mark_seen) {
+            const int at = known ? w.slot_of[id] : 0;
+            queries.seen[list.offset + position] = at / 32;
+            if (known) atomicOr(request.blocked + static_cast<size_t>(list.number) * request.words + at / 32, 1u << (at & 31));
         }
     }
 }
@@ -40,11 +40,11 @@ __device__ void read_tokens(const Weights &w, const Question &question, const As
 __device__ Row embedded(const Weights &w, const List &list, int id, int token) {
     Row row = {};
     if (id < 0) return row;
-    const int place = min(token, w.trained_positions - 1), segment = IN_PARTS && token > list.length + 1;
+    const int position = min(token, w.trained_positions - 1), segment = SEGMENTED && token > list.length + 1;
     const int category = EMBED_CATEGORIES && id < w.item_count ? w.category_of[id] : CATEGORIES;
     for (int p = 0; p < PAIRS; p++) {
         const float2 a = two(w.items + static_cast<size_t>(id) * WIDTH + column(p));
-        const float2 b = two(w.positions + place * WIDTH + column(p)), c = two(w.segments + segment * WIDTH + column(p));
+        const float2 b = two(w.positions + position * WIDTH + column(p)), c = two(w.segments + segment * WIDTH + column(p));
         float2 d = make_float2(0, 0);
         if (EMBED_CATEGORIES) d = two(w.categories + category * WIDTH + column(p));
         row.of[p] = make_float2(a.x + b.x + c.x + d.x, a.y + b.y + c.y + d.y);
@@ -56,19 +56,19 @@ __device__ void embed(const Weights &w, const Shared &s, const List &list, int r
     const float *norm = s.vectors + LAYERS * LAYER_VECTORS + HEAD_VECTORS;
     bool waited = false;
     for (int slot = 0, tile = rank; tile < list.tiles; slot++, tile += CLUSTER) {
-        Row rows[MINE];
-        for (int i = 0; i < MINE; i++) {
+        Row rows[OWN_ROWS];
+        for (int i = 0; i < OWN_ROWS; i++) {
             const int r = warp_id() + i * WARPS;
-            rows[i] = embedded(w, list, s.ids[slot * TILE + r], tile * TILE + r);
+            rows[i] = embedded(w, list, s.tokens[slot * TILE + r], tile * TILE + r);
         }
-        normalise(rows, norm, norm + WIDTH);
-        if (!waited) cluster_wait(), waited = true;  // nobody writes to a block that is not there, or still at another list
-        for (int i = 0; i < MINE; i++) publish(s, rows[i], slot, tile, warp_id() + i * WARPS);
+        normalize(rows, norm, norm + WIDTH);
+        if (!waited) cluster_wait(), waited = true;  // the other blocks must have started, and finished the last list
+        for (int i = 0; i < OWN_ROWS; i++) store_row(s, rows[i], slot, tile, warp_id() + i * WARPS);
     }
     if (!waited) cluster_wait();
 }
 
-// Add a tile's products and bias to the owner's fp32 rows; every element belongs to one lane.
+// Adds the products and the bias of a tile to the owner's fp32 rows; every element belongs to one lane.
 template <int TILES>
 __device__ __forceinline__ void add_to(float *sums, const float (&c)[TILES][4], const float *bias, int first, bool fresh) {
     const int g = lane_id() / 4, t = lane_id() % 4;
@@ -88,12 +88,12 @@ __device__ __forceinline__ Row row_of(const float *sums, int r) {
     return row;
 }
 
-__device__ __forceinline__ void as_operand(half_t *rows, const Row &row, int r) {
+__device__ __forceinline__ void store_operand(half_t *rows, const Row &row, int r) {
     for (int p = 0; p < PAIRS; p++)
         *reinterpret_cast<unsigned *>(rows + r * ROW + column(p)) = pack(row.of[p].x, row.of[p].y);
 }
 
-// The second half of a layer for the block's own tiles from `first_tile` on.
+// Computes the second half of a layer for the block's own tiles from `first_tile` on.
 __device__ void feed_forward(const Shared &s, const uint4 (&out)[OUT_TILES][STEPS], const uint4 (&widen)[WIDE_TILES][STEPS],
                              const uint4 (&narrow)[OUT_TILES][WIDE_STEPS], const float *vectors, int rank, int first_tile, int tiles, bool last) {
     const int warp = warp_id(), g = lane_id() / 4, t = lane_id() % 4;
@@ -106,13 +106,13 @@ __device__ void feed_forward(const Shared &s, const uint4 (&out)[OUT_TILES][STEP
         multiply<OUT_TILES, STEPS>(c, s.attended + slot * TILE * ROW, ROW, out);
         add_to<OUT_TILES>(sums, c, out_bias, warp * OUT_TILES, false);
         __syncthreads();
-        Row rows[MINE];
-        for (int i = 0; i < MINE; i++) rows[i] = row_of(sums, warp + i * WARPS);
-        normalise(rows, norm, norm + WIDTH);
-        for (int i = 0; i < MINE; i++) {
+        Row rows[OWN_ROWS];
+        for (int i = 0; i < OWN_ROWS; i++) rows[i] = row_of(sums, warp + i * WARPS);
+        normalize(rows, norm, norm + WIDTH);
+        for (int i = 0; i < OWN_ROWS; i++) {
             const int r = warp + i * WARPS;
             for (int p = 0; p < PAIRS; p++) *reinterpret_cast<float2 *>(sums + r * SUMS + column(p)) = rows[i].of[p];
-            as_operand(s.operand, rows[i], r);
+            store_operand(s.operand, rows[i], r);
         }
         __syncthreads();
         float wide[WIDE_TILES][4] = {};
@@ -128,14 +128,14 @@ __device__ void feed_forward(const Shared &s, const uint4 (&out)[OUT_TILES][STEP
         multiply<OUT_TILES, WIDE_STEPS>(back, s.wide, WIDE_ROW, narrow);
         add_to<OUT_TILES>(sums, back, narrow_bias, warp * OUT_TILES, false);
         __syncthreads();
-        for (int i = 0; i < MINE; i++) rows[i] = row_of(sums, warp + i * WARPS);
-        normalise(rows, last_norm, last_norm + WIDTH);
-        for (int i = 0; i < MINE; i++) publish(s, rows[i], slot, tile, warp + i * WARPS, !last);
+        for (int i = 0; i < OWN_ROWS; i++) rows[i] = row_of(sums, warp + i * WARPS);
+        normalize(rows, last_norm, last_norm + WIDTH);
+        for (int i = 0; i < OWN_ROWS; i++) store_row(s, rows[i], slot, tile, warp + i * WARPS, !last);
     }
 }
 
-// EARLY: the second half's weights are fetched before the first begins, which takes registers that two blocks on one
-// multiprocessor do not have.
+// EARLY: the weights of the second half are loaded before the first half begins, which takes registers that two blocks
+// on one multiprocessor do not have.
 template <bool EARLY>
 __device__ __forceinline__ void run_layers(const Weights &w, const Shared &s, const List &list, int rank, Projection &projection) {
     uint4 out[OUT_TILES][STEPS], widen[WIDE_TILES][STEPS], narrow[OUT_TILES][WIDE_STEPS];
@@ -147,14 +147,14 @@ __device__ __forceinline__ void run_layers(const Weights &w, const Shared &s, co
     for (int layer = 0; layer < LAYERS; layer++) {
         const uint4 *qkv = w.matrices + static_cast<size_t>(layer) * LAYER_MATRICES;
         const float *vectors = s.vectors + layer * LAYER_VECTORS;
-        const int first_tile = layer == LAYERS - 1 ? list.first_mask / TILE : 0;  // only masks leave the last layer
+        const int first_tile = layer == LAYERS - 1 ? list.first_mask / TILE : 0;  // the last layer: masks only
         if (EARLY) fetch(qkv + QKV_SIZE);
-        for (int h = 0; h < HEADS_HERE; h++) {
+        for (int h = 0; h < HEADS_PER_BLOCK; h++) {
             const int head = head_of(rank, h);
             if (h > 0) __syncthreads(), load_projection(projection, qkv, head);
             project(s, projection, vectors, head, list.tiles);
             __syncthreads();
-            for (int tile = first_tile + rank / HEADS % SHARERS + warp_id() * SHARERS; tile < list.tiles; tile += WARPS * SHARERS)
+            for (int tile = first_tile + rank / HEADS % BLOCKS_PER_HEAD + warp_id() * BLOCKS_PER_HEAD; tile < list.tiles; tile += WARPS * BLOCKS_PER_HEAD)
                 attend(s, head, tile, list.tokens);
         }
         cluster_arrive();

@@ -1,4 +1,4 @@
-"""A model's weights as the kernels read them, on the GPU."""
+"""The weights of a model as the kernels read them, on the GPU."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,14 +7,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-BLOCK = 32  # items that are compared together
-NOTHING = -1e30  # the bias of a place without an item
+from fansrec.engine.cuda.sizes import BLOCK
+
+NOTHING = -1e30  # the bias of a slot without an item
 
 
 def in_lane_order(matrix: Tensor) -> Tensor:
-    """(outputs, inputs) in fp16, 8 outputs and 32 inputs at a time, as 16 bytes for each lane of a warp.
+    """Return a matrix, shape (outputs, inputs), in fp16 and in the order in which the lanes of a warp load it.
 
-    It is the order of the second operand of the tensor cores' m16n8k16, two steps of 16 inputs together.
+    8 outputs and 32 inputs at a time are 16 bytes per lane: the order of the second operand of the tensor cores'
+    m16n8k16, two steps of 16 inputs together.
     """
     outputs, inputs = matrix.shape
     parts = matrix.half().view(outputs // 8, 8, inputs // 32, 2, 2, 4, 2)
@@ -27,20 +29,20 @@ def flat(tensors: list[Tensor]) -> Tensor:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Where items lie once every category is filled up to whole blocks of 32."""
+    """The slots of the items when every category is padded to whole blocks of 32."""
 
-    place_of: np.ndarray[Any, np.dtype[np.int64]]  # (M,)
-    item_at: np.ndarray[Any, np.dtype[np.int64]]  # (places,), -1 where there is none
+    slot_of: np.ndarray[Any, np.dtype[np.int64]]  # (M,)
+    item_at: np.ndarray[Any, np.dtype[np.int64]]  # (slots,), -1 in slots without an item
     first_block: np.ndarray[Any, np.dtype[np.int64]]  # (N + 1,)
 
     @classmethod
     def of(cls, starts: tuple[int, ...]) -> "Blocks":
         sizes = np.diff(starts)
         first_block = np.concatenate([[0], np.cumsum(-(-sizes // BLOCK))])
-        place_of = np.arange(starts[-1]) + np.repeat(first_block[:-1] * BLOCK - np.array(starts[:-1]), sizes)
+        slot_of = np.arange(starts[-1]) + np.repeat(first_block[:-1] * BLOCK - np.array(starts[:-1]), sizes)
         item_at = np.full(first_block[-1] * BLOCK, -1)
-        item_at[place_of] = np.arange(starts[-1])
-        return cls(place_of, item_at, first_block)
+        item_at[slot_of] = np.arange(starts[-1])
+        return cls(slot_of, item_at, first_block)
 
     @property
     def count(self) -> int:
@@ -48,7 +50,7 @@ class Blocks:
 
     @property
     def most(self) -> int:
-        """Of one category."""
+        """Return the number of blocks of the largest category."""
         return int(np.diff(self.first_block).max())
 
     @property
@@ -57,7 +59,7 @@ class Blocks:
 
 
 class Packed:
-    """All tensors the kernels point to; kept here so that they stay where they are."""
+    """All tensors that the kernels point to, kept alive."""
 
     def __init__(self, model: Any, device: torch.device) -> None:
         self.device = device
@@ -78,31 +80,27 @@ class Packed:
         )
         self._pack_items(classifier)
         categories = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        self.category_of = self._numbers(categories)
-        self.place_of, self.item_at = self._numbers(self.blocks.place_of), self._numbers(self.blocks.item_at)
-        self.first_block = self._numbers(self.blocks.first_block)
-        self.category_of_block = self._numbers(self.blocks.category_of_block)
+        self.category_of = self._int32(categories)
+        self.slot_of, self.item_at = self._int32(self.blocks.slot_of), self._int32(self.blocks.item_at)
+        self.first_block = self._int32(self.blocks.first_block)
+        self.category_of_block = self._int32(self.blocks.category_of_block)
 
-    def _numbers(self, values: np.ndarray[Any, Any]) -> Tensor:
+    def _int32(self, values: np.ndarray[Any, Any]) -> Tensor:
         return torch.from_numpy(values.astype(np.int32)).to(self.device)
 
     def _pack_head(self, classifier: Any) -> list[Tensor]:
-        """The matrices of the transforms and of the category classifier; gives the vectors of the shared ones."""
+        """Pack the matrices of the classifier; return the vectors of its shared transform and of its categories."""
         transform = classifier.transform
-        vectors, matrices = (
-            [transform.linear.bias, transform.norm.weight, transform.norm.bias],
-            [transform.linear.weight],
-        )
+        vectors = [transform.linear.bias, transform.norm.weight, transform.norm.bias]
+        matrices = [transform.linear.weight]
         self.local_matrices = self.local_vectors = None
         if not self.two_stage:
-            vectors.append(
-                transform.linear.bias.new_zeros(-(-self.categories_known // 8) * 8)
-            )  # none, but room for them
+            vectors.append(transform.linear.bias.new_zeros(-(-self.categories_known // 8) * 8))  # unused
         if self.two_stage:
-            missing = -classifier.ranks % 8
+            padding = -classifier.ranks % 8
             pad = torch.nn.functional.pad
-            matrices.append(pad(classifier.category.weight, (0, 0, 0, missing)))
-            vectors.append(pad(classifier.category.bias, (0, missing), value=NOTHING))
+            matrices.append(pad(classifier.category.weight, (0, 0, 0, padding)))
+            vectors.append(pad(classifier.category.bias, (0, padding), value=NOTHING))
             local = classifier.local
             self.local_matrices = local.weight.detach().transpose(1, 2).half().contiguous()
             self.local_vectors = torch.stack([local.bias, local.norm_weight, local.norm_bias], 1).detach().float()
@@ -111,13 +109,11 @@ class Packed:
         return vectors
 
     def _pack_items(self, classifier: Any) -> None:
-        places = torch.from_numpy(self.blocks.place_of).to(self.device)
+        slots = torch.from_numpy(self.blocks.slot_of).to(self.device)
         size = self.blocks.count * BLOCK
         weight = classifier.items.weight.detach().float()
-        self.item_weights = weight.new_zeros(size, weight.shape[1]).index_copy_(0, places, weight)
-        self.item_bias = weight.new_full((size,), NOTHING).index_copy_(
-            0, places, classifier.items.bias.detach().float()
-        )
+        self.item_weights = weight.new_zeros(size, weight.shape[1]).index_copy_(0, slots, weight)
+        self.item_bias = weight.new_full((size,), NOTHING).index_copy_(0, slots, classifier.items.bias.detach().float())
         self.item_blocks = in_lane_order(self.item_weights)
         self.longest = float(weight.norm(dim=1).max())
 

@@ -1,23 +1,12 @@
-// What the kernels are made of: tensor-core products, reductions over a warp, and talk between the blocks of a cluster.
+// The building blocks of the kernels: tensor-core products, reductions over a warp, and communication in a cluster.
 //
-// Compiled at run time for one model's sizes, which come as macros: WIDTH, HEADS, FEEDFORWARD, LAYERS, CATEGORIES, ….
-// No header is included: NVRTC has none to offer on a machine without the CUDA toolkit.
+// The kernels are compiled at run time for the sizes of one model. No header is included: NVRTC has none on a machine
+// without the CUDA toolkit.
 
-typedef unsigned short half_t;  // the bits of an fp16 number
-
-constexpr int CLUSTER = 8;    // blocks that share one list
-constexpr int WARPS = 8;      // of a block
-constexpr int THREADS = 32 * WARPS;
-constexpr int TILE = 16;      // tokens that go through the tensor cores together
-constexpr int HEAD = WIDTH / HEADS;
-constexpr int PAIRS = WIDTH / 64;  // pairs of neighbouring columns that a lane holds of a row
-constexpr int ROW = WIDTH + 8;     // halves from one row to the next in shared memory: no two rows on the same banks
-constexpr int WIDE_ROW = FEEDFORWARD + 8;
-constexpr int MINE = TILE / WARPS;  // rows of a tile that a warp looks after: its own number, and every eighth from there
-constexpr float EPSILON = 1e-5f;   // of layer norms
+constexpr int PAIRS = WIDTH / 64;       // pairs of adjacent columns of a row that a lane holds
+constexpr int OWN_ROWS = TILE / WARPS;  // rows of a tile that a warp owns: its own number, and every eighth from there
+constexpr float EPSILON = 1e-5f;        // of layer norms
 constexpr float MINUS_INF = -1e30f;
-
-extern __shared__ __align__(16) unsigned char memory[];  // as much as a launch asks for
 
 __device__ __forceinline__ int lane_id() { return threadIdx.x & 31; }
 __device__ __forceinline__ int warp_id() { return threadIdx.x >> 5; }
@@ -34,7 +23,7 @@ __device__ __forceinline__ float2 unpack(unsigned both) {
     return make_float2(low, high);
 }
 
-// Of the four lanes that hold one row of a tensor-core tile.
+// Reductions over the four lanes that hold one row of a tensor-core tile.
 __device__ __forceinline__ float quad_sum(float x) {
     x += __shfl_xor_sync(~0u, x, 1);
     return x + __shfl_xor_sync(~0u, x, 2);
@@ -45,13 +34,14 @@ __device__ __forceinline__ float quad_max(float x) {
     return fmaxf(x, __shfl_xor_sync(~0u, x, 2));
 }
 
-__device__ __forceinline__ float power_of_two(float x) {  // of nothing far below zero, where it is zero
+__device__ __forceinline__ float power_of_two(float x) {  // 0 for x far below zero
     float y;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
 
-// With the error function by Abramowitz and Stegun 7.1.26, wrong by 1.5e-7 at most: a third of erff's instructions.
+// Uses the error function of Abramowitz and Stegun 7.1.26, with an error of at most 1.5e-7 and a third of erff's
+// instructions.
 __device__ __forceinline__ float gelu(float x) {
     const float a = fabsf(x) * 0.70710678118654752f, t = __fdividef(1.0f, 1.0f + 0.3275911f * a);
     const float tail = ((((1.061405429f * t - 1.453152027f) * t + 1.421413741f) * t - 0.284496736f) * t + 0.254829592f) * t;
@@ -86,15 +76,15 @@ __device__ __forceinline__ void load_rows(unsigned (&a)[4], const half_t *from, 
                  : "memory");
 }
 
-// Weights lie in the order in which lanes take them: for 8 outputs and 32 inputs, 16 bytes a lane (see packing.py).
+// Loads weights that are stored in the order of the lanes: for 8 outputs and 32 inputs, 16 bytes per lane (packing.py).
 template <int TILES, int STEPS>
 __device__ __forceinline__ void load_weights(uint4 (&w)[TILES][STEPS], const uint4 *from, int first) {
     for (int i = 0; i < TILES; i++)
         for (int j = 0; j < STEPS; j++) w[i][j] = __ldg(from + ((first + i) * STEPS + j) * 32 + lane_id());
 }
 
-// Sixteen rows in shared memory times TILES * 8 outputs. Few outputs are summed in several parts: a sum waits for the
-// one before it.
+// Multiplies sixteen rows in shared memory with TILES * 8 outputs. Few outputs are summed in several independent parts,
+// which hide the latency of an addition.
 template <int TILES, int STEPS>
 __device__ __forceinline__ void multiply(float (&c)[TILES][4], const half_t *rows, int stride, const uint4 (&w)[TILES][STEPS]) {
     constexpr int PARTS = TILES >= 4 ? 1 : 4 / TILES;
@@ -116,8 +106,20 @@ __device__ __forceinline__ void multiply(float (&c)[TILES][4], const half_t *row
             for (int part = 0; part < PARTS; part++) c[i][e] += sum[part][i][e];
 }
 
-// ---- between the blocks of a cluster ----
+// ---- between the blocks of a cluster, and between kernels: instructions of compute capability 9.0 ----
+//
+// The sources compile for 8.0, too, where these functions stop the kernel; driver.missing() refuses such devices.
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#define CLUSTERED
+__device__ __forceinline__ int cluster_rank() { return __trap(), 0; }
+__device__ __forceinline__ void cluster_arrive() { __trap(); }
+__device__ __forceinline__ void cluster_wait() { __trap(); }
+__device__ __forceinline__ void store_to_block(int, const void *, unsigned) { __trap(); }
+__device__ __forceinline__ void allow_next_kernel() {}
+__device__ __forceinline__ void wait_for_previous_kernel() {}
+#else
+#define CLUSTERED __cluster_dims__(CLUSTER, 1, 1)
 __device__ __forceinline__ int cluster_rank() {
     int rank;
     asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
@@ -127,18 +129,19 @@ __device__ __forceinline__ int cluster_rank() {
 __device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
 __device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
-__device__ __forceinline__ void store_in(int rank, const void *place, unsigned value) {
+// Stores a value to the shared memory of another block, at the same address as `target` has in this one.
+__device__ __forceinline__ void store_to_block(int rank, const void *target, unsigned value) {
     unsigned there;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(place)), "r"(rank));
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(target)), "r"(rank));
     asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(there), "r"(value) : "memory");
 }
 
-// ---- between the three kernels, which are launched together: the next one may start, and waits when it needs results ----
+// The three kernels are launched together: the next one may start early, and waits when it needs results.
+__device__ __forceinline__ void allow_next_kernel() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+__device__ __forceinline__ void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+#endif
 
-__device__ __forceinline__ void let_next_start() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
-__device__ __forceinline__ void wait_for_last() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
-
-// ---- rows held by a warp: a lane has columns 2 * lane, 2 * lane + 1, and the same 64 further on ----
+// ---- rows held by a warp: a lane has columns 2 * lane and 2 * lane + 1, and those 64 further on ----
 
 struct Row {
     float2 of[PAIRS];
@@ -148,9 +151,9 @@ __device__ __forceinline__ int column(int pair) { return 64 * pair + 2 * lane_id
 
 __device__ __forceinline__ float2 two(const float *from) { return *reinterpret_cast<const float2 *>(from); }
 
-// Several rows at once, so that one does not wait for another's sums.
+// Normalizes several rows at once, so that one does not wait for the sums of another.
 template <int COUNT>
-__device__ __forceinline__ void normalise(Row (&x)[COUNT], const float *weight, const float *bias) {
+__device__ __forceinline__ void normalize(Row (&x)[COUNT], const float *weight, const float *bias) {
     float sum[COUNT] = {}, squares[COUNT] = {};
     for (int i = 0; i < COUNT; i++)
         for (int p = 0; p < PAIRS; p++) {

@@ -4,110 +4,110 @@
 
 namespace {
 
-inline const float* column(Strips of, uint64_t j) { return of.data + j / W * of.stride + j % W; }
+inline const float* column(Tiles tiles, uint64_t j) { return tiles.data + j / W * tiles.stride + j % W; }
 
-inline V hidden_beyond(V score, int64_t key, int64_t sees) {
-    if (key <= sees) return score;
-    int32_t from = int32_t(key - sees < W ? key - sees : W);  // the first lane that sees this key
+inline V mask_future(V score, int64_t key, int64_t last_key) {
+    if (key <= last_key) return score;
+    int32_t from = int32_t(key - last_key < W ? key - last_key : W);  // the first lane that attends to this key
     return lanes() >= from ? score : all(MINUS_INFINITY);
 }
 
-// S strips of queries meet the keys of one head. Scores are made as logarithms of weights to the base 2, which is the
-// faster one; they lie key after key, S vectors each.
+// The attention of S tiles of queries in one head. Scores are base-2 logarithms of the weights, since powers of 2 are
+// faster; they are stored key after key, S vectors each.
 template <int S>
 class OneHead {
    public:
-    OneHead(const Queries* asked, Keys list, int64_t head_width, float* scores)
-        : asked_(asked), list_(list), width_(head_width), scores_(scores) {
+    OneHead(const Queries* queries, Keys list, int64_t head_width, float* scores)
+        : queries_(queries), list_(list), width_(head_width), scores_(scores) {
         scale_ = LOG2_E / std::sqrt(float(head_width));
     }
 
     void attend(int64_t row) {
-        in_runs([&](auto run, int64_t d) {
+        for_each_run([&](auto run, int64_t d) {
             constexpr int D = decltype(run)::value;
             score<D>(row + d, d == 0, d + D == width_);
         });
-        in_runs([&](auto run, int64_t d) {
+        for_each_run([&](auto run, int64_t d) {
             if (d == 0)
-                mix<decltype(run)::value, true>(row);
+                average<decltype(run)::value, true>(row);
             else
-                mix<decltype(run)::value, false>(row + d);
+                average<decltype(run)::value, false>(row + d);
         });
     }
 
    private:
-    const Queries* asked_;
+    const Queries* queries_;
     Keys list_;
     int64_t width_;
     float scale_;
     float* scores_;
-    V best_[S], share_[S];
+    V max_[S], inverse_sum_[S];
 
-    // A head's numbers in runs of 8, 4 and 1, each with its own unrolled code.
+    // Divides the dimensions of a head into runs of 8, 4 and 1, each with its own unrolled code.
     template <class Run>
-    void in_runs(Run&& run) {
+    void for_each_run(Run&& run) {
         int64_t d = 0;
         for (; d + 8 <= width_; d += 8) run(std::integral_constant<int, 8>(), d);
         for (; d + 4 <= width_; d += 4) run(std::integral_constant<int, 4>(), d);
         for (; d < width_; ++d) run(std::integral_constant<int, 1>(), d);
     }
 
-    // Scores of all keys from D numbers, on top of what is there of those before.
+    // Adds the products of D dimensions to the scores of all keys; `begin` and `end`: of the first and the last run.
     template <int D>
     void score(int64_t row, bool begin, bool end) {
-        V q[S][D], best[S];
+        V q[S][D], highest[S];
         for (int s = 0; s < S; ++s) {
-            for (int d = 0; d < D; ++d) q[s][d] = load(asked_[s].query + (row + d) * W) * scale_;
-            best[s] = all(MINUS_INFINITY);
+            for (int d = 0; d < D; ++d) q[s][d] = load(queries_[s].query + (row + d) * W) * scale_;
+            highest[s] = all(MINUS_INFINITY);
         }
-        float* place = scores_;
-        for (int64_t j = list_.first; j < list_.last; ++j, place += S * W) {
+        float* at = scores_;
+        for (int64_t j = list_.first; j < list_.last; ++j, at += S * W) {
             const float* key = column(list_.keys, j) + row * W;
             V score[S];
-            for (int s = 0; s < S; ++s) score[s] = begin ? V{} : load(place + s * W);
+            for (int s = 0; s < S; ++s) score[s] = begin ? V{} : load(at + s * W);
 #pragma GCC unroll 8
             for (int d = 0; d < D; ++d) {
-                V number = all(key[d * W]);
-                for (int s = 0; s < S; ++s) score[s] += q[s][d] * number;
+                V key_d = all(key[d * W]);
+                for (int s = 0; s < S; ++s) score[s] += q[s][d] * key_d;
             }
             for (int s = 0; s < S; ++s) {
-                if (end) score[s] = hidden_beyond(score[s], j, asked_[s].sees);
-                best[s] = larger(best[s], score[s]);
-                store(place + s * W, score[s]);
+                if (end) score[s] = mask_future(score[s], j, queries_[s].last_key);
+                highest[s] = larger(highest[s], score[s]);
+                store(at + s * W, score[s]);
             }
         }
-        for (int s = 0; s < S; ++s) best_[s] = best[s];
+        for (int s = 0; s < S; ++s) max_[s] = highest[s];
     }
 
-    // The mean of D numbers of the values. The first run turns the scores into weights on its way: between the
-    // products, that costs hardly anything.
+    // Computes D dimensions of the weighted mean of the values. The first run also turns the scores into weights:
+    // between the products, that costs hardly anything.
     template <int D, bool FIRST>
-    void mix(int64_t row) {
+    void average(int64_t row) {
         V sum[S][D] = {}, total[S] = {};
-        float* place = scores_;
-        for (int64_t j = list_.first; j < list_.last; ++j, place += S * W) {
+        float* at = scores_;
+        for (int64_t j = list_.first; j < list_.last; ++j, at += S * W) {
             const float* value = column(list_.values, j) + row * W;
             V weight[S];
             for (int s = 0; s < S; ++s) {
-                weight[s] = load(place + s * W);
+                weight[s] = load(at + s * W);
                 if (!FIRST) continue;
-                weight[s] = power_of_2(weight[s] - best_[s]);
+                weight[s] = power_of_2(weight[s] - max_[s]);
                 total[s] += weight[s];
-                if (D < width_) store(place + s * W, weight[s]);
+                if (D < width_) store(at + s * W, weight[s]);
             }
 #pragma GCC unroll 8
             for (int d = 0; d < D; ++d) {
-                V number = all(value[d * W]);
-                for (int s = 0; s < S; ++s) sum[s][d] += weight[s] * number;
+                V value_d = all(value[d * W]);
+                for (int s = 0; s < S; ++s) sum[s][d] += weight[s] * value_d;
             }
         }
         for (int s = 0; s < S; ++s) {
-            const Queries& a = asked_[s];
-            if (FIRST) share_[s] = 1.0f / total[s];
-            VI ask = (lanes() >= int32_t(a.first)) & (lanes() < int32_t(a.last));
+            const Queries& q = queries_[s];
+            if (FIRST) inverse_sum_[s] = 1.0f / total[s];
+            VI used = (lanes() >= int32_t(q.first)) & (lanes() < int32_t(q.last));
             for (int d = 0; d < D; ++d) {
-                float* out = a.out + (row + d) * W;
-                store(out, ask ? sum[s][d] * share_[s] : load(out));
+                float* out = q.out + (row + d) * W;
+                store(out, used ? sum[s][d] * inverse_sum_[s] : load(out));
             }
         }
     }
@@ -115,11 +115,11 @@ class OneHead {
 
 }  // namespace
 
-void attend(const Queries* asked, int count, Keys list, int64_t heads, int64_t head_width, float* scores) {
+void attend(const Queries* queries, int count, Keys list, int64_t heads, int64_t head_width, float* scores) {
     for (int64_t row = 0; row < heads * head_width; row += head_width) {
         if (count == 1)
-            OneHead<1>(asked, list, head_width, scores).attend(row);
-        else if constexpr (QUERIES_AT_ONCE == 2)
-            OneHead<2>(asked, list, head_width, scores).attend(row);
+            OneHead<1>(queries, list, head_width, scores).attend(row);
+        else if constexpr (QUERY_TILES == 2)
+            OneHead<2>(queries, list, head_width, scores).attend(row);
     }
 }

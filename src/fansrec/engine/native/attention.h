@@ -1,22 +1,22 @@
-// Attention of neighbouring queries, one a lane, to the keys of one list.
+// Attention of adjacent queries, one per lane, to the keys of one list.
 #pragma once
-#include "strips.h"
+#include "tiles.h"
 
 struct Keys {
-    Strips keys, values;  // the rows of both: head after head
+    Tiles keys, values;   // their rows: head after head
     int64_t first, last;  // columns of the list
 };
 
-// A strip of queries, head after head, and where its outcome goes. Lanes `first` to `last` ask, only they are written,
-// and lane l sees the keys up to column `sees + l`.
+// A tile of queries, head after head, and the tile for the results. Only lanes `first` to `last` belong to the list and
+// are written. Lane l attends to the keys up to column `last_key + l`.
 struct Queries {
     const float* query;
     float* out;
     int first, last;
-    int64_t sees = INT64_MAX / 2;
+    int64_t last_key = INT64_MAX / 2;
 };
 
-constexpr int QUERIES_AT_ONCE = ROWS == 8 ? 2 : 1;  // strips that share the reading of keys, if registers suffice
+constexpr int QUERY_TILES = ROWS == 8 ? 2 : 1;  // tiles that share the loads of keys, if there are enough registers
 
-// `count` strips, at most QUERIES_AT_ONCE; `scores` is room for QUERIES_AT_ONCE * W floats a key.
-void attend(const Queries* asked, int count, Keys list, int64_t heads, int64_t head_width, float* scores);
+// Attends with `count` tiles of queries, at most QUERY_TILES; `scores` has space for QUERY_TILES * W floats per key.
+void attend(const Queries* queries, int count, Keys list, int64_t heads, int64_t head_width, float* scores);

@@ -7,16 +7,16 @@
 
 namespace {
 
-constexpr int64_t TOKENS_AT_ONCE = 768;  // so that what the layers hand on stays near the processor
+constexpr int64_t MAX_BATCH_TOKENS = 768;  // so that the activations of a batch stay in the cache
 
-bool all_known(const int64_t* items, int64_t count, int64_t known) {
+bool all_known(const int64_t* items, int64_t count, int64_t item_count) {
     for (int64_t i = 0; i < count; ++i)
-        if (items[i] < 0 || items[i] >= known) return false;
+        if (items[i] < 0 || items[i] >= item_count) return false;
     return true;
 }
 
-// A bit for every item that no list may be given.
-std::vector<uint64_t> blocked_by(const Call& call, int64_t items) {
+// Returns a bit per item that is set if no list may receive the item; empty if all items are allowed.
+std::vector<uint64_t> blocked_bits(const Call& call, int64_t items) {
     std::vector<uint64_t> bits;
     if (call.allowed_count < 0 && !call.excluded_count) return bits;
     bits.assign(items / 64 + 1, call.allowed_count < 0 ? 0 : ~uint64_t(0));
@@ -26,42 +26,43 @@ std::vector<uint64_t> blocked_by(const Call& call, int64_t items) {
     return bits;
 }
 
-// Where batches of lists begin: several lists share the weights they need, but every thread shall have some. Sums may
-// be made in another order in a larger batch, so one thread and two cut alike: then they agree to the last bit.
-std::vector<int64_t> batches_of(const std::vector<Question>& questions, int64_t threads) {
-    int64_t total = 0, here = 0;
-    for (const Question& q : questions) total += q.given + q.wanted;
-    int64_t most = std::min(TOKENS_AT_ONCE, total / (2 * std::max<int64_t>(2, threads)));
+// Returns the first list of every batch, and the end. The lists of a batch share the loading of weights, but every
+// thread needs some batches. The order of a sum may depend on the size of the batch; one thread and two threads use the
+// same batches, so that their results are identical to the last bit.
+std::vector<int64_t> batch_starts(const std::vector<Request>& requests, int64_t threads) {
+    int64_t total = 0, tokens = 0;
+    for (const Request& request : requests) total += request.length + request.count;
+    int64_t limit = std::min(MAX_BATCH_TOKENS, total / (2 * std::max<int64_t>(2, threads)));
     std::vector<int64_t> starts;
-    for (int64_t i = 0; i < int64_t(questions.size()); ++i) {
-        if (starts.empty() || here >= most) starts.push_back(i), here = 0;
-        here += questions[i].given + questions[i].wanted;
+    for (int64_t i = 0; i < int64_t(requests.size()); ++i) {
+        if (starts.empty() || tokens >= limit) starts.push_back(i), tokens = 0;
+        tokens += requests[i].length + requests[i].count;
     }
-    starts.push_back(int64_t(questions.size()));
+    starts.push_back(int64_t(requests.size()));
     return starts;
 }
 
-class Sharing {
+class BatchedCall {
    public:
-    Sharing(const Call& call, int64_t items, const Answer& answer)
-        : call_(call), items_(items), answer_(answer), blocked_(blocked_by(call, items)) {
+    BatchedCall(const Call& call, int64_t items, const BatchFunction& run)
+        : call_(call), items_(items), run_(run), blocked_(blocked_bits(call, items)) {
         rules_ = {blocked_.empty() ? nullptr : blocked_.data(), call.groups, call.max_per_group, call.min_score,
                   call.keep_seen != 0};
-        for (int64_t i = 0, place = 0; i < call.lists; place += call.wanted[i++]) {
-            questions_.push_back({call.items + call.offsets[i], call.offsets[i + 1] - call.offsets[i], call.wanted[i]});
-            places_.push_back(place);
+        for (int64_t i = 0, start = 0; i < call.lists; start += call.counts[i++]) {
+            requests_.push_back({call.items + call.offsets[i], call.offsets[i + 1] - call.offsets[i], call.counts[i]});
+            answer_starts_.push_back(start);
         }
     }
 
     Outcome run() {
-        std::vector<int64_t> starts = batches_of(questions_, call_.threads);
+        std::vector<int64_t> starts = batch_starts(requests_, call_.threads);
         int64_t batches = int64_t(starts.size()) - 1;
         std::atomic<bool> failed{false};
-        Crew together(int(call_.threads)), alone(1);
-        (batches > 1 ? together : alone).run(batches, [&](int64_t b) {
+        ThreadPool all_threads(int(call_.threads)), one_thread(1);
+        (batches > 1 ? all_threads : one_thread).run(batches, [&](int64_t b) {
             try {
-                one_batch(starts[b], starts[b + 1], batches > 1 ? alone : together);
-            } catch (const std::exception&) {  // too little memory, or a vector longer than there can be
+                run_batch(starts[b], starts[b + 1], batches > 1 ? one_thread : all_threads);
+            } catch (const std::exception&) {  // not enough memory, or a vector beyond the maximum size
                 failed = true;
             }
         });
@@ -71,36 +72,37 @@ class Sharing {
    private:
     const Call& call_;
     int64_t items_;
-    const Answer& answer_;
+    const BatchFunction& run_;
     std::vector<uint64_t> blocked_;
     Rules rules_;
-    std::vector<Question> questions_;
-    std::vector<int64_t> places_;  // where each list's answer begins
+    std::vector<Request> requests_;
+    std::vector<int64_t> answer_starts_;  // index of each list's first item in the answer
 
-    void one_batch(int64_t first, int64_t last, const Crew& crew) {
-        thread_local Workspace room;
-        room.clear();
-        Batch batch{&questions_[first], {}};
+    void run_batch(int64_t first, int64_t last, const ThreadPool& pool) {
+        thread_local Workspace workspace;
+        workspace.clear();
+        Batch batch{&requests_[first], {}};
         for (int64_t i = first; i < last; ++i) {
-            const Question& q = questions_[i];
-            batch.picks.emplace_back(rules_, items_, q.items, q.given, q.wanted, room);
+            const Request& request = requests_[i];
+            batch.selections.emplace_back(rules_, items_, request.items, request.length, request.count, workspace);
         }
-        answer_(batch, room, crew);
+        run_(batch, workspace, pool);
         for (int64_t i = first; i < last; ++i)
-            call_.answered[i] = batch.picks[i - first].write(call_.answers + places_[i], call_.scores + places_[i]);
+            call_.answer_lengths[i] = batch.selections[i - first].write(call_.answer_items + answer_starts_[i],
+                                                                        call_.answer_scores + answer_starts_[i]);
     }
 };
 
 }  // namespace
 
-Outcome answer_call(const Call& call, int64_t items, const Answer& answer) {
+Outcome run_call(const Call& call, int64_t items, const BatchFunction& run) {
     if (!is_valid(call, items)) return BAD_CALL;
     bool known = all_known(call.items, call.offsets[call.lists], items) &&
                  all_known(call.excluded, call.excluded_count, items) &&
                  all_known(call.allowed, std::max<int64_t>(0, call.allowed_count), items);
     if (!known) return UNKNOWN_ITEM;
     try {
-        return Sharing(call, items, answer).run();
+        return BatchedCall(call, items, run).run();
     } catch (const std::exception&) {
         return NO_MEMORY;
     }

@@ -1,5 +1,5 @@
-// Range checks of indices that were read from a model's arrays. They cost time in the innermost loops, so only builds
-// with FANS_CHECKED have them (compile.py); the Python side has checked the arrays when they were read.
+// Range checks of indices from the arrays of a model. They would slow down the innermost loops, so only builds with
+// FANS_CHECKED have them (compile.py); the Python side checks the arrays when a model is loaded.
 #pragma once
 #include <cstdint>
 #if defined(FANS_CHECKED)

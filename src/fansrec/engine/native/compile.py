@@ -1,10 +1,11 @@
 """Compile the native kernel: one shared library for each instruction set. `python -m fansrec.engine.native.compile`.
 
-With `--sanitized FOLDER` the libraries go there, slow and full of checks; FANS_NATIVE_FOLDER=FOLDER makes fansrec use
-them. Python must then run with the sanitizers of the compiler preloaded: tests/sanitizers.py.
+`--strict` makes warnings errors, for development. `--sanitized FOLDER` writes slow libraries with sanitizers and range
+checks to FOLDER; fansrec uses them if FANS_NATIVE_FOLDER=FOLDER, in a Python process that preloads the compiler's
+sanitizers (tests/sanitizers.py).
 
-The package's build runs this (hatch_build.py), and an installation without a compiler goes on without it. Standard
-library only, since nothing else is there when a package is built.
+The build of the package runs this module (hatch_build.py); an installation without a compiler works without the kernel.
+It uses the standard library only, since nothing else is installed when a package is built.
 """
 
 import argparse
@@ -24,30 +25,33 @@ X86 = {
     "avx2": ["-mavx2", "-mfma", "-mf16c"],
     "avx512": ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma", "-mprefer-vector-width=512"],
 }
-SANITIZED = ["-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-CHECKED = "-DFANS_CHECKED"  # every index read from a model's arrays is compared with its range
+STRICT = ["-Wall", "-Wextra", "-Werror"]  # development builds only: other compilers may have other warnings
+SANITIZED = [
+    *("-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
+    "-DFANS_CHECKED",  # compares every index from the arrays of a model with its range
+]
 
 
 def library_path(instructions: str) -> Path:
-    """Return where the library for an instruction set is: beside its sources, or in FANS_NATIVE_FOLDER."""
+    """Return the path of the library for an instruction set: beside its sources, or in FANS_NATIVE_FOLDER."""
     return Path(os.environ.get("FANS_NATIVE_FOLDER") or HERE) / f"libfans-{instructions}.so"
 
 
 def compile_kernel(folder: Path | None = None, more: Sequence[str] = ()) -> str | None:
-    """Make the libraries beside their sources, or in `folder`; what went wrong, in a line, or None.
+    """Compile the libraries into `folder`, by default beside their sources; return the error in one line, or None.
 
     `more` are further options of the compiler.
     """
-    place = folder or HERE
-    for old in place.glob("libfans-*.so"):  # made from other sources, or by another compiler
+    target = folder or HERE
+    for old in target.glob("libfans-*.so"):  # compiled from other sources, or by another compiler
         old.unlink()
     compiler = find_compiler()
     if compiler is None:
         return "no C++ compiler"
     variants = X86 if platform.machine() in ("x86_64", "AMD64") else {"portable": []}
     with ThreadPoolExecutor(min(len(variants), os.cpu_count() or 1)) as pool:
-        faults = list(pool.map(lambda name: _compile(compiler, place, name, [*variants[name], *more]), variants))
-    return next((fault for fault in faults if fault), None)
+        errors = list(pool.map(lambda name: _compile(compiler, target, name, [*variants[name], *more]), variants))
+    return next((error for error in errors if error), None)
 
 
 def find_compiler() -> str | None:
@@ -55,9 +59,9 @@ def find_compiler() -> str | None:
     return os.environ.get("CXX") or next(filter(shutil.which, ("c++", "g++", "clang++")), None)
 
 
-def _compile(compiler: str, place: Path, name: str, flags: list[str]) -> str | None:
-    """Under a temporary name until it is whole."""
-    target = place / f"libfans-{name}.so"
+def _compile(compiler: str, folder: Path, name: str, flags: list[str]) -> str | None:
+    """Compile one library, under a temporary name until it is complete."""
+    target = folder / f"libfans-{name}.so"
     unfinished = target.with_suffix(f".{os.getpid()}.tmp")
     sources = sorted(str(path) for path in HERE.glob("*.cpp"))
     try:
@@ -74,6 +78,10 @@ def _compile(compiler: str, place: Path, name: str, flags: list[str]) -> str | N
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sanitized", type=Path, metavar="FOLDER", help="an existing folder for checked libraries")
-    folder = parser.parse_args().sanitized
-    sys.exit(compile_kernel(folder, [*SANITIZED, CHECKED] if folder else []))
+    parser.add_argument(
+        "--sanitized", type=Path, metavar="FOLDER", help="existing folder for libraries with sanitizers"
+    )
+    parser.add_argument("--strict", action="store_true", help="treat warnings of the compiler as errors")
+    options = parser.parse_args()
+    strict = STRICT if options.strict else []
+    sys.exit(compile_kernel(options.sanitized, [*strict, *(SANITIZED if options.sanitized else [])]))

@@ -1,10 +1,10 @@
-// Products of a few vectors with many items, when the vectors are too few to fill the lanes of strips: here the lanes
-// go along the width, and the sums across lanes are made for W items at once.
+// Dot products of a few vectors with many items, when the vectors are too few to fill the lanes of a tile: here the
+// lanes run along the width, and the sums across lanes are computed for W items together.
 #pragma once
 #include "simd.h"
 
 #if defined(__clang__)
-// Lane i is the sum of v[i].
+// Returns the sums of v[0] ... v[W - 1], one in each lane.
 inline V sums_across(V* v) {
     V out;
     for (int i = 0; i < W; ++i) {
@@ -15,7 +15,7 @@ inline V sums_across(V* v) {
     return out;
 }
 #else
-// v[i] and v[i + half], folded: lanes come in runs of `half`, by turns of the one and of the other.
+// Adds pairs of lanes that are HALF apart; runs of HALF lanes of the result come alternately from a and from b.
 template <int HALF>
 inline __attribute__((always_inline)) V folded(V a, V b) {
     VI low, high;
@@ -33,16 +33,16 @@ inline __attribute__((always_inline)) void fold(V* v) {
     if constexpr (HALF > 1) fold<HALF / 2>(v);
 }
 
-// Lane i is the sum of v[i].
+// Returns the sums of v[0] ... v[W - 1], one in each lane.
 inline __attribute__((always_inline)) V sums_across(V* v) {
     fold<W / 2>(v);
     return v[0];
 }
 #endif
 
-// P vectors (rows of `depth` floats) with W items; `rows` of these are there, the others are read as the last one.
-// `ahead`: ask memory for what lies so many floats further on. Processors foresee it only up to the end of a page, and
-// items of the usual width are sixteen a page; between the products, asking costs nothing.
+// Computes the dot products of P vectors (rows of `depth` floats) with W items, of which `rows` exist; the others are
+// read as the last one. `ahead`, unless it is 0, is the distance in floats to prefetch: hardware prefetching stops at
+// the end of a page, which holds sixteen items of the usual width, and between the products a prefetch is free.
 template <int P, int DEPTH>
 inline __attribute__((always_inline)) void dots_of(
     const float* vectors, const float* items, int64_t rows, int64_t any_depth, int64_t ahead, V* out) {

@@ -1,8 +1,8 @@
-// The bidirectional Transformer of FANS and BERT4Rec (models/layers/encoder.py): tokens in, what it knows at some of them out.
+// The bidirectional Transformer of FANS and BERT4Rec (models/layers/encoder.py): tokens in, hidden states of some out.
 #pragma once
-#include "crew.h"
 #include "layer_norm.h"
 #include "linear.h"
+#include "thread_pool.h"
 #include "workspace.h"
 
 struct EncoderLayer {
@@ -13,30 +13,32 @@ struct EncoderLayer {
 };
 
 struct Encoder {
-    int64_t width, layers, heads, feedforward, positions, tokens, category_rows;  // the last two: rows of embeddings
-    const float *items, *categories, *places, *segments;  // embeddings, (count, width) each; categories may be null
+    int64_t width, layers, heads, feedforward;
+    int64_t positions, tokens, category_rows;  // numbers of rows of the embeddings
+    // (tokens, width), (category_rows, width) or null, (positions, width), (2, width)
+    const float *item_embedding, *category_embedding, *position_embedding, *segment_embedding;
     Norm norm;
     const EncoderLayer* layer;
 };
 
 struct Token {
-    int64_t item, category, place, segment;
+    int64_t item, category, position, segment;
 };
 
-// One list among the tokens of a batch: its own, and those whose outcome is wanted.
+// One list of a batch: its range of the tokens, and of the tokens whose hidden states are returned.
 struct Span {
-    int64_t first, last;              // of the tokens
-    int64_t first_asked, last_asked;  // of `asked`
+    int64_t first, last;                // in Tokens::tokens
+    int64_t first_output, last_output;  // in Tokens::outputs
 };
 
 struct Tokens {
     const Token* tokens;
     int64_t count;
-    const int64_t* asked;  // which tokens leave the last layer, list after list
-    int64_t asked_count;
+    const int64_t* outputs;  // indices of the tokens whose hidden states are returned, list after list
+    int64_t output_count;
     const Span* lists;
     int64_t list_count;
 };
 
-// (width) rows, one column for each token asked; lies in `room` until that is cleared.
-Strips encode(const Encoder& encoder, const Tokens& tokens, Workspace& room, const Crew& crew);
+// Returns the hidden states, `width` rows and one column per output; they stay in `workspace` until it is cleared.
+Tiles encode(const Encoder& encoder, const Tokens& tokens, Workspace& workspace, const ThreadPool& pool);

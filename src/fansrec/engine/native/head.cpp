@@ -3,34 +3,33 @@
 #include <algorithm>
 #include <memory>
 
+#include "category_ranking.h"
 #include "checked.h"
-#include "ranking.h"
 
 namespace {
 
-struct Waiting {
-    const Asker* asker;
+struct OpenPosition {
+    const PositionRange* range;
     int64_t position;
 };
 
-// The columns that ask for items of one category, and how these do.
-struct Round {
+// The columns that need items of one category, and the scores of these items.
+struct CategoryGroup {
     int64_t category;
     std::vector<int64_t> columns;
-    std::unique_ptr<Contest> contest;
+    std::unique_ptr<BlockTopK> scores;
 };
 
-// What scores a category's items: the columns, brought together and through its transform.
-Strips local_columns(const Head& head, const Round& round, Strips known, Strips gathered, Strips out) {
-    int64_t D = head.width, count = int64_t(round.columns.size());
-    CHECK_INDEX(round.category, head.categories);
-    for (int64_t i = 0; i < count; ++i) copy_column(known, round.columns[i], gathered, i, D);
-    clear_behind(gathered, count, D);
-    if (!head.local.weight) return gathered;
-    int64_t c = round.category;
-    apply(head.local.from(c * D, D), D, D, gathered, out, 0, strips_for(count), Then::GELU);
-    normalise(out, D, 0, strips_for(count), {head.local_norm.weight + c * D, head.local_norm.bias + c * D});
-    return out;
+// Gathers the columns of a group and applies the transform of its category.
+void transform_columns(const Head& head, const CategoryGroup& group, Tiles hidden, Tiles gathered, Tiles out) {
+    int64_t D = head.width, count = int64_t(group.columns.size());
+    CHECK_INDEX(group.category, head.categories);
+    for (int64_t i = 0; i < count; ++i) copy_column(hidden, group.columns[i], gathered, i, D);
+    clear_padding(gathered, count, D);
+    if (!head.local.weight) return;
+    int64_t c = group.category;
+    apply(head.local.from(c * D, D), D, D, gathered, out, 0, tiles_for(count), Epilogue::GELU);
+    normalize(out, D, 0, tiles_for(count), {head.local_norm.weight + c * D, head.local_norm.bias + c * D});
 }
 
 ItemVectors items_of(const Head& head, int64_t category) {
@@ -38,100 +37,106 @@ ItemVectors items_of(const Head& head, int64_t category) {
     return {head.item.weight, head.item.bias, head.width, halves, float(head.longest)};
 }
 
-// All tiles of all contests, as tasks anybody may take.
-void play(const Head& head, Strips known, std::vector<Round>& rounds, Workspace& room, const Crew& crew) {
-    std::vector<Strips> gathered, out;
-    for (Round& round : rounds) {
-        gathered.push_back(room.strips(head.width, int64_t(round.columns.size())));
-        out.push_back(head.local.weight ? room.strips(head.width, int64_t(round.columns.size())) : gathered.back());
+// Scores the items of all groups; the chunks of all of them are divided among the threads.
+void score_groups(const Head& head, Tiles hidden, std::vector<CategoryGroup>& groups, Workspace& workspace,
+                  const ThreadPool& pool) {
+    std::vector<Tiles> gathered, out;
+    for (CategoryGroup& group : groups) {
+        gathered.push_back(workspace.tiles(head.width, int64_t(group.columns.size())));
+        out.push_back(head.local.weight ? workspace.tiles(head.width, int64_t(group.columns.size())) : gathered.back());
     }
-    crew.run(int64_t(rounds.size()), [&](int64_t r) { local_columns(head, rounds[r], known, gathered[r], out[r]); });
-    std::vector<std::pair<Contest*, int64_t>> tiles;
-    for (size_t r = 0; r < rounds.size(); ++r) {
-        int64_t c = rounds[r].category;
-        rounds[r].contest = std::make_unique<Contest>(items_of(head, c),
-                                                      head.starts[c], head.starts[c + 1], out[r],
-                                                      int64_t(rounds[r].columns.size()), room);
-        for (int64_t t = 0; t < rounds[r].contest->tiles(); ++t) tiles.push_back({rounds[r].contest.get(), t});
+    pool.run(int64_t(groups.size()),
+             [&](int64_t g) { transform_columns(head, groups[g], hidden, gathered[g], out[g]); });
+    std::vector<std::pair<BlockTopK*, int64_t>> chunks;
+    for (size_t g = 0; g < groups.size(); ++g) {
+        int64_t c = groups[g].category;
+        groups[g].scores = std::make_unique<BlockTopK>(items_of(head, c), head.starts[c], head.starts[c + 1], out[g],
+                                                       int64_t(groups[g].columns.size()), workspace);
+        for (int64_t i = 0; i < groups[g].scores->chunks(); ++i) chunks.push_back({groups[g].scores.get(), i});
     }
-    crew.run(int64_t(tiles.size()), [&](int64_t t) { tiles[t].first->play(tiles[t].second); });
-    for (Round& round : rounds) round.contest->settle();
+    pool.run(int64_t(chunks.size()), [&](int64_t i) { chunks[i].first->score_chunk(chunks[i].second); });
+    for (CategoryGroup& group : groups) group.scores->finish();
 }
 
 class ByPosition {
    public:
-    ByPosition(const Head& head, Strips known, int64_t columns, Workspace& room, const Crew& crew)
-        : head_(head), known_(known), room_(room), crew_(crew), ranking_(head, known, columns, room, crew) {
-        round_of_.resize(head.categories);
-        place_of_.resize(columns);
+    ByPosition(const Head& head, Tiles hidden, int64_t columns, Workspace& workspace, const ThreadPool& pool)
+        : head_(head),
+          hidden_(hidden),
+          workspace_(workspace),
+          pool_(pool),
+          ranking_(head, hidden, columns, workspace, pool) {
+        group_of_.resize(head.categories);
+        index_in_group_.resize(columns);
     }
 
-    void choose(const std::vector<Asker>& askers) {
-        std::vector<Waiting> waiting;
-        for (const Asker& asker : askers)
-            for (int64_t p = asker.first_position; p < asker.last_position; ++p) waiting.push_back({&asker, p});
-        for (int64_t rank = 0; rank < head_.categories && !waiting.empty(); ++rank) {
-            auto mark = room_.mark();
-            std::vector<Round> rounds = rounds_at(rank, waiting);
-            play(head_, known_, rounds, room_, crew_);
-            std::vector<Waiting> left;
-            for (const Waiting& w : waiting)
-                if (!done(rounds, w, rank)) left.push_back(w);
-            waiting = left;
-            room_.back_to(mark);
+    void select(const std::vector<PositionRange>& ranges) {
+        std::vector<OpenPosition> open;
+        for (const PositionRange& range : ranges)
+            for (int64_t p = range.first_position; p < range.last_position; ++p) open.push_back({&range, p});
+        for (int64_t rank = 0; rank < head_.categories && !open.empty(); ++rank) {
+            auto mark = workspace_.mark();
+            std::vector<CategoryGroup> groups = groups_at(rank, open);
+            score_groups(head_, hidden_, groups, workspace_, pool_);
+            std::vector<OpenPosition> left;
+            for (const OpenPosition& entry : open)
+                if (!fill(groups, entry, rank)) left.push_back(entry);
+            open = left;
+            workspace_.release_to(mark);
         }
     }
 
    private:
     const Head& head_;
-    Strips known_;
-    Workspace& room_;
-    const Crew& crew_;
-    Ranking ranking_;
-    std::vector<int32_t> round_of_;  // of each category, or -1
-    std::vector<int64_t> place_of_;  // of each column in its round, or -1
+    Tiles hidden_;
+    Workspace& workspace_;
+    const ThreadPool& pool_;
+    CategoryRanking ranking_;
+    std::vector<int32_t> group_of_;        // (categories), or -1
+    std::vector<int64_t> index_in_group_;  // (columns), or -1
 
-    // The categories asked about at this rank that still have something to give.
-    std::vector<Round> rounds_at(int64_t rank, const std::vector<Waiting>& waiting) {
-        std::fill(round_of_.begin(), round_of_.end(), -1);
-        std::fill(place_of_.begin(), place_of_.end(), -1);
-        std::vector<Round> rounds;
-        for (const Waiting& w : waiting) {
-            int64_t column = w.asker->column(w.position), c = ranking_.category(column, rank);
-            if (place_of_[column] >= 0 || !w.asker->picks->any_left(head_.starts[c], head_.starts[c + 1])) continue;
-            if (round_of_[c] < 0) {
-                round_of_[c] = int32_t(rounds.size());
-                rounds.push_back({c, {}, nullptr});
+    // Groups the open positions by their category of this rank, without categories that have no allowed item left.
+    std::vector<CategoryGroup> groups_at(int64_t rank, const std::vector<OpenPosition>& open) {
+        std::fill(group_of_.begin(), group_of_.end(), -1);
+        std::fill(index_in_group_.begin(), index_in_group_.end(), -1);
+        std::vector<CategoryGroup> groups;
+        for (const OpenPosition& entry : open) {
+            int64_t column = entry.range->column(entry.position), c = ranking_.category(column, rank);
+            if (index_in_group_[column] >= 0) continue;
+            if (!entry.range->selection->any_allowed(head_.starts[c], head_.starts[c + 1])) continue;
+            if (group_of_[c] < 0) {
+                group_of_[c] = int32_t(groups.size());
+                groups.push_back({c, {}, nullptr});
             }
-            Round& round = rounds[round_of_[c]];
-            place_of_[column] = int64_t(round.columns.size());
-            round.columns.push_back(column);
+            CategoryGroup& group = groups[group_of_[c]];
+            index_in_group_[column] = int64_t(group.columns.size());
+            group.columns.push_back(column);
         }
-        return rounds;
+        return groups;
     }
 
-    // Whether a position need not be asked again.
-    bool done(std::vector<Round>& rounds, const Waiting& w, int64_t rank) {
-        Picks& picks = *w.asker->picks;
-        int64_t column = w.asker->column(w.position), c = ranking_.category(column, rank);
-        float likely = ranking_.log_probability(column, c);
-        if (likely < picks.min_score() - 1e-3f) return true;  // nor will any item of it or a later one be good enough
-        if (place_of_[column] < 0) return false;
-        auto best = rounds[round_of_[c]].contest->best(
-            place_of_[column], [&](int64_t item) __attribute__((always_inline)) { return picks.allowed(item); });
+    // Fills a position if it can; returns whether it is finished.
+    bool fill(std::vector<CategoryGroup>& groups, const OpenPosition& entry, int64_t rank) {
+        Selection& selection = *entry.range->selection;
+        int64_t column = entry.range->column(entry.position), c = ranking_.category(column, rank);
+        float log_probability = ranking_.log_probability(column, c);
+        if (log_probability < selection.min_score() - 1e-3f) return true;  // items of later categories score even less
+        if (index_in_group_[column] < 0) return false;
+        auto allowed = [&](int64_t item) __attribute__((always_inline)) { return selection.allowed(item); };
+        auto best = groups[group_of_[c]].scores->best(index_in_group_[column], allowed);
         if (best.item < 0) {
-            picks.block_all(head_.starts[c], head_.starts[c + 1]);
+            selection.block_all(head_.starts[c], head_.starts[c + 1]);
             return false;
         }
-        if (!picks.good_enough(best.score + likely)) return false;
-        picks.put(w.position, best.item, best.score + likely);
+        if (!selection.acceptable(best.score + log_probability)) return false;
+        selection.select(entry.position, best.item, best.score + log_probability);
         return true;
     }
 };
 
 }  // namespace
 
-void choose_by_position(const Head& head, Strips known, int64_t columns, const std::vector<Asker>& askers,
-                        Workspace& room, const Crew& crew) {
-    ByPosition(head, known, columns, room, crew).choose(askers);
+void select_by_position(const Head& head, Tiles hidden, int64_t columns, const std::vector<PositionRange>& ranges,
+                        Workspace& workspace, const ThreadPool& pool) {
+    ByPosition(head, hidden, columns, workspace, pool).select(ranges);
 }

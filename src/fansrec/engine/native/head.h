@@ -1,29 +1,30 @@
-// From what is known at masked positions to items: the two-stage classifier of FANS (models/layers/two_stage.py). The vanilla
-// classifier is the same with one category that need not be chosen.
+// From hidden states of masked positions to items: the two-stage classifier of FANS (models/layers/two_stage.py). The
+// vanilla classifier is the same with a single category.
 #pragma once
 #include <vector>
-#include "contest.h"
-#include "crew.h"
+
+#include "block_top_k.h"
 #include "encoder.h"
-#include "picks.h"
+#include "selection.h"
+#include "thread_pool.h"
 
 struct Head {
     int64_t items, categories, width;
     const int64_t* starts;  // category c is items starts[c] to starts[c + 1]
-    Linear transform;       // before the category is chosen
+    Linear transform;       // applied before the category classifier
     Norm transform_norm;
     Linear category;  // null: there is one category
-    Linear local;     // (categories, width, width): before an item is chosen; null: what is known scores the items
+    Linear local;     // (categories, width, width), applied before the item classifier; null: not applied
     Norm local_norm;
     Linear item;
-    const uint16_t* halves;       // of the items' vectors, category after category, or null (contest.h)
-    const int64_t* half_starts;   // of each category in them
-    double longest;
+    const uint16_t* halves;      // the item vectors in fp16, category after category, or null (block_top_k.h)
+    const int64_t* half_starts;  // (categories + 1): the first row of each category in `halves`
+    double longest;              // the norm of the longest item vector
 };
 
-// A list that waits for items at some of its positions. Each has a column of its own, or all share the last there is.
-struct Asker {
-    Picks* picks;
+// Positions of a list that are to be filled. Each has a column of hidden states; those beyond the last column share it.
+struct PositionRange {
+    Selection* selection;
     int64_t first_position, last_position;
     int64_t first_column, columns;
 
@@ -33,7 +34,7 @@ struct Asker {
     }
 };
 
-// Position by position, the best item not taken before, of the likeliest category; those left without one are asked
-// again about the next likely category, until all have been tried (decoding.by_position).
-void choose_by_position(const Head& head, Strips known, int64_t columns, const std::vector<Asker>& askers,
-                        Workspace& room, const Crew& crew);
+// Fills position by position with the best item that is still allowed, of the likeliest category. Positions without
+// such an item try the next category, until all have been tried (decoding.by_position).
+void select_by_position(const Head& head, Tiles hidden, int64_t columns, const std::vector<PositionRange>& ranges,
+                        Workspace& workspace, const ThreadPool& pool);

@@ -1,95 +1,56 @@
-"""The native kernel as Python sees it: which copy of the library fits this machine, and its structures.
-
-They mirror engine/native/models.h and api.cpp, field by field.
-"""
+"""The native kernel as a shared library: which copy this machine can run, and whether it fits the Python code."""
 
 import ctypes
 import os
-from ctypes import Structure, c_double, c_int, c_int64, c_void_p
+from collections.abc import Iterable, Mapping
+from ctypes import Structure, c_char_p, c_int, c_int64, c_void_p
 from functools import cache
+from typing import Any
 
 from fansrec.engine.native.compile import library_path
+from fansrec.engine.native.structures import STRUCTURES
 from fansrec.errors import BadArtifact, BadSetting, FansError
 
-DONE, UNKNOWN_ITEM, NO_MEMORY, BAD_CALL, BAD_MODEL = range(5)  # what the kernel may answer (call.h)
+DONE, UNKNOWN_ITEM, NO_MEMORY, BAD_CALL, BAD_MODEL = range(5)  # Outcome of call.h
 CHOICES = ("avx512", "avx2", "portable", "off")
+FUNCTIONS: dict[str, tuple[type[Any] | None, tuple[type[Any], ...]]] = {  # result and arguments
+    "fans_check": (c_int, (c_void_p, c_int64)),
+    "fans_continue": (c_int, (c_void_p, c_void_p)),
+    "fans_hybrid_check": (c_int, (c_void_p, c_int64)),
+    "fans_hybrid_open": (c_void_p, (c_void_p, c_int64)),
+    "fans_hybrid_close": (None, (c_void_p,)),
+    "fans_hybrid_continue": (c_int, (c_void_p, c_void_p)),
+}
+Layout = list[tuple[str, str, int, int]]  # structure, field (empty: the whole structure), offset, size
 
 
-class Pair(Structure):
-    """A linear layer or a normalisation."""
-
-    _fields_ = (("weight", c_void_p), ("bias", c_void_p))
+class OutdatedKernel(FansError):
+    """The library was compiled from sources that do not fit the Python code."""
 
 
-class EncoderLayer(Structure):
-    _fields_ = tuple((name, Pair) for name in ("qkv", "out", "attention_norm", "widen", "narrow", "feedforward_norm"))
+class Field(Structure):
+    """An entry of the table in layout.cpp."""
 
-
-class CausalLayer(Structure):
-    _fields_ = tuple((name, Pair) for name in ("attention_norm", "qkv", "feedforward_norm", "first", "second"))
-
-
-class Encoder(Structure):
-    _fields_ = (
-        *(
-            (name, c_int64)
-            for name in ("width", "layers", "heads", "feedforward", "positions", "tokens", "category_rows")
-        ),
-        *((name, c_void_p) for name in ("items", "categories", "places", "segments")),
-        ("norm", Pair),
-        ("layer", c_void_p),
-    )
-
-
-class Head(Structure):
-    _fields_ = (
-        *((name, c_int64) for name in ("items", "categories", "width")),
-        ("starts", c_void_p),
-        *((name, Pair) for name in ("transform", "transform_norm", "category", "local", "local_norm", "item")),
-        ("halves", c_void_p),
-        ("half_starts", c_void_p),
-        ("longest", c_double),
-    )
-
-
-class Model(Structure):
-    _fields_ = (
-        ("kind", c_int64),
-        ("categories_of", c_void_p),
-        ("encoder", Encoder),
-        ("causal", c_void_p),
-        ("last_norm", Pair),
-        ("head", Head),
-    )
-
-
-class Call(Structure):
-    _fields_ = (
-        *((name, c_int64) for name in ("way", "threads", "lists")),
-        *((name, c_void_p) for name in ("items", "offsets", "wanted")),
-        *((name, c_int64) for name in ("excluded_count", "allowed_count")),
-        *((name, c_void_p) for name in ("excluded", "allowed", "groups")),
-        *((name, c_int64) for name in ("max_per_group", "keep_seen")),
-        ("min_score", c_double),
-        *((name, c_void_p) for name in ("answers", "scores", "answered")),
-    )
+    _fields_ = (("structure", c_char_p), ("name", c_char_p), ("offset", c_int64), ("size", c_int64))
 
 
 def missing() -> str | None:
-    """Why the kernel cannot be used here, in a line; None: it can."""
-    if _asked() == "off":
+    """Return why the kernel cannot be used here, in one line, or None if it can."""
+    if _requested() == "off":
         return "the fast CPU kernel is switched off (FANS_NATIVE=off)"
     if not library_path("portable").exists():
         return "the fast CPU kernel was not built (no C++ compiler at install)"
     try:
-        fits = library().fans_fits(ctypes.sizeof(Model), ctypes.sizeof(Call))
-    except (OSError, AttributeError) as error:
+        library()
+    except OutdatedKernel as error:
+        return str(error)
+    except OSError as error:
         return f"the fast CPU kernel cannot be loaded ({error})"
-    return None if fits else "the fast CPU kernel is of another version (python -m fansrec.engine.native.compile)"
+    return None
 
 
 def check_outcome(outcome: int) -> None:
-    """Raise what the kernel's answer means, unless it is DONE; unknown items are the caller's to report."""
+    """Raise the error that the kernel's outcome stands for; the caller reports UNKNOWN_ITEM itself."""
     if outcome == NO_MEMORY:
         raise FansError("there is not enough memory for this answer; ask for fewer lists or items at once")
     if outcome == BAD_CALL:
@@ -104,27 +65,63 @@ def check_outcome(outcome: int) -> None:
 
 @cache
 def library() -> ctypes.CDLL:
-    """The copy for this machine's instructions, or the one FANS_NATIVE names."""
-    name = _asked() or _fitting()
-    loaded = ctypes.CDLL(str(library_path(name)))
-    loaded.fans_fits.argtypes = (c_int64, c_int64)
-    loaded.fans_check.argtypes = (c_void_p, c_int64)
-    loaded.fans_check.restype = c_int
-    loaded.fans_continue.argtypes = (c_void_p, c_void_p)
-    loaded.fans_continue.restype = c_int
+    """Load the copy for this machine's instructions, or the one that FANS_NATIVE names.
+
+    Raises OutdatedKernel if its structures differ from those of structures.py.
+    """
+    loaded = ctypes.CDLL(str(library_path(_requested() or _widest())))
+    differences = layout_differences(kernel_layout(loaded))
+    if differences:
+        raise OutdatedKernel(
+            f"the fast CPU kernel is of another version: {', '.join(differences[:3])} differ; "
+            "compile it again (python -m fansrec.engine.native.compile)"
+        )
+    for name, (result, arguments) in FUNCTIONS.items():
+        function = getattr(loaded, name)
+        function.restype, function.argtypes = result, arguments
     return loaded
 
 
-def _asked() -> str | None:
-    asked = os.environ.get("FANS_NATIVE") or None
-    if asked is not None and asked not in CHOICES:
-        raise BadSetting(f"FANS_NATIVE is {asked!r}; it can be {', '.join(CHOICES)}")
-    return asked
+def kernel_layout(loaded: ctypes.CDLL) -> Layout:
+    """Return the fields of the kernel's structures; empty if the kernel is too old to report them."""
+    if not hasattr(loaded, "fans_layout"):
+        return []
+    loaded.fans_layout.restype = ctypes.POINTER(Field)
+    layout: Layout = []
+    fields = loaded.fans_layout()
+    while (field := fields[len(layout)]).structure:
+        layout.append((field.structure.decode(), field.name.decode(), field.offset, field.size))
+    return layout
 
 
-def _fitting() -> str:
-    """The widest that this machine can run and its compiler could make."""
+def layout_differences(layout: Layout, structures: Mapping[str, type[Structure]] = STRUCTURES) -> list[str]:
+    """Return the names of fields that the kernel and Python place differently, or that only one of them has."""
+    kernel = {(structure, name): (offset, size) for structure, name, offset, size in layout}
+    python = {
+        (structure, name): place for structure, kind in structures.items() for name, place in _offsets_and_sizes(kind)
+    }
+    different = {field for field in kernel.keys() | python.keys() if kernel.get(field) != python.get(field)}
+    return [f"{structure}.{name}" for structure, name in sorted(different)]
+
+
+def _offsets_and_sizes(kind: type[Structure]) -> Iterable[tuple[str, tuple[int, int]]]:
+    """Yield the name, offset and size of every field, and of the whole structure under an empty name."""
+    yield "", (0, ctypes.sizeof(kind))
+    for name, *_ in kind._fields_:
+        field = getattr(kind, name)
+        yield name, (field.offset, field.size)
+
+
+def _requested() -> str | None:
+    requested = os.environ.get("FANS_NATIVE") or None
+    if requested is not None and requested not in CHOICES:
+        raise BadSetting(f"FANS_NATIVE is {requested!r}; it can be {', '.join(CHOICES)}")
+    return requested
+
+
+def _widest() -> str:
+    """Return the widest instruction set that this machine runs and that the library was compiled for."""
     portable = ctypes.CDLL(str(library_path("portable")))
-    portable.fans_instructions.restype = ctypes.c_char_p
+    portable.fans_instructions.restype = c_char_p
     widest = CHOICES.index(portable.fans_instructions().decode())
     return next(name for name in CHOICES[widest:] if library_path(name).exists())

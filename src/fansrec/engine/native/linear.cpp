@@ -2,19 +2,23 @@
 
 #include "product.h"
 
-void apply(Linear layer, int64_t rows, int64_t depth, Strips in, Strips out, int64_t first, int64_t last, Then then) {
-    auto through = [&](auto finish) {
-        product_into(out, layer.weight, layer.bias, rows, depth, in, first, last, finish);
+void apply(Linear layer, int64_t rows, int64_t depth, Tiles in, Tiles out, int64_t first, int64_t last,
+           Epilogue epilogue) {
+    auto store_as = [&](auto activation) {
+        product(layer.weight, layer.bias, rows, depth, in, first, last,
+                [&](int64_t row, int64_t t, V value) __attribute__((always_inline)) {
+                    store(out.tile(t) + row * W, activation(value));
+                });
     };
-    switch (then) {
-        case Then::STORE: return through(AsItIs());
-        case Then::GELU: return through(Gelu());
-        case Then::RELU: return through(Relu());
-        case Then::ADD:
+    switch (epilogue) {
+        case Epilogue::STORE: return store_as([](V x) { return x; });
+        case Epilogue::GELU: return store_as([](V x) { return gelu(x); });
+        case Epilogue::RELU: return store_as([](V x) { return larger(x, V{}); });
+        case Epilogue::ADD:
             product(layer.weight, layer.bias, rows, depth, in, first, last,
-                    [&](int64_t row, int64_t s, V value) __attribute__((always_inline)) {
-                        float* place = out.strip(s) + row * W;
-                        store(place, load(place) + value);
+                    [&](int64_t row, int64_t t, V value) __attribute__((always_inline)) {
+                        float* target = out.tile(t) + row * W;
+                        store(target, load(target) + value);
                     });
     }
 }

@@ -1,16 +1,17 @@
-// Linear layers over strips, compiled once: outputs are stored as they are, through an activation, or added.
+// Linear layers over tiles. The epilogue is applied to the outputs: they are stored, stored after an activation, or
+// added to the target.
 #pragma once
-#include "strips.h"
+#include "tiles.h"
 
 struct Linear {
     const float *weight, *bias;  // (outputs, inputs) and (outputs)
 
-    // From output `row` on, of a layer with `depth` inputs.
+    // Returns the layer without its first `row` outputs; `depth` is the number of inputs.
     Linear from(int64_t row, int64_t depth) const { return {weight + row * depth, bias + row}; }
 };
 
-enum class Then { STORE, GELU, RELU, ADD };
+enum class Epilogue { STORE, GELU, RELU, ADD };
 
-// Strips `first` to `last` of `in`, (depth) rows, to those of `out`, (rows).
-void apply(Linear layer, int64_t rows, int64_t depth, Strips in, Strips out, int64_t first, int64_t last,
-           Then then = Then::STORE);
+// Applies the layer to tiles `first` to `last` of `in`, `depth` rows each, and writes those of `out`, `rows` rows each.
+void apply(Linear layer, int64_t rows, int64_t depth, Tiles in, Tiles out, int64_t first, int64_t last,
+           Epilogue epilogue = Epilogue::STORE);

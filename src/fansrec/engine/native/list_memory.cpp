@@ -9,140 +9,142 @@
 namespace {
 
 constexpr double REACH = 15.0, ALIGNED_REACH = 2.0, COMMONEST = 0.05;  // as in models/hybrid/list_memory.py
-constexpr int64_t LISTS_OF_AN_ITEM = 2000;
-constexpr int64_t SAMPLED = 32;  // one run in so many tells where the border lies
+constexpr int64_t LISTS_OF_AN_ITEM = 2000;  // the newest ones; older lists that hold the item are ignored
+constexpr int64_t SAMPLE_EVERY = 32;  // the threshold is estimated from every 32nd run
 
 }  // namespace
 
-Recaller::Recaller(const ListMemory& memory)
-    : m_(memory), found_(memory.known), like_(found_.numbers()), shortness_(found_.numbers()),
-      whole_(found_.numbers()), last_shared_(found_.numbers()) {
+NeighborSearch::NeighborSearch(const ListMemory& memory)
+    : m_(memory), found_(memory.known), similarity_(found_.size()), length_factor_(found_.size()),
+      distinct_(found_.size()), last_shared_(found_.size()) {
     for (int64_t i = 0; i < m_.known; ++i) {
         int64_t length = m_.starts[i + 1] - m_.starts[i];
-        shortness_[i] = 1 / std::sqrt(double(std::max<int64_t>(1, length)));
-        whole_[i] = length == 0 || m_.places[m_.starts[i + 1] - 1] == length - 1;
+        length_factor_[i] = 1 / std::sqrt(double(std::max<int64_t>(1, length)));
+        distinct_[i] = length == 0 || m_.places[m_.starts[i + 1] - 1] == length - 1;
     }
     for (int64_t d = -m_.longest; d <= m_.longest; ++d)
-        worth_.push_back(float((d < 0 ? m_.before : 1.0) * (1 + m_.near * std::exp(-std::abs(double(d)) / REACH))));
+        position_weight_.push_back(
+            float((d < 0 ? m_.before : 1.0) * (1 + m_.near * std::exp(-std::abs(double(d)) / REACH))));
 }
 
-void Recaller::look_up(const int64_t* given, int64_t length) {
-    compare(given, length);
-    choose();
+void NeighborSearch::search(const int64_t* input, int64_t length) {
+    add_similarities(input, length);
+    select_neighbors();
 }
 
-// Adds up how like every list is. The oldest item comes first, so that the newest is the last one shared; an item that
-// comes again counts where it stands last.
-void Recaller::compare(const int64_t* given, int64_t length) {
-    double* like = like_.data();
+// Adds up the similarity of every list. The oldest item comes first, so that the newest one sets last_shared_; an item
+// that occurs several times counts at its last position.
+void NeighborSearch::add_similarities(const int64_t* input, int64_t length) {
+    double* similarity = similarity_.data();
     int32_t* last_shared = last_shared_.data();
     uint8_t* found = found_.touched();
-    while (int64_t(aligned_.size()) <= std::max(m_.longest, length))
-        aligned_.push_back(1 + m_.aligned * std::exp(-double(aligned_.size()) / ALIGNED_REACH));
-    for (int64_t place = 0; place < length; ++place) {
-        int64_t item = given[place], end = m_.list_starts[item + 1], holders = end - m_.list_starts[item];
-        if (std::find(given + place + 1, given + length, item) != given + length) continue;
+    while (int64_t(alignment_.size()) <= std::max(m_.longest, length))
+        alignment_.push_back(1 + m_.aligned * std::exp(-double(alignment_.size()) / ALIGNED_REACH));
+    for (int64_t position = 0; position < length; ++position) {
+        int64_t item = input[position], end = m_.list_starts[item + 1], holders = end - m_.list_starts[item];
+        if (std::find(input + position + 1, input + length, item) != input + length) continue;
         double rarity = std::max(std::log(double(m_.known) / double(std::max<int64_t>(holders, 1))), COMMONEST);
-        double weight = rarity * (1 - m_.recency * double(length - 1 - place) / double(length));
+        double weight = rarity * (1 - m_.recency * double(length - 1 - position) / double(length));
         int64_t count = std::min(holders, LISTS_OF_AN_ITEM);
-        const int32_t *lists = m_.lists + end - count, *places = m_.list_places + end - count;
+        const int32_t *lists = m_.lists + end - count, *positions = m_.list_places + end - count;
         for (int64_t j = 0; j < count; ++j) {
             uint32_t list = uint32_t(lists[j]);
-            int32_t at = places[j];
+            int32_t at = positions[j];
             CHECK_INDEX(lists[j], m_.known);
             CHECK_INDEX(at, m_.longest + 1);
-            like[list] += m_.aligned == 0 ? weight : weight * aligned_[std::abs(place - at)];
+            similarity[list] += m_.aligned == 0 ? weight : weight * alignment_[std::abs(position - at)];
             last_shared[list] = at;
             found[list / RUN] = 1;
         }
     }
 }
 
-// The most like of the lists found, no more than `neighbours`; of equals the newest.
-void Recaller::choose() {
+// Keeps the most similar lists, at most `neighbors` of them; of equally similar ones the newest.
+void NeighborSearch::select_neighbors() {
     runs_.clear();
-    found_.take([&](int64_t first) { runs_.push_back(first); });
-    collect(border());
-    if (int64_t(neighbours_.size()) < m_.neighbours) collect(0);
-    for (int64_t first : runs_) std::memset(&like_[first], 0, RUN * sizeof(double));
-    if (int64_t(neighbours_.size()) <= m_.neighbours) return;
-    std::nth_element(neighbours_.begin(), neighbours_.begin() + m_.neighbours, neighbours_.end(),
-                     [](const Neighbour& a, const Neighbour& b) {
-                         return a.like != b.like ? a.like > b.like : a.list > b.list;
+    found_.drain([&](int64_t first) { runs_.push_back(first); });
+    collect_above(estimate_threshold());
+    if (int64_t(neighbors_.size()) < m_.neighbors) collect_above(0);
+    for (int64_t first : runs_) std::memset(&similarity_[first], 0, RUN * sizeof(double));
+    if (int64_t(neighbors_.size()) <= m_.neighbors) return;
+    std::nth_element(neighbors_.begin(), neighbors_.begin() + m_.neighbors, neighbors_.end(),
+                     [](const Neighbor& a, const Neighbor& b) {
+                         return a.similarity != b.similarity ? a.similarity > b.similarity : a.list > b.list;
                      });
-    neighbours_.resize(m_.neighbours);
+    neighbors_.resize(m_.neighbors);
 }
 
-// How like the lists of a run are, for their length.
-inline void Recaller::compared(int64_t first, double* out) const {
-    const double* __restrict like = &like_[first];
-    const double* __restrict shortness = &shortness_[first];
-    for (int64_t i = 0; i < RUN; ++i) out[i] = like[i] * shortness[i];
+// Writes the similarities of a run of lists, normalized by their lengths.
+inline void NeighborSearch::normalize_run(int64_t first, double* out) const {
+    const double* __restrict similarity = &similarity_[first];
+    const double* __restrict length_factor = &length_factor_[first];
+    for (int64_t i = 0; i < RUN; ++i) out[i] = similarity[i] * length_factor[i];
 }
 
-// Somewhat less than what the last neighbour will have, guessed from a sample; 0 if there are too few to guess.
-double Recaller::border() {
+// Estimates a similarity slightly below that of the last neighbor from a sample; 0 if the sample is too small.
+double NeighborSearch::estimate_threshold() {
     sample_.clear();
-    for (size_t r = 0; r < runs_.size(); r += SAMPLED) {
+    for (size_t r = 0; r < runs_.size(); r += SAMPLE_EVERY) {
         sample_.resize(sample_.size() + RUN);
-        compared(runs_[r], &sample_[sample_.size() - RUN]);
+        normalize_run(runs_[r], &sample_[sample_.size() - RUN]);
     }
-    for (double& like : sample_) like = like == like ? like : 0;  // an order needs numbers
-    int64_t expected = m_.neighbours / SAMPLED, nth = expected + 3 * int64_t(std::sqrt(double(expected)) + 1);
+    for (double& similarity : sample_)
+        if (similarity != similarity) similarity = 0;  // NaN cannot be sorted
+    int64_t expected = m_.neighbors / SAMPLE_EVERY, nth = expected + 3 * int64_t(std::sqrt(double(expected)) + 1);
     if (nth >= int64_t(sample_.size())) return 0;
     std::nth_element(sample_.begin(), sample_.begin() + nth, sample_.end(), std::greater<double>());
     return sample_[nth];
 }
 
-void Recaller::collect(double floor) {
-    neighbours_.clear();
+void NeighborSearch::collect_above(double floor) {
+    neighbors_.clear();
     double run[RUN];
     for (int64_t first : runs_) {
-        compared(first, run);
+        normalize_run(first, run);
         for (unsigned bits = above(run, floor); bits; bits &= bits - 1) {
             int i = __builtin_ctz(bits);
-            neighbours_.push_back({run[i], int32_t(first + i), last_shared_[first + i]});
+            neighbors_.push_back({run[i], int32_t(first + i), last_shared_[first + i]});
         }
     }
 }
 
-// Lists lie anywhere in a large memory: what comes soon is sent for.
-void Recaller::fetch(size_t neighbour) const {
+// Prefetches the lists of later neighbors, which are scattered over a large memory.
+void NeighborSearch::prefetch(size_t neighbor) const {
     constexpr size_t SOON = 4, LATER = 12;
-    if (neighbour + LATER < neighbours_.size()) __builtin_prefetch(m_.starts + neighbours_[neighbour + LATER].list);
-    if (neighbour + SOON >= neighbours_.size()) return;
-    int64_t list = neighbours_[neighbour + SOON].list;
-    for (int64_t j = m_.starts[list]; j < m_.starts[list + 1]; j += 16) {  // of 4 bytes each, 16 fill a line
+    if (neighbor + LATER < neighbors_.size()) __builtin_prefetch(m_.starts + neighbors_[neighbor + LATER].list);
+    if (neighbor + SOON >= neighbors_.size()) return;
+    int64_t list = neighbors_[neighbor + SOON].list;
+    for (int64_t j = m_.starts[list]; j < m_.starts[list + 1]; j += 16) {  // 16 numbers fill a cache line
         __builtin_prefetch(m_.items + j);
-        if (!whole_[list]) __builtin_prefetch(m_.places + j);
+        if (!distinct_[list]) __builtin_prefetch(m_.places + j);
     }
 }
 
-// Each item that a neighbour holds, by the weight of its list and its place there.
-void Recaller::hold(Sums<float>& held) const {
-    float* of = held.of.data();
-    uint8_t* runs = held.runs.touched();
-    double most = 0;
-    for (const Neighbour& n : neighbours_) most = std::max(most, n.like);
-    for (size_t i = 0; i < neighbours_.size(); ++i) {
-        fetch(i);
-        const Neighbour& n = neighbours_[i];
-        float weight = float(std::pow(n.like / most, m_.sharpness));
-        const float* worth = worth_.data() + m_.longest - n.last_shared;
+// Adds the votes of the neighbors: the weight of the list times the weight of the item's position.
+void NeighborSearch::vote(SparseSums<float>& votes) const {
+    float* values = votes.values.data();
+    uint8_t* runs = votes.runs.touched();
+    double highest = 0;
+    for (const Neighbor& n : neighbors_) highest = std::max(highest, n.similarity);
+    for (size_t i = 0; i < neighbors_.size(); ++i) {
+        prefetch(i);
+        const Neighbor& n = neighbors_[i];
+        float weight = float(std::pow(n.similarity / highest, m_.sharpness));
+        const float* position_weight = position_weight_.data() + m_.longest - n.last_shared;
         int64_t start = m_.starts[n.list], length = m_.starts[n.list + 1] - start;
-        const int32_t *items = m_.items + start, *places = m_.places + start;
-        auto add = [&](auto&& place) {
+        const int32_t *items = m_.items + start, *positions = m_.places + start;
+        auto add = [&](auto&& position) {
             for (int64_t j = 0; j < length; ++j) {
                 uint32_t item = uint32_t(items[j]);
                 CHECK_INDEX(items[j], m_.vocabulary);
-                CHECK_INDEX(m_.longest - n.last_shared + place(j), worth_.size());
-                of[item] += weight * worth[place(j)];
+                CHECK_INDEX(m_.longest - n.last_shared + position(j), position_weight_.size());
+                values[item] += weight * position_weight[position(j)];
                 runs[item / RUN] = 1;
             }
         };
-        if (whole_[n.list])
+        if (distinct_[n.list])
             add([](int64_t j) { return j; });
         else
-            add([&](int64_t j) { return places[j]; });
+            add([&](int64_t j) { return positions[j]; });
     }
 }

@@ -1,48 +1,49 @@
-// What stands in the training lists most like the input: the lookup of models/hybrid/list_memory.py.
+// The list memory of the hybrid model (models/hybrid/list_memory.py): the training lists most similar to the input, its
+// neighbors, vote for the items that they hold.
 #pragma once
-#include "sums.h"
+#include "sparse_sums.h"
 
-// The arrays of the model where they lie, and its kernel.
+// The arrays of the model, under its own names, and its settings.
 struct ListMemory {
-    const int32_t *items, *places;       // list after list: what it holds, and where in it
+    const int32_t *items, *places;       // list after list: the items, and their positions in the list
     const int64_t* starts;               // (lists + 1)
-    const int32_t *lists, *list_places;  // item after item: the lists that hold it, and where in them
+    const int32_t *lists, *list_places;  // item after item: the lists that hold it, and its positions in them
     const int64_t* list_starts;          // (items + 1)
-    int64_t known, longest;              // lists, and the highest place in any
-    int64_t vocabulary, members;         // items, and the length of the arrays of int32
+    int64_t known, longest;              // number of lists, and the highest position in any of them
+    int64_t vocabulary, members;         // number of items, and length of the int32 arrays
     double sharpness, recency, before, near, aligned;
-    int64_t neighbours;
+    int64_t neighbors;
 };
 
-class Recaller {
+class NeighborSearch {
    public:
-    explicit Recaller(const ListMemory& memory);
+    explicit NeighborSearch(const ListMemory& memory);
 
-    void look_up(const int64_t* given, int64_t length);  // the lists like it
-    void hold(Sums<float>& held) const;                  // adds what they hold
+    void search(const int64_t* input, int64_t length);  // finds the neighbors of the input
+    void vote(SparseSums<float>& votes) const;          // adds their votes
 
    private:
-    struct Neighbour {
-        double like;
+    struct Neighbor {
+        double similarity;
         int32_t list, last_shared;
     };
 
     const ListMemory& m_;
     Runs found_;
-    std::vector<int64_t> runs_;         // the first list of every run found
-    std::vector<double> like_;          // of every list; finer than what is held, since it decides who is a neighbour
-    std::vector<double> shortness_;     // of every list
-    std::vector<uint8_t> whole_;        // whether a list holds no item twice, so that places need not be read
-    std::vector<int32_t> last_shared_;  // of the lists found: where its last item stands that the input has too
-    std::vector<float> worth_;          // of an item by its distance from that one, from -longest to longest
-    std::vector<double> aligned_;       // of a shared item by how far apart it stands in both
+    std::vector<int64_t> runs_;          // the first list of every run with a list that shares an item
+    std::vector<double> similarity_;     // of every list, before length_factor_; float64, as it selects the neighbors
+    std::vector<double> length_factor_;  // of every list
+    std::vector<uint8_t> distinct_;      // whether a list holds no item twice, so that positions need not be read
+    std::vector<int32_t> last_shared_;   // of the lists found: position of the last item shared with the input
+    std::vector<float> position_weight_;  // of an item by its distance from last_shared, from -longest to longest
+    std::vector<double> alignment_;       // weight of a shared item by the distance between its two positions
     std::vector<double> sample_;
-    std::vector<Neighbour> neighbours_;
+    std::vector<Neighbor> neighbors_;
 
-    void compare(const int64_t* given, int64_t length);
-    void choose();
-    double border();
-    void compared(int64_t first, double* out) const;
-    void collect(double floor);
-    void fetch(size_t neighbour) const;
+    void add_similarities(const int64_t* input, int64_t length);
+    void select_neighbors();
+    double estimate_threshold();
+    void normalize_run(int64_t first, double* out) const;
+    void collect_above(double floor);
+    void prefetch(size_t neighbor) const;
 };

@@ -1,14 +1,14 @@
 #pragma once
 #include "simd.h"
 
-// ln(1 + x) for x from 0 to 1e30, to 2e-7 of itself.
+// Returns ln(1 + x) for x from 0 to 1e30 with a relative error of 2e-7.
 inline V log1p(V x) {
     V u = 1.0f + x;
-    V lost = (x - (u - 1.0f)) / u;  // what adding 1 rounded away
+    V lost = (x - (u - 1.0f)) / u;  // the rounding error of 1 + x
     lost = u < 16777216.0f ? lost : V{};
     VI bits;
     std::memcpy(&bits, &u, sizeof u);
-    constexpr int32_t ROOT = 0x3f3504f3;  // of 1/2: u = 2^n f with f from there to twice as much
+    constexpr int32_t ROOT = 0x3f3504f3;  // sqrt(1/2): u = 2^n f with f from ROOT to 2 ROOT
     VI n = (bits - ROOT) >> 23;
     bits -= n << 23;
     V f;

@@ -1,78 +1,79 @@
-// FANS and BERT4Rec: masks stand where items are wanted, and the encoder says what belongs there.
+// FANS and BERT4Rec: the encoder predicts the items at masked positions.
 #include "models.h"
 
 namespace {
 
 class MaskedTokens {
    public:
-    // What a list has, then `masks` of them. FANS reads CLS input SEP masks SEP, BERT4Rec just the items and the masks.
-    void add(const Model& model, const Question& question, const Picks& picks, int64_t taken, int64_t masks) {
-        Span span{int64_t(tokens_.size()), 0, int64_t(asked_.size()), 0};
-        place_ = 0;
-        if (model.kind == FANS) put(model, model.start(), 0);
-        for (int64_t i = 0; i < question.given; ++i) put(model, question.items[i], 0);
-        for (int64_t i = 0; i < taken; ++i) put(model, picks.item(i), 0);
-        if (model.kind == FANS) put(model, model.separator(), 0);
+    // Appends a list: its input, the first `selected` items selected, and `masks` masks. FANS encodes
+    // CLS input SEP masks SEP, BERT4Rec the items and the masks only.
+    void add(const Model& model, const Request& request, const Selection& selection, int64_t selected, int64_t masks) {
+        Span span{int64_t(tokens_.size()), 0, int64_t(outputs_.size()), 0};
+        position_ = 0;
+        if (model.kind == FANS) append(model, model.start(), 0);
+        for (int64_t i = 0; i < request.length; ++i) append(model, request.items[i], 0);
+        for (int64_t i = 0; i < selected; ++i) append(model, selection.item(i), 0);
+        if (model.kind == FANS) append(model, model.separator(), 0);
         for (int64_t i = 0; i < masks; ++i) {
-            asked_.push_back(int64_t(tokens_.size()));
-            put(model, model.mask(), model.kind == FANS);
+            outputs_.push_back(int64_t(tokens_.size()));
+            append(model, model.mask(), model.kind == FANS);
         }
-        if (model.kind == FANS) put(model, model.separator(), 1);
-        span.last = int64_t(tokens_.size()), span.last_asked = int64_t(asked_.size());
+        if (model.kind == FANS) append(model, model.separator(), 1);
+        span.last = int64_t(tokens_.size()), span.last_output = int64_t(outputs_.size());
         lists_.push_back(span);
     }
 
-    int64_t asked() const { return int64_t(asked_.size()); }
+    int64_t output_count() const { return int64_t(outputs_.size()); }
 
-    Strips encode(const Model& model, Workspace& room, const Crew& crew) const {
-        Tokens all{tokens_.data(), int64_t(tokens_.size()), asked_.data(),
-                   asked(),        lists_.data(),           int64_t(lists_.size())};
-        return ::encode(model.encoder, all, room, crew);
+    Tiles encode(const Model& model, Workspace& workspace, const ThreadPool& pool) const {
+        Tokens all{tokens_.data(), int64_t(tokens_.size()), outputs_.data(),
+                   output_count(), lists_.data(),           int64_t(lists_.size())};
+        return ::encode(model.encoder, all, workspace, pool);
     }
 
    private:
     std::vector<Token> tokens_;
-    std::vector<int64_t> asked_;
+    std::vector<int64_t> outputs_;
     std::vector<Span> lists_;
-    int64_t place_ = 0;
+    int64_t position_ = 0;
 
-    void put(const Model& model, int64_t item, int64_t segment) {
-        tokens_.push_back(model.token(item, place_++, segment));
+    void append(const Model& model, int64_t item, int64_t segment) {
+        tokens_.push_back(model.token(item, position_++, segment));
     }
 };
 
 }  // namespace
 
-void continue_in_one_pass(const Model& model, Batch& batch, bool shared, Workspace& room, const Crew& crew) {
+void continue_one_pass(const Model& model, Batch& batch, bool shared, Workspace& workspace, const ThreadPool& pool) {
     MaskedTokens tokens;
-    std::vector<Asker> askers;
+    std::vector<PositionRange> ranges;
     for (int64_t i = 0; i < batch.size(); ++i) {
-        Picks& picks = batch.picks[i];
-        int64_t masks = shared ? 1 : picks.wanted();
-        askers.push_back({&picks, 0, picks.wanted(), tokens.asked(), masks});
-        tokens.add(model, batch.questions[i], picks, 0, masks);
+        Selection& selection = batch.selections[i];
+        int64_t masks = shared ? 1 : selection.count();
+        ranges.push_back({&selection, 0, selection.count(), tokens.output_count(), masks});
+        tokens.add(model, batch.requests[i], selection, 0, masks);
     }
-    Strips known = tokens.encode(model, room, crew);
-    choose_by_position(model.head, known, tokens.asked(), askers, room, crew);
+    Tiles hidden = tokens.encode(model, workspace, pool);
+    select_by_position(model.head, hidden, tokens.output_count(), ranges, workspace, pool);
 }
 
-void continue_rereading(const Model& model, Batch& batch, Workspace& room, const Crew& crew) {
-    std::vector<int64_t> going;
-    for (int64_t i = 0; i < batch.size(); ++i) going.push_back(i);
-    for (int64_t step = 0; !going.empty(); ++step) {
-        auto mark = room.mark();
+void continue_autoregressive(const Model& model, Batch& batch, Workspace& workspace, const ThreadPool& pool) {
+    std::vector<int64_t> remaining;
+    for (int64_t i = 0; i < batch.size(); ++i) remaining.push_back(i);
+    for (int64_t step = 0; !remaining.empty(); ++step) {
+        auto mark = workspace.mark();
         MaskedTokens tokens;
-        std::vector<Asker> askers;
-        for (int64_t i : going) {
-            askers.push_back({&batch.picks[i], step, step + 1, tokens.asked(), 1});
-            tokens.add(model, batch.questions[i], batch.picks[i], step, 1);
+        std::vector<PositionRange> ranges;
+        for (int64_t i : remaining) {
+            ranges.push_back({&batch.selections[i], step, step + 1, tokens.output_count(), 1});
+            tokens.add(model, batch.requests[i], batch.selections[i], step, 1);
         }
-        Strips known = tokens.encode(model, room, crew);
-        choose_by_position(model.head, known, tokens.asked(), askers, room, crew);
-        std::vector<int64_t> still;
-        for (int64_t i : going)
-            if (batch.picks[i].filled(step) && step + 1 < batch.picks[i].wanted()) still.push_back(i);
-        going = still;
-        room.back_to(mark);
+        Tiles hidden = tokens.encode(model, workspace, pool);
+        select_by_position(model.head, hidden, tokens.output_count(), ranges, workspace, pool);
+        std::vector<int64_t> unfinished;
+        for (int64_t i : remaining)
+            if (batch.selections[i].filled(step) && step + 1 < batch.selections[i].count()) unfinished.push_back(i);
+        remaining = unfinished;
+        workspace.release_to(mark);
     }
 }

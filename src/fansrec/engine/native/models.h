@@ -1,5 +1,4 @@
-// The models this library can run, as their weights lie in the caller's memory, and what is asked of them.
-// library.py has the same structures; keep both alike.
+// The models that this library runs, as pointers to the caller's weights (structures.py), and the lists to continue.
 #pragma once
 #include "encoder.h"
 #include "head.h"
@@ -13,9 +12,9 @@ struct CausalLayer {
 };
 
 struct Model {
-    int64_t kind;                  // see below
-    const int64_t* categories_of;  // of every token
-    Encoder encoder;               // FANS, BERT4Rec; of SASRec the sizes and the embeddings
+    int64_t kind;                  // a Kind
+    const int64_t* categories_of;  // (tokens)
+    Encoder encoder;               // FANS, BERT4Rec; of SASRec the sizes and the embeddings only
     const CausalLayer* causal;     // SASRec
     Norm last_norm;                // SASRec
     Head head;
@@ -23,32 +22,32 @@ struct Model {
     int64_t mask() const { return head.items + 1; }
     int64_t start() const { return head.items + 2; }
     int64_t separator() const { return head.items + 3; }
-    Token token(int64_t item, int64_t place, int64_t segment) const {
-        return {item, categories_of[item], place, segment};
+    Token token(int64_t item, int64_t position, int64_t segment) const {
+        return {item, categories_of[item], position, segment};
     }
 };
 
 enum Kind : int64_t { FANS, BERT4REC, SASREC };
-enum Way : int64_t { ONE_PASS, AUTOREGRESSIVE, RECALL };
+enum GenerationMode : int64_t { ONE_PASS, AUTOREGRESSIVE, RECALL };
 
-struct Question {
+struct Request {
     const int64_t* items;
-    int64_t given, wanted;
+    int64_t length, count;  // of the input, and of the continuation
 };
 
-// Some lists of a call, with what each has been given.
+// Some lists of a call and the items selected for them.
 struct Batch {
-    const Question* questions;
-    std::vector<Picks> picks;
+    const Request* requests;
+    std::vector<Selection> selections;
 
-    int64_t size() const { return int64_t(picks.size()); }
+    int64_t size() const { return int64_t(selections.size()); }
 };
 
-// All positions of an answer in one pass; `shared`: one mask, whose best items are the answer (recall).
-void continue_in_one_pass(const Model& model, Batch& batch, bool shared, Workspace& room, const Crew& crew);
+// Fills all positions of a continuation in one pass; `shared`: from the best items of a single mask (recall).
+void continue_one_pass(const Model& model, Batch& batch, bool shared, Workspace& workspace, const ThreadPool& pool);
 
-// BERT4Rec item by item: the list is read again with every one.
-void continue_rereading(const Model& model, Batch& batch, Workspace& room, const Crew& crew);
+// Continues with BERT4Rec item by item: every step encodes the whole list again.
+void continue_autoregressive(const Model& model, Batch& batch, Workspace& workspace, const ThreadPool& pool);
 
-// SASRec, which remembers what it has read; `steps`: item by item, otherwise the best of its first prediction.
-void continue_remembering(const Model& model, Batch& batch, bool steps, Workspace& room, const Crew& crew);
+// Continues with SASRec, item by item if `steps` is set, otherwise by the best items of the first prediction.
+void continue_sasrec(const Model& model, Batch& batch, bool steps, Workspace& workspace, const ThreadPool& pool);

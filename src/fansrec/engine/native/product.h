@@ -1,12 +1,12 @@
-// The product of a weight matrix (outputs, inputs), row after row as torch keeps it, with strips of columns.
+// The product of a weight matrix, (outputs, inputs) in row-major order, with tiles of columns.
 #pragma once
-#include "strips.h"
+#include "tiles.h"
 
-// R outputs of C neighbouring strips; put(r, c, value) gets each. A depth known beforehand (DEPTH, unless it is 0)
-// spares the registers that R rows at a distance known only later would need. With `ahead`, memory is asked for the
-// weights so many floats further on, a little with every step: asked for all at once, it would be waited for.
+// Computes R outputs of C adjacent tiles and calls put(r, c, value) for each. A depth known at compile time (DEPTH,
+// unless it is 0) saves the registers that the addresses of R rows would need. `ahead`, unless it is 0, is the distance
+// in floats of the weights to prefetch. Every step prefetches a little: many prefetches at once would stall.
 template <int R, int C, int DEPTH, class Put>
-inline __attribute__((always_inline)) void tile(
+inline __attribute__((always_inline)) void product_kernel(
     const float* weight, const float* bias, int64_t any_depth, const float* in, int64_t stride, int64_t ahead,
     Put&& put) {
     const int64_t depth = DEPTH ? DEPTH : any_depth;
@@ -30,63 +30,43 @@ inline __attribute__((always_inline)) void tile(
         for (int c = 0; c < C; ++c) put(r, c, sum[r][c]);
 }
 
-// All `rows` outputs of C strips; put(row, c, value).
+// Computes all `rows` outputs of C tiles and calls put(row, c, value) for each.
 template <int C, class Put>
 inline void product_across(const float* weight, const float* bias, int64_t rows, int64_t depth, const float* in,
                            int64_t stride, Put&& put, int64_t ahead = 0) {
-    constexpr int R = C == 1 ? 2 * ROWS : ROWS;  // enough sums at once to hide how long one addition takes
+    constexpr int R = C == 1 ? 2 * ROWS : ROWS;  // enough independent sums to hide the latency of an addition
     int64_t row = 0;
-    auto some = [&](auto count, auto known) __attribute__((always_inline)) {
+    auto compute = [&](auto count, auto depth_hint) __attribute__((always_inline)) {
         constexpr int N = decltype(count)::value;
-        auto here = [&](int r, int c, V value) __attribute__((always_inline)) { put(row + r, c, value); };
+        auto put_at = [&](int r, int c, V value) __attribute__((always_inline)) { put(row + r, c, value); };
         const float* start = bias ? bias + row : nullptr;
-        tile<N, C, decltype(known)::value>(weight + row * depth, start, depth, in, stride, ahead, here);
+        constexpr int DEPTH = decltype(depth_hint)::value;
+        product_kernel<N, C, DEPTH>(weight + row * depth, start, depth, in, stride, ahead, put_at);
         row += N;
     };
-    std::integral_constant<int, R> most;
+    std::integral_constant<int, R> full;
     if (depth == 64)
-        while (row + R <= rows) some(most, std::integral_constant<int, 64>());
+        while (row + R <= rows) compute(full, std::integral_constant<int, 64>());
     else if (depth == 256)
-        while (row + R <= rows) some(most, std::integral_constant<int, 256>());
+        while (row + R <= rows) compute(full, std::integral_constant<int, 256>());
     else
-        while (row + R <= rows) some(most, std::integral_constant<int, 0>());
-    while (row + 4 <= rows) some(std::integral_constant<int, 4>(), std::integral_constant<int, 0>());
-    while (row < rows) some(std::integral_constant<int, 1>(), std::integral_constant<int, 0>());
+        while (row + R <= rows) compute(full, std::integral_constant<int, 0>());
+    while (row + 4 <= rows) compute(std::integral_constant<int, 4>(), std::integral_constant<int, 0>());
+    while (row < rows) compute(std::integral_constant<int, 1>(), std::integral_constant<int, 0>());
 }
 
-// Strips `first` to `last` of weight x in + bias; put(row, strip, value) gets W outputs at a time.
+// Computes tiles `first` to `last` of weight x in + bias and calls put(row, tile, value) for each W outputs.
 template <class Put>
-inline void product(const float* weight, const float* bias, int64_t rows, int64_t depth, Strips in, int64_t first,
+inline void product(const float* weight, const float* bias, int64_t rows, int64_t depth, Tiles in, int64_t first,
                     int64_t last, Put&& put) {
-    for (int64_t s = first; s < last;) {
-        auto here = [&](int64_t row, int c, V value) __attribute__((always_inline)) { put(row, s + c, value); };
-        const float* columns = in.strip(s);
-        switch (last - s) {
-            case 1: product_across<1>(weight, bias, rows, depth, columns, in.stride, here); s += 1; break;
-            case 2: product_across<2>(weight, bias, rows, depth, columns, in.stride, here); s += 2; break;
-            case 4: product_across<2>(weight, bias, rows, depth, columns, in.stride, here); s += 2; break;
-            default: product_across<3>(weight, bias, rows, depth, columns, in.stride, here); s += 3;
+    for (int64_t t = first; t < last;) {
+        auto put_at = [&](int64_t row, int c, V value) __attribute__((always_inline)) { put(row, t + c, value); };
+        const float* columns = in.tile(t);
+        switch (last - t) {
+            case 1: product_across<1>(weight, bias, rows, depth, columns, in.stride, put_at); t += 1; break;
+            case 2: product_across<2>(weight, bias, rows, depth, columns, in.stride, put_at); t += 2; break;
+            case 4: product_across<2>(weight, bias, rows, depth, columns, in.stride, put_at); t += 2; break;
+            default: product_across<3>(weight, bias, rows, depth, columns, in.stride, put_at); t += 3;
         }
     }
 }
-
-// The commonest use: store what `finish` makes of each output.
-template <class Finish>
-inline void product_into(Strips out, const float* weight, const float* bias, int64_t rows, int64_t depth, Strips in,
-                         int64_t first, int64_t last, Finish&& finish) {
-    product(weight, bias, rows, depth, in, first, last,
-            [&](int64_t row, int64_t s, V value) __attribute__((always_inline)) {
-                store(out.strip(s) + row * W, finish(value));
-            });
-}
-
-// What an output may become; as types, so that they are compiled into the product.
-struct AsItIs {
-    V operator()(V x) const { return x; }
-};
-struct Gelu {
-    V operator()(V x) const { return gelu(x); }
-};
-struct Relu {
-    V operator()(V x) const { return larger(x, V{}); }
-};

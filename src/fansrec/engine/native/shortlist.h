@@ -1,38 +1,39 @@
-// The best items of one list among those offered, under its rules.
+// The best items of one list among the candidates offered, under its rules.
 //
-// Items come in any order, some of them twice with a lower score. When there is no more room, those are dropped that
-// cannot be answered any more, whatever may still come; from then on most need not even be offered.
+// Items are offered in any order, some of them again with a lower score. When the list is full, the items that can no
+// longer be selected are dropped, which raises the floor: most later candidates need not be offered.
 #pragma once
 #include <cstring>
-#include "picks.h"
+
+#include "selection.h"
 
 class Shortlist {
    public:
-    // `bits`: one an item, all 0; they are left so. `max_per_group` 0: as many of a group as there are.
-    Shortlist(Picks& picks, const int64_t* groups, int64_t max_per_group, std::vector<uint64_t>& bits);
+    // `bits`: one per item, all 0, and 0 again after every call. `max_per_group` 0: no limit.
+    Shortlist(Selection& selection, const int64_t* groups, int64_t max_per_group, std::vector<uint64_t>& bits);
 
-    int64_t wanted() const { return picks_.wanted(); }
-    float floor() const { return floor_; }  // a lower score need not be offered
+    int64_t count() const { return selection_.count(); }
+    float floor() const { return floor_; }  // lower scores need not be offered
 
-    void offer(int64_t item, float score) {  // scores are not below 0
-        if (score < floor_ || !picks_.allowed(item) || !picks_.good_enough(score)) return;
-        if (int64_t(keys_.size()) == room_) prune();
+    void offer(int64_t item, float score) {  // scores must not be negative
+        if (score < floor_ || !selection_.allowed(item) || !selection_.acceptable(score)) return;
+        if (int64_t(keys_.size()) == capacity_) prune();
         keys_.push_back(key(item, score));
     }
 
-    void prune();  // raises the floor
-    void give();   // the list its items, best first
+    void prune();   // drops the items that cannot be selected and raises the floor
+    void select();  // writes the best items to the selection, best first
 
    private:
-    Picks& picks_;
+    Selection& selection_;
     const int64_t* groups_;
     int64_t max_per_group_;
     std::vector<uint64_t>& bits_;
-    int64_t room_;
+    int64_t capacity_;
     float floor_;
     std::vector<uint64_t> keys_;
 
-    // Higher for the better score, of equal ones for the lower item.
+    // A sort key: higher for the higher score; for equal scores, higher for the lower item.
     static uint64_t key(int64_t item, float score) {
         uint32_t bits;
         std::memcpy(&bits, &score, 4);

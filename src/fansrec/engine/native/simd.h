@@ -1,13 +1,19 @@
-// Vectors of floats, as wide as the machine this copy of the library is compiled for, and the functions over them.
+// Vectors of floats, as wide as the instruction set that this copy of the library is compiled for, and their functions.
 //
-// The same source is compiled once for each instruction set (hatch_build.py); GCC's and Clang's vector extensions turn
-// `a * b + c` into what that machine has.
+// The same source is compiled once per instruction set (compile.py); the vector extensions of GCC and Clang turn
+// `a * b + c` into the instructions of each.
 #pragma once
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 #if defined(__AVX__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"  // GCC 12 warns about its own headers (GCC bug 105593)
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
+#pragma GCC diagnostic pop
 #endif
 
 #if defined(__AVX512F__)
@@ -19,7 +25,7 @@ constexpr int W = 4;
 #endif
 
 #if defined(__AVX512F__) || defined(__aarch64__)
-constexpr int ROWS = 8;  // rows of a product made at once: 3 x 8 sums need more than the 16 registers of older machines
+constexpr int ROWS = 8;  // rows of a product computed together: 3 x 8 sums need more than 16 vector registers
 #else
 constexpr int ROWS = 4;
 #endif
@@ -35,7 +41,7 @@ inline V load(const float* from) {
     return v;
 }
 
-// Numbers of 16 bits, as halves of the memory that floats take; where a machine cannot read them, they are not used.
+// fp16 numbers take half the memory of floats; an instruction set that cannot convert them does not use them.
 #if defined(__AVX512F__) || defined(__F16C__)
 constexpr bool READS_HALVES = true;
 inline V load(const uint16_t* from) {
@@ -56,7 +62,7 @@ inline V all(float x) { return x - V{}; }
 
 inline V larger(V a, V b) {
 #if defined(__AVX512F__)
-    return _mm512_max_ps(a, b);  // compilers do not always see it
+    return _mm512_max_ps(a, b);  // compilers do not always find this instruction
 #else
     return a > b ? a : b;
 #endif
@@ -92,7 +98,7 @@ inline bool any_above(V a, V b) {
 #endif
 }
 
-// p * 2^n; the lowest bits of `shifted` are n as a whole number.
+// Returns p * 2^n; the lowest bits of `shifted` are the integer n.
 inline __attribute__((always_inline)) V times_2_to(V p, V n, V shifted) {
 #if defined(__AVX512F__)
     (void)shifted;
@@ -102,7 +108,7 @@ inline __attribute__((always_inline)) V times_2_to(V p, V n, V shifted) {
     VI bits, whole;
     std::memcpy(&bits, &p, sizeof p);
     std::memcpy(&whole, &shifted, sizeof whole);
-    bits += whole << 23;  // the bits above the number itself fall out at the top
+    bits += whole << 23;  // shifts the upper bits of `shifted` out
     std::memcpy(&p, &bits, sizeof p);
     return p;
 #endif
@@ -110,10 +116,9 @@ inline __attribute__((always_inline)) V times_2_to(V p, V n, V shifted) {
 
 constexpr float LOG2_E = 1.44269504f;
 
-// 2^t to 2e-7 of itself, for t below 127; t below -115 counts as -115, so that nothing becomes so small that processors
-// turn slow.
+// Returns 2^t with a relative error of 2e-7, for t below 127. Clamps t at -115: denormal results would be slow.
 inline __attribute__((always_inline)) V power_of_2(V t) {
-    constexpr float ROUND = 12582912.0f;  // 1.5 * 2^23: adding it leaves the nearest whole number in the lowest bits
+    constexpr float ROUND = 12582912.0f;  // 1.5 * 2^23: adding it leaves the nearest integer in the lowest bits
     t = larger(t, all(-115.0f));
     V shifted = t + ROUND;
     V n = shifted - ROUND;
@@ -127,9 +132,9 @@ inline __attribute__((always_inline)) V power_of_2(V t) {
     return times_2_to(p, n, shifted);
 }
 
-// e^x, to 2e-7 of itself; x below -80 counts as -80, so that nothing becomes so small that processors turn slow.
+// Returns e^x with a relative error of 2e-7. Clamps x at -80: denormal results would be slow.
 inline __attribute__((always_inline)) V exp(V x) {
-    constexpr float ROUND = 12582912.0f;  // 1.5 * 2^23: adding it leaves the nearest whole number in the lowest bits
+    constexpr float ROUND = 12582912.0f;  // 1.5 * 2^23: adding it leaves the nearest integer in the lowest bits
     x = larger(x, all(-80.0f));
     V shifted = x * LOG2_E + ROUND;
     V n = shifted - ROUND;
@@ -144,8 +149,8 @@ inline __attribute__((always_inline)) V exp(V x) {
     return times_2_to(p, n, shifted);
 }
 
-// x times the probability that a normal number is below x (GELU, exact); the probability is right to 2e-7.
-// A quotient of two polynomials in x^2, fitted for |x| < 5.4; beyond, it is 0 or 1 in float32.
+// Returns the exact GELU: x times the standard normal distribution function, whose error is at most 2e-7. The function
+// is a quotient of two polynomials in x^2, fitted for |x| < 5.4; beyond, it is 0 or 1 in float32.
 inline __attribute__((always_inline)) V gelu(V x) {
     V c = larger(smaller(x, all(5.4f)), all(-5.4f));
     V s = c * c;

@@ -5,28 +5,28 @@
 
 namespace {
 
-// Far beyond any model, and small enough that no product of them overflows 64 bits.
-constexpr int64_t MOST_ITEMS = int64_t(1) << 30;  // item indices are int32
-constexpr int64_t MOST_WIDTH = int64_t(1) << 16;
-constexpr int64_t MOST_LAYERS = int64_t(1) << 10;
-constexpr int64_t MOST_POSITIONS = int64_t(1) << 24;
-constexpr int64_t MOST_LISTS = int64_t(1) << 30;
-constexpr int64_t MOST_MEMBERS = int64_t(1) << 40;
-constexpr int64_t MOST_THREADS = int64_t(1) << 12;
-constexpr int64_t HALVES_TOGETHER = 16;  // items side by side in Head::halves
+// Limits far beyond any model, and small enough that no product of them overflows 64 bits.
+constexpr int64_t MAX_ITEMS = int64_t(1) << 30;  // item indices are int32
+constexpr int64_t MAX_WIDTH = int64_t(1) << 16;
+constexpr int64_t MAX_LAYERS = int64_t(1) << 10;
+constexpr int64_t MAX_POSITIONS = int64_t(1) << 24;
+constexpr int64_t MAX_LISTS = int64_t(1) << 30;
+constexpr int64_t MAX_MEMBERS = int64_t(1) << 40;
+constexpr int64_t MAX_THREADS = int64_t(1) << 12;
+constexpr int64_t HALVES_SIDE_BY_SIDE = 16;  // items stored side by side in Head::halves
 
 bool within(int64_t value, int64_t least, int64_t most) { return value >= least && value <= most; }
 
-bool all_given(std::initializer_list<const void*> pointers) {
+bool all_set(std::initializer_list<const void*> pointers) {
     for (const void* pointer : pointers)
         if (!pointer) return false;
     return true;
 }
 
-bool given(const Linear& linear) { return linear.weight && linear.bias; }
-bool given(const Norm& norm) { return norm.weight && norm.bias; }
+bool is_set(const Linear& linear) { return linear.weight && linear.bias; }
+bool is_set(const Norm& norm) { return norm.weight && norm.bias; }
 
-// Offsets of `count` parts of something that has `end` members; `least`: members of every part.
+// Returns whether `offsets` divides `end` elements into `count` parts of at least `least` elements each.
 bool are_offsets(const int64_t* offsets, int64_t count, int64_t end, int64_t least) {
     if (!offsets || offsets[0] != 0 || offsets[count] != end) return false;
     for (int64_t i = 0; i < count; ++i)
@@ -41,7 +41,7 @@ bool all_below(const Index* indices, int64_t count, int64_t end) {
     return true;
 }
 
-// The same of a long array, in checked builds only.
+// Returns all_below(...) in checked builds, and true in others: for long arrays.
 template <class Index>
 bool all_below_if_checked(const Index* indices, int64_t count, int64_t end) {
 #if defined(FANS_CHECKED)
@@ -53,30 +53,31 @@ bool all_below_if_checked(const Index* indices, int64_t count, int64_t end) {
 }
 
 bool is_valid(const EncoderLayer& layer) {
-    return given(layer.qkv) && given(layer.out) && given(layer.attention_norm) && given(layer.widen) &&
-           given(layer.narrow) && given(layer.feedforward_norm);
+    return is_set(layer.qkv) && is_set(layer.out) && is_set(layer.attention_norm) && is_set(layer.widen) &&
+           is_set(layer.narrow) && is_set(layer.feedforward_norm);
 }
 
 bool is_valid(const CausalLayer& layer) {
-    return given(layer.attention_norm) && given(layer.qkv) && given(layer.feedforward_norm) && given(layer.first) &&
-           given(layer.second);
+    return is_set(layer.attention_norm) && is_set(layer.qkv) && is_set(layer.feedforward_norm) && is_set(layer.first) &&
+           is_set(layer.second);
 }
 
-// What all encoders have: sizes, embeddings, and a category for every token.
+// Checks what all encoders have: sizes, embeddings, and a category for every token.
 bool has_embeddings(const Encoder& e, const int64_t* categories_of, int64_t items) {
-    bool sizes = within(items, 1, MOST_ITEMS) && within(e.width, 1, MOST_WIDTH) && within(e.layers, 1, MOST_LAYERS) &&
-                 within(e.heads, 1, e.width) && e.width % e.heads == 0 && within(e.positions, 1, MOST_POSITIONS) &&
-                 within(e.tokens, items + 4, MOST_ITEMS + 4) && within(e.category_rows, 0, MOST_ITEMS + 1);
-    if (!sizes || !all_given({e.items, e.places, categories_of}) || !e.categories != !e.category_rows) return false;
-    return !e.categories || all_below(categories_of, items + 4, e.category_rows);
+    bool sizes = within(items, 1, MAX_ITEMS) && within(e.width, 1, MAX_WIDTH) && within(e.layers, 1, MAX_LAYERS) &&
+                 within(e.heads, 1, e.width) && e.width % e.heads == 0 && within(e.positions, 1, MAX_POSITIONS) &&
+                 within(e.tokens, items + 4, MAX_ITEMS + 4) && within(e.category_rows, 0, MAX_ITEMS + 1);
+    if (!sizes || !all_set({e.item_embedding, e.position_embedding, categories_of})) return false;
+    if (!e.category_embedding != !e.category_rows) return false;
+    return !e.category_embedding || all_below(categories_of, items + 4, e.category_rows);
 }
 
 bool has_halves(const Head& head) {
     if (!head.halves) return true;
     if (!head.half_starts || !std::isfinite(head.longest) || head.longest < 0 || head.half_starts[0] != 0) return false;
     for (int64_t c = 0; c < head.categories; ++c) {
-        int64_t room = head.half_starts[c + 1] - head.half_starts[c], size = head.starts[c + 1] - head.starts[c];
-        if (room % HALVES_TOGETHER || room < size) return false;
+        int64_t padded = head.half_starts[c + 1] - head.half_starts[c], size = head.starts[c + 1] - head.starts[c];
+        if (padded % HALVES_SIDE_BY_SIDE || padded < size) return false;
     }
     return true;
 }
@@ -84,17 +85,18 @@ bool has_halves(const Head& head) {
 bool is_valid(const Head& head, int64_t width) {
     if (head.width != width || !within(head.categories, 1, head.items) || !head.item.weight) return false;
     if (!are_offsets(head.starts, head.categories, head.items, 1)) return false;
-    bool chooses = head.category.weight != nullptr;
-    if (chooses && !(given(head.category) && given(head.transform) && given(head.transform_norm))) return false;
-    if (!chooses && head.categories > 1) return false;
-    if (head.local.weight && !(given(head.local) && given(head.local_norm))) return false;
+    bool has_categories = head.category.weight != nullptr;
+    bool category_set = is_set(head.category) && is_set(head.transform) && is_set(head.transform_norm);
+    if (has_categories && !category_set) return false;
+    if (!has_categories && head.categories > 1) return false;
+    if (head.local.weight && !(is_set(head.local) && is_set(head.local_norm))) return false;
     return has_halves(head);
 }
 
 bool is_valid(const ListMemory& m, int64_t items) {
-    bool sizes = m.vocabulary == items && within(m.known, 1, MOST_LISTS) && within(m.members, 0, MOST_MEMBERS) &&
-                 within(m.longest, 0, MOST_POSITIONS) && within(m.neighbours, 1, INT64_MAX);
-    return sizes && all_given({m.items, m.places, m.lists, m.list_places}) &&
+    bool sizes = m.vocabulary == items && within(m.known, 1, MAX_LISTS) && within(m.members, 0, MAX_MEMBERS) &&
+                 within(m.longest, 0, MAX_POSITIONS) && within(m.neighbors, 1, INT64_MAX);
+    return sizes && all_set({m.items, m.places, m.lists, m.list_places}) &&
            are_offsets(m.starts, m.known, m.members, 0) && are_offsets(m.list_starts, items, m.members, 0) &&
            all_below_if_checked(m.items, m.members, items) && all_below_if_checked(m.lists, m.members, m.known) &&
            all_below_if_checked(m.places, m.members, m.longest + 1) &&
@@ -102,30 +104,32 @@ bool is_valid(const ListMemory& m, int64_t items) {
 }
 
 bool is_valid(const LinearPart& linear, int64_t items) {
-    return linear.vocabulary == items && within(linear.width, 1, MOST_WIDTH) && all_given({linear.items, linear.weights}) &&
+    return linear.vocabulary == items && within(linear.width, 1, MAX_WIDTH) &&
+           all_set({linear.items, linear.weights}) &&
            all_below_if_checked(linear.items, items * linear.width, items);
 }
 
 }  // namespace
 
 bool is_valid(const Call& call, int64_t items) {
-    bool sizes = within(call.way, ONE_PASS, RECALL) && within(call.threads, 1, MOST_THREADS) &&
-                 within(call.lists, 0, MOST_LISTS) && within(call.excluded_count, 0, MOST_MEMBERS) &&
-                 within(call.allowed_count, -1, MOST_MEMBERS) && call.max_per_group >= 0;
-    bool pointers = all_given({call.items, call.offsets, call.wanted, call.answers, call.scores, call.answered}) &&
+    bool sizes = within(call.mode, ONE_PASS, RECALL) && within(call.threads, 1, MAX_THREADS) &&
+                 within(call.lists, 0, MAX_LISTS) && within(call.excluded_count, 0, MAX_MEMBERS) &&
+                 within(call.allowed_count, -1, MAX_MEMBERS) && call.max_per_group >= 0;
+    bool pointers = all_set({call.items, call.offsets, call.counts}) &&
+                    all_set({call.answer_items, call.answer_scores, call.answer_lengths}) &&
                     (call.excluded || !call.excluded_count) && (call.allowed || call.allowed_count <= 0) &&
                     (call.groups || !call.max_per_group);
     if (!sizes || !pointers) return false;
     int64_t total = call.offsets[call.lists];
-    if (!within(total, 0, MOST_MEMBERS) || !are_offsets(call.offsets, call.lists, total, 0)) return false;
+    if (!within(total, 0, MAX_MEMBERS) || !are_offsets(call.offsets, call.lists, total, 0)) return false;
     for (int64_t i = 0; i < call.lists; ++i)
-        if (!within(call.wanted[i], 1, items)) return false;
+        if (!within(call.counts[i], 1, items)) return false;
     return true;
 }
 
 bool is_valid(const Encoder& e, const int64_t* categories_of, int64_t items) {
-    if (!has_embeddings(e, categories_of, items) || !within(e.feedforward, 1, MOST_WIDTH * 16)) return false;
-    if (!e.segments || !given(e.norm) || !e.layer) return false;
+    if (!has_embeddings(e, categories_of, items) || !within(e.feedforward, 1, MAX_WIDTH * 16)) return false;
+    if (!e.segment_embedding || !is_set(e.norm) || !e.layer) return false;
     for (int64_t l = 0; l < e.layers; ++l)
         if (!is_valid(e.layer[l])) return false;
     return true;
@@ -139,18 +143,18 @@ bool is_valid(const Model& model) {
     if (!has_embeddings(model.encoder, model.categories_of, model.head.items) || !model.causal) return false;
     for (int64_t l = 0; l < model.encoder.layers; ++l)
         if (!is_valid(model.causal[l])) return false;
-    return given(model.last_norm) && is_valid(model.head, model.encoder.width);
+    return is_set(model.last_norm) && is_valid(model.head, model.encoder.width);
 }
 
-bool is_valid(const Tied& tied) {
-    if (!within(tied.items, 1, MOST_ITEMS) || !within(tied.categories, 1, tied.items)) return false;
+bool is_valid(const TiedClassifier& tied) {
+    if (!within(tied.items, 1, MAX_ITEMS) || !within(tied.categories, 1, tied.items)) return false;
     if (!are_offsets(tied.starts, tied.categories, tied.items, 1) || tied.item.width != tied.width) return false;
-    bool chooses = tied.category.weight != nullptr;
-    if (chooses ? !given(tied.category) || tied.asked < 1 : tied.categories > 1) return false;
-    return given(tied.transform) && given(tied.transform_norm) &&
-           all_given({tied.item.weight, tied.item.bias, tied.scale, tied.prior, tied.most_likely});
+    bool has_categories = tied.category.weight != nullptr;
+    if (has_categories ? !is_set(tied.category) || tied.read_categories < 1 : tied.categories > 1) return false;
+    return is_set(tied.transform) && is_set(tied.transform_norm) &&
+           all_set({tied.item.weight, tied.item.bias, tied.scale, tied.prior, tied.highest_prior});
 }
 
-bool is_valid(const Voices& voices, int64_t items) {
-    return (!voices.memory || is_valid(*voices.memory, items)) && (!voices.linear || is_valid(*voices.linear, items));
+bool is_valid(const SparseParts& parts, int64_t items) {
+    return (!parts.memory || is_valid(*parts.memory, items)) && (!parts.linear || is_valid(*parts.linear, items));
 }

@@ -1,4 +1,4 @@
-"""A model's weights as the kernel takes them: pointers to where torch has them, and items in 16 bits besides."""
+"""The weights of a model as the native kernel takes them: pointers to torch's tensors, and item vectors in fp16."""
 
 import ctypes
 from collections.abc import Callable, Sequence
@@ -8,106 +8,103 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fansrec.engine.native.library import (
-    CausalLayer,
-    Encoder,
-    EncoderLayer,
-    Head,
-    Model,
-    Pair,
-    check_outcome,
-    library,
-)
+from fansrec.engine.native.library import check_outcome, library
+from fansrec.engine.native.structures import CausalLayer, Encoder, EncoderLayer, Head, Model, Pair
 from fansrec.errors import BadArtifact
 from fansrec.models.fans import Fans, TwoStageClassifier
 from fansrec.models.sequence.bert4rec import Bert4Rec
 from fansrec.models.sequence.sasrec import SasRec
 
-HALVED = 2_000_000  # items at most whose vectors are kept in 16 bits beside their own 32: beyond, memory counts more
+MAX_HALF_ITEMS = 2_000_000  # larger catalogs get no second copy of their vectors in fp16: it would take too much memory
 SIDE_BY_SIDE = 16
-LARGEST = 60_000.0  # that 16 bits can hold
+MAX_HALF = 60_000.0  # below the largest fp16 number
 
 KINDS = {Fans: 0, Bert4Rec: 1, SasRec: 2}
 
 
 class Weights:
-    """Keeps alive what it points to."""
+    """A model as the kernel's structures; keeps alive what they point to."""
 
-    entry = "fans_continue"  # what the library calls the function that takes them
+    entry = "fans_continue"  # the function of the library that takes them
 
     def __init__(self, model: Any) -> None:
         self._kept: list[Any] = []
-        config = model.config
         self.model = Model(kind=KINDS[type(model)], categories_of=self.array(model._categories))
         if isinstance(model, SasRec):
-            self.model.encoder = self.embeddings(model, model.embed.positions, width=config.width)
+            self.model.encoder = self.embeddings(model)
             self.model.causal = self.layers(CausalLayer, model.layers, lambda layer, name: getattr(layer, name))
             self.model.last_norm = self.pair(model.norm)
-            self.model.head = self.one_category(model, self.tied(model))
+            self.model.head = self.one_category(model, Pair(self.tensor(model.embed.items.weight), None))
         else:
             self.model.encoder = self.encoder(model)
             self.model.head = self.head(model)
             starts = model.config.category_starts if self.model.head.categories > 1 else (0, self.model.head.items)
-            self.halve(self.model.head, starts, model.classifier.items.weight)
+            self.add_halves(self.model.head, starts, model.classifier.items.weight)
         self.address = ctypes.addressof(self.model)
         check_outcome(library().fans_check(self.address, ctypes.sizeof(self.model)))
 
     def tensor(self, tensor: Tensor | None, dtype: torch.dtype = torch.float32) -> int | None:
-        """Return where a tensor lies; raise BadArtifact if its numbers are not of the type that the kernel reads."""
+        """Return the address of a tensor; raise BadArtifact if it does not have the type that the kernel reads."""
         if tensor is None:
             return None
         if tensor.dtype != dtype or tensor.device.type != "cpu":
             raise BadArtifact(f"a tensor is {tensor.dtype} on {tensor.device.type}, not {dtype} on cpu; train it again")
-        held = tensor.detach().contiguous()
-        self._kept.append(held)
-        return held.data_ptr()
+        kept = tensor.detach().contiguous()
+        self._kept.append(kept)
+        return kept.data_ptr()
 
     def array(self, values: Any) -> int:
-        held = np.ascontiguousarray(values, dtype=np.int64)
-        self._kept.append(held)
-        return held.ctypes.data
+        """Return the address of the values as int64."""
+        kept = np.ascontiguousarray(values, dtype=np.int64)
+        self._kept.append(kept)
+        return kept.ctypes.data
+
+    def keep(self, structure: ctypes.Structure | ctypes.Array[Any]) -> int:
+        """Return the address of a structure or an array of them."""
+        self._kept.append(structure)
+        return ctypes.addressof(structure)
 
     def pair(self, module: Any) -> Pair:
         return Pair(self.tensor(module.weight), self.tensor(module.bias))
 
     def layers(self, kind: type[Any], layers: Any, part: Callable[[Any, str], Any]) -> int:
-        """One structure a layer, each of its fields from the part of that name."""
+        """Return the address of one structure per layer, whose fields come from `part(layer, field name)`."""
         names = [field[0] for field in kind._fields_]
-        made = (kind * len(layers))(*(kind(*(self.pair(part(layer, name)) for name in names)) for layer in layers))
-        self._kept.append(made)
-        return ctypes.addressof(made)
+        structures = (kind(*(self.pair(part(layer, name)) for name in names)) for layer in layers)
+        return self.keep((kind * len(layers))(*structures))
 
-    def embeddings(self, model: Any, places: Any, **more: Any) -> Encoder:
+    def embeddings(self, model: Any, **more: Any) -> Encoder:
+        """Return an encoder structure with sizes and embeddings, and the fields in `more`."""
         sizes, embed = sizes_of(model), model.embed
         return Encoder(
+            width=sizes.width,
             layers=sizes.layers,
             heads=sizes.heads,
             positions=model.config.positions,
             tokens=len(embed.items.weight),
             category_rows=0 if embed.categories is None else len(embed.categories.weight),
-            items=self.tensor(embed.items.weight),
-            categories=self.tensor(None if embed.categories is None else embed.categories.weight),
-            places=self.tensor(places.weight),
+            item_embedding=self.tensor(embed.items.weight),
+            category_embedding=self.tensor(None if embed.categories is None else embed.categories.weight),
+            position_embedding=self.tensor(embed.positions.weight),
             **more,
         )
 
     def encoder(self, model: Any) -> Encoder:
-        """What FANS and BERT4Rec share (models/layers/encoder.py)."""
+        """Return the encoder of FANS or BERT4Rec (models/layers/encoder.py)."""
 
         def part(layer: Any, name: str) -> Any:
             return getattr(layer.attention if name in ("qkv", "out") else layer, name)
 
         return self.embeddings(
             model,
-            model.embed.positions,
-            width=sizes_of(model).width,
             feedforward=sizes_of(model).feedforward,
-            segments=self.tensor(model.embed.segments.weight),
+            segment_embedding=self.tensor(model.embed.segments.weight),
             norm=self.pair(model.embed.norm),
             layer=self.layers(EncoderLayer, model.layers, part),
         )
 
     def head(self, model: Any) -> Head:
+        """Return the two-stage or the vanilla classifier."""
         classifier = model.classifier
         if not isinstance(classifier, TwoStageClassifier):
             transform = classifier.transform
@@ -128,28 +125,25 @@ class Weights:
             item=self.pair(classifier.items),
         )
 
-    def halve(self, head: Head, starts: Sequence[int], vectors: Tensor) -> None:
-        """The items' vectors again in 16 bits, 16 items side by side, categories filled up to whole sixteens."""
-        if len(vectors) > HALVED:
+    def add_halves(self, head: Head, starts: Sequence[int], vectors: Tensor) -> None:
+        """Add the item vectors, shape (M, D), in fp16: 16 items side by side, categories padded to multiples of 16."""
+        if len(vectors) > MAX_HALF_ITEMS:
             return
         sizes = np.diff(starts)
-        filled = np.concatenate([[0], np.cumsum(-(-sizes // SIDE_BY_SIDE) * SIDE_BY_SIDE)])
-        places = np.arange(len(vectors)) + np.repeat(filled[:-1] - np.array(starts[:-1]), sizes)
+        padded_starts = np.concatenate([[0], np.cumsum(-(-sizes // SIDE_BY_SIDE) * SIDE_BY_SIDE)])
+        rows = np.arange(len(vectors)) + np.repeat(padded_starts[:-1] - np.array(starts[:-1]), sizes)
         head.longest = float(vectors.detach().norm(dim=1).max())
-        if head.longest < LARGEST:  # not so if one of them is not a number
-            halves = torch.zeros(int(filled[-1]), vectors.shape[1], dtype=torch.float16)
-            halves[torch.from_numpy(places)] = vectors.detach().half()
+        if head.longest < MAX_HALF:  # False for NaN, too
+            halves = torch.zeros(int(padded_starts[-1]), vectors.shape[1], dtype=torch.float16)
+            halves[torch.from_numpy(rows)] = vectors.detach().half()
             side_by_side = halves.view(-1, SIDE_BY_SIDE, vectors.shape[1]).transpose(1, 2)
             head.halves = self.tensor(side_by_side, torch.float16)
-            head.half_starts = self.array(filled)
+            head.half_starts = self.array(padded_starts)
 
     def one_category(self, model: Any, item: Pair) -> Head:
-        """All items in one softmax."""
+        """Return a head with one softmax over all items."""
         items = model.config.alphabet.items
         return Head(items=items, categories=1, width=model.config.width, starts=self.array([0, items]), item=item)
-
-    def tied(self, model: SasRec) -> Pair:
-        return Pair(self.tensor(model.embed.items.weight), None)
 
 
 def sizes_of(model: Any) -> Any:

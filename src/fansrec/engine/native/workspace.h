@@ -1,12 +1,10 @@
-// Memory for one answer, taken piece by piece and given back all at once; kept between calls.
+// A bump allocator for the temporary arrays of one batch. Its memory is kept between calls.
 #pragma once
 #include <cstdint>
 #include <cstdlib>
-#include <memory>
-#include <mutex>
 #include <new>
 #include <vector>
-#include "strips.h"
+#include "tiles.h"
 
 class Workspace {
    public:
@@ -20,17 +18,17 @@ class Workspace {
         return static_cast<T*>(bytes(count * int64_t(sizeof(T))));
     }
 
-    Strips strips(int64_t rows, int64_t columns) {
-        return {take<float>(rows * strips_for(columns) * W), rows * W};
+    Tiles tiles(int64_t rows, int64_t columns) {
+        return {take<float>(rows * tiles_for(columns) * W), rows * W};
     }
 
-    // Where it stands, and back to there: what was taken in between may be taken again.
+    // A position of the allocator; release_to(mark) frees everything taken since mark().
     struct Mark {
         size_t slab;
         int64_t used;
     };
     Mark mark() const { return {slab_, used_}; }
-    void back_to(Mark mark) { slab_ = mark.slab, used_ = mark.used; }
+    void release_to(Mark mark) { slab_ = mark.slab, used_ = mark.used; }
     void clear() { slab_ = 0, used_ = 0; }
 
    private:
@@ -46,10 +44,10 @@ class Workspace {
         size = (size + 63) / 64 * 64;
         for (; slab_ < slabs_.size(); ++slab_, used_ = 0)
             if (used_ + size <= slabs_[slab_].size) return piece(size);
-        int64_t room = size > (1 << 20) ? size : (1 << 20);
-        void* memory = std::aligned_alloc(64, room);
+        int64_t capacity = size > (1 << 20) ? size : (1 << 20);
+        void* memory = std::aligned_alloc(64, capacity);
         if (!memory) throw std::bad_alloc();
-        slabs_.push_back({memory, room});
+        slabs_.push_back({memory, capacity});
         slab_ = slabs_.size() - 1, used_ = 0;
         return piece(size);
     }

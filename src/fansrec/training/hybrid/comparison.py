@@ -14,9 +14,13 @@ from numpy.typing import NDArray
 from fansrec.data.corpus import Corpus
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.evaluation.bootstrap import interval
-from fansrec.evaluation.protocol import METRICS, EvaluationLists, evaluation_lists, list_metrics, predict, protocol
+from fansrec.evaluation.protocol import (
     METRICS,
+    EvaluationLists,
+    evaluation_lists,
+    list_metrics,
     mean,
+    predict,
     protocol,
 )
 from fansrec.models.linear.ease import EaseConfig

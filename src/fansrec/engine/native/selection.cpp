@@ -1,4 +1,4 @@
-#include "picks.h"
+#include "selection.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 
 namespace {
 
-// The bits from `first` to `last` that lie in one word.
+// Returns the bits of a word that belong to items `first` to `last`.
 uint64_t bits_of_word(int64_t word, int64_t first, int64_t last) {
     uint64_t bits = ~uint64_t(0);
     if (word == first / 64) bits &= ~uint64_t(0) << (first % 64);
@@ -16,47 +16,47 @@ uint64_t bits_of_word(int64_t word, int64_t first, int64_t last) {
 
 }  // namespace
 
-Picks::Picks(const Rules& rules, int64_t items, const int64_t* given, int64_t given_count, int64_t wanted,
-             Workspace& room)
-    : rules_(&rules), known_(items), wanted_(wanted) {
+Selection::Selection(const Rules& rules, int64_t items, const int64_t* input, int64_t input_length, int64_t count,
+                     Workspace& workspace)
+    : rules_(&rules), item_count_(items), count_(count) {
     int64_t words = items / 64 + 1;
-    blocked_ = room.take<uint64_t>(words);
+    blocked_ = workspace.take<uint64_t>(words);
     if (rules.blocked)
         std::copy(rules.blocked, rules.blocked + words, blocked_);
     else
         std::fill(blocked_, blocked_ + words, 0);
     if (!rules.keep_seen)
-        for (int64_t i = 0; i < given_count; ++i) blocked_[given[i] / 64] |= uint64_t(1) << (given[i] % 64);
-    items_ = room.take<int64_t>(wanted);
-    scores_ = room.take<float>(wanted);
-    std::fill(items_, items_ + wanted, -1);
+        for (int64_t i = 0; i < input_length; ++i) blocked_[input[i] / 64] |= uint64_t(1) << (input[i] % 64);
+    items_ = workspace.take<int64_t>(count);
+    scores_ = workspace.take<float>(count);
+    std::fill(items_, items_ + count, -1);
 }
 
-bool Picks::any_left(int64_t first, int64_t last) const {
+bool Selection::any_allowed(int64_t first, int64_t last) const {
     for (int64_t word = first / 64; word <= last / 64; ++word)
         if (~blocked_[word] & bits_of_word(word, first, last)) return true;
     return false;
 }
 
-void Picks::block_all(int64_t first, int64_t last) {
+void Selection::block_all(int64_t first, int64_t last) {
     for (int64_t word = first / 64; word <= last / 64; ++word) blocked_[word] |= bits_of_word(word, first, last);
 }
 
-void Picks::put(int64_t position, int64_t item, float score) {
-    CHECK_INDEX(position, wanted_);
-    CHECK_INDEX(item, known_);
+void Selection::select(int64_t position, int64_t item, float score) {
+    CHECK_INDEX(position, count_);
+    CHECK_INDEX(item, item_count_);
     items_[position] = item, scores_[position] = score;
     blocked_[item / 64] |= uint64_t(1) << (item % 64);
     if (!rules_->max_per_group) return;
     int64_t group = rules_->groups[item];
-    taken_groups_.push_back(group);
-    if (std::count(taken_groups_.begin(), taken_groups_.end(), group) == rules_->max_per_group)
+    selected_groups_.push_back(group);
+    if (std::count(selected_groups_.begin(), selected_groups_.end(), group) == rules_->max_per_group)
         full_groups_.push_back(group);
 }
 
-int64_t Picks::write(int64_t* items, float* scores) const {
+int64_t Selection::write(int64_t* items, float* scores) const {
     int64_t count = 0;
-    for (int64_t p = 0; p < wanted_; ++p)
+    for (int64_t p = 0; p < count_; ++p)
         if (filled(p)) items[count] = items_[p], scores[count++] = scores_[p];
     return count;
 }

@@ -1,0 +1,33 @@
+// How a cluster reads its list from the request, and how the work on it is divided.
+
+constexpr int STEPS = WIDTH / 32, WIDE_STEPS = FEEDFORWARD / 32;
+constexpr int OUT_TILES = WIDTH / 8 / WARPS, WIDE_TILES = FEEDFORWARD / 8 / WARPS;  // of 8 columns, for each warp
+constexpr int HEAD_TILES = HEAD / 8;
+constexpr int QKV_SIZE = 3 * WIDTH / 8 * STEPS * 32, OUT_SIZE = WIDTH / 8 * STEPS * 32;  // in uint4
+constexpr int WIDEN_SIZE = FEEDFORWARD / 8 * STEPS * 32, NARROW_SIZE = WIDTH / 8 * WIDE_STEPS * 32;
+constexpr int LAYER_MATRICES = QKV_SIZE + OUT_SIZE + WIDEN_SIZE + NARROW_SIZE;
+constexpr int HEADS_PER_BLOCK = HEADS > CLUSTER ? HEADS / CLUSTER : 1;
+constexpr int BLOCKS_PER_HEAD = HEADS < CLUSTER ? CLUSTER / HEADS : 1;
+
+struct List {  // the list that a cluster encodes
+    int number, offset, length, k, tokens, tiles, first_mask, first_position;
+    const int *items;
+};
+
+__device__ List list_at(const Request &request, const InlineItems &inline_items, int number) {
+    List list;
+    list.number = number;
+    if (request.lists == 1) {
+        list.length = request.length, list.k = request.k, list.first_position = list.offset = 0;
+        list.items = request.items ? request.items : inline_items.items;
+    } else {
+        list.offset = request.offsets[number];
+        list.length = request.offsets[number + 1] - list.offset, list.items = request.items + list.offset;
+        list.first_position = request.first_positions[number];
+        list.k = request.first_positions[number + 1] - list.first_position;
+    }
+    list.tokens = list.length + list.k + (SEGMENTED ? 3 : 0);
+    list.first_mask = list.length + (SEGMENTED ? 2 : 0);
+    list.tiles = (list.tokens + TILE - 1) / TILE;
+    return list;
+}

@@ -1,0 +1,49 @@
+// How blocks of threads divide their dynamic shared memory; sizes.cuh has the sizes.
+
+extern __shared__ __align__(16) unsigned char memory[];  // its size is an argument of the launch
+
+// What a block of `encode` holds of one list.
+struct Shared {
+    half_t *x, *attended, *operand, *wide, *k, *q, *v;
+    float *vectors, *sums, *logits;
+    int *tokens;
+    int v_row;
+};
+
+// Divides `encode_bytes(tiles)` bytes (sizes.cuh).
+__device__ Shared divide_memory(int tiles) {
+    const int rows = tiles * TILE, slots = own_tiles(tiles);
+    Shared s;
+    s.v_row = value_stride(tiles);
+    s.vectors = reinterpret_cast<float *>(memory);
+    s.sums = s.vectors + VECTORS;
+    s.logits = s.sums + slots * TILE * SUMS;
+    s.tokens = reinterpret_cast<int *>(s.logits + TILE * LOGITS);
+    s.x = reinterpret_cast<half_t *>(s.tokens + slots * TILE);
+    s.attended = s.x + rows * ROW;
+    s.operand = s.attended + slots * TILE * ROW;
+    s.wide = s.operand + TILE * ROW;
+    s.k = s.wide + TILE * WIDE_ROW;
+    s.q = s.k + rows * HEAD;
+    s.v = s.q + rows * HEAD;
+    return s;
+}
+
+// What the last block of a list holds in shared memory: `decide_bytes(blocks, k)` bytes (sizes.cuh).
+struct SelectionState {
+    unsigned *taken;     // a bit per slot, clear at first; all bits of one more word are set
+    int no_slot;         // the first slot of that word, which is never free
+    int *sums, *chosen, *category;
+    int *own_positions;  // (WARPS, k): the positions of the categories that a warp handles
+    int *first;          // (k, 32) slots: the first of each shortlist, `no_slot` beyond its end
+    int *further;        // the others: p - 31 of them from (p - 32) * (p - 31) / 2 on, for position p
+};
+
+__device__ __forceinline__ SelectionState selection_state(int words, int k) {
+    SelectionState state;
+    state.taken = reinterpret_cast<unsigned *>(memory), state.no_slot = words * 32;
+    state.sums = reinterpret_cast<int *>(state.taken + words + 1);
+    state.chosen = state.sums + WARPS, state.category = state.chosen + k, state.own_positions = state.category + k;
+    state.first = state.own_positions + WARPS * k, state.further = state.first + FIRST * k;
+    return state;
+}

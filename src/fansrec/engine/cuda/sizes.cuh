@@ -1,0 +1,39 @@
+// The sizes of the kernels for one model, whose own sizes are macros: WIDTH, HEADS, FEEDFORWARD, LAYERS, CATEGORIES.
+//
+// sizes.py reads this file, too: every `constexpr int NAME = EXPRESSION;` and every function with one line. Expressions
+// hold names, numbers, + - * / ( ), calls, and at most one comparison with `?` and `:`. No value is negative.
+
+constexpr int CLUSTER = 8;           // blocks that share one list
+constexpr int WARPS = 8;             // of a block
+constexpr int THREADS = 32 * WARPS;  // of a block
+constexpr int TILE = 16;             // tokens that pass through the tensor cores together
+constexpr int BLOCK = 32;            // items that are compared together
+constexpr int INLINE = 512;          // items of a short list, which is passed as a kernel argument
+constexpr int MAX_BLOCKS = 1024;     // blocks that a shortlist is chosen from
+constexpr int MAX_ITEMS = 2048;      // candidates of a shortlist
+constexpr int FIRST = 32;            // entries of a shortlist that a warp reads at once
+
+constexpr int HEAD = WIDTH / HEADS;
+constexpr int ROW = WIDTH + 8;  // halves from one row to the next in shared memory: no two rows on the same banks
+constexpr int WIDE_ROW = FEEDFORWARD + 8;
+constexpr int SUMS = WIDTH + 8;                       // floats from one row of `sums` to the next
+constexpr int LOGITS = (CATEGORIES + 7) / 8 * 8 + 4;  // floats from one row of `logits` to the next
+constexpr int LAYER_VECTORS = 9 * WIDTH + FEEDFORWARD;
+constexpr int HEAD_VECTORS = 3 * WIDTH + (CATEGORIES + 7) / 8 * 8;
+constexpr int VECTORS = LAYERS * LAYER_VECTORS + HEAD_VECTORS + 2 * WIDTH;  // all biases and norms, in shared memory
+
+// Dynamic shared memory of `encode` for a list of so many tiles (`divide_memory` of request.cuh).
+__device__ constexpr int own_tiles(int tiles) { return (tiles + CLUSTER - 1) / CLUSTER; }
+__device__ constexpr int value_stride(int tiles) { return (tiles * TILE + 63) / 64 * 64 + 8; }
+__device__ constexpr int floats(int tiles) { return VECTORS + own_tiles(tiles) * TILE * (SUMS + 1) + TILE * LOGITS; }
+__device__ constexpr int row_halves(int tiles) { return (tiles + own_tiles(tiles) + 1) * TILE * ROW + TILE * WIDE_ROW; }
+__device__ constexpr int head_halves(int tiles) { return 2 * tiles * TILE * HEAD + HEAD * value_stride(tiles); }
+__device__ constexpr int halves(int tiles) { return row_halves(tiles) + head_halves(tiles); }
+__device__ constexpr int encode_bytes(int tiles) { return 4 * floats(tiles) + 2 * halves(tiles); }
+
+// Shared memory of `decide` for a catalog of so many blocks and k positions (`selection_state` of selection.cuh), and
+// what it declares statically (`Scratch` of shortlist.cuh).
+__device__ constexpr int further_slots(int k) { return k > FIRST ? (k - FIRST) * (k - FIRST + 1) / 2 : 0; }
+__device__ constexpr int decide_words(int k) { return WARPS + (2 + WARPS + FIRST) * k + further_slots(k); }
+__device__ constexpr int decide_bytes(int blocks, int k) { return 4 * (blocks + 1 + decide_words(k)); }
+constexpr int DECIDE_STATIC_BYTES = 26 * 1024;

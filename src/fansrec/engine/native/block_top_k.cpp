@@ -1,0 +1,116 @@
+#include "block_top_k.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "dots.h"
+#include "half_dots.h"
+
+namespace {
+
+constexpr int64_t MAX_BLOCKS = 4096;  // beyond, blocks become larger
+constexpr int64_t MAX_BLOCK_SIZE = 256;
+constexpr float HALF_ERROR = 1.0f / 2048 + 1.0f / (1 << 20);  // relative error of an fp16 number, and of the sums
+constexpr float SUBNORMAL_ERROR = 1e-6f;                      // absolute error of fp16 numbers close to zero
+constexpr float LARGE_SHARE = -4.6f;  // the logarithm of 1%: the error of such a share of a sum does not average out
+
+int64_t block_size_for(int64_t items) {
+    int64_t size = ITEMS_AT_ONCE;
+    while (size < MAX_BLOCK_SIZE && items / size > MAX_BLOCKS) size *= 2;
+    return size;
+}
+
+}  // namespace
+
+BlockTopK::BlockTopK(ItemVectors items, int64_t first, int64_t last, Tiles columns, int64_t count, Workspace& workspace)
+    : items_(items), first_(first), last_(last), count_(count), columns_(columns) {
+    block_size_ = block_size_for(last - first);
+    blocks_ = (last - first + block_size_ - 1) / block_size_;
+    chunks_ = (last - first + CHUNK - 1) / CHUNK;
+    int64_t lanes = tiles_for(count) * W;
+    bounds_ = workspace.take<float>(lanes * blocks_);
+    maxima_ = workspace.take<float>(lanes * chunks_);
+    sums_ = workspace.take<float>(lanes * chunks_);
+    log_sum_ = workspace.take<float>(lanes);
+    rows_ = workspace.take<float>(count * items.width);
+    error_bound_ = workspace.take<float>(lanes);
+    std::fill(error_bound_, error_bound_ + lanes, 0.0f);
+    is_exact_ = workspace.take<bool>(lanes);
+    std::fill(is_exact_, is_exact_ + lanes, false);
+    if (!READS_HALVES || count > MAX_HALF_POSITIONS) items_.halves = nullptr;
+    for (int64_t c = 0; c < count; ++c) {
+        float squares = 0;
+        for (int64_t d = 0; d < items.width; ++d) {
+            float x = rows_[c * items.width + d] = columns.at(d, c);
+            squares += x * x;
+        }
+        if (items_.halves) error_bound_[c] = std::sqrt(squares) * (items.longest * HALF_ERROR + SUBNORMAL_ERROR);
+    }
+}
+
+void BlockTopK::finish() {
+    for (int64_t tile = 0; tile < tiles_for(count_); ++tile) {
+        const float *maxima = maxima_ + tile * chunks_ * W, *sums = sums_ + tile * chunks_ * W;
+        V top = load(maxima), sum = {}, error = {};
+        for (int64_t c = 1; c < chunks_; ++c) top = larger(top, load(maxima + c * W));
+        for (int64_t c = 0; c < chunks_; ++c) {  // compensated summation, since there may be thousands of chunks
+            V part = load(sums + c * W) * exp(load(maxima + c * W) - top) - error;
+            V next = sum + part;
+            error = (next - sum) - part;
+            sum = next;
+        }
+        for (int l = 0; l < W; ++l) log_sum_[tile * W + l] = top[l] + std::log(sum[l]);
+    }
+}
+
+// Corrects a sum computed from halves. The rounding errors of many items cancel; those of items with a large share of
+// the sum do not, so their exponentials are replaced by exact ones.
+void BlockTopK::correct_log_sum(int64_t column) {
+    float total = log_sum_[column], difference = 0;
+    int64_t D = items_.width;
+    for (int64_t block = 0; block < blocks_; ++block) {
+        if (bounds_[column * blocks_ + block] < total + LARGE_SHARE) continue;
+        int64_t start = first_ + block * block_size_, end = std::min(start + block_size_, last_);
+        for (int64_t item = start; item < end; item += ITEMS_AT_ONCE) {
+            alignas(64) float exact[ITEMS_AT_ONCE], rounded[ITEMS_AT_ONCE];
+            V halves[1][VECTORS];
+            half_dots<1>(rows_ + column * D, items_.halves + (item - first_) * D, D, halves);
+            for (int i = 0; i < VECTORS; ++i) {
+                store(rounded + i * W, halves[0][i]);
+                if (item + i * W < end) scores(item + i * W, column, exact + i * W);
+            }
+            for (int64_t r = 0; r < std::min(ITEMS_AT_ONCE, end - item); ++r) {
+                float bias = items_.bias ? items_.bias[item + r] : 0.0f;
+                difference += std::exp(exact[r] - total) - std::exp(rounded[r] + bias - total);
+            }
+        }
+    }
+    log_sum_[column] = total + std::log1p(difference);
+    is_exact_[column] = true;
+}
+
+float BlockTopK::highest_bound(int64_t column) const {
+    const float* of_column = bounds(column);
+    V maxima = all(MINUS_INFINITY);
+    int64_t b = 0;
+    for (; b + W <= blocks_; b += W) maxima = larger(maxima, load(of_column + b));
+    float top = largest(maxima);
+    for (; b < blocks_; ++b) top = std::max(top, of_column[b]);
+    return top;
+}
+
+// Returns the first block with the highest bound, or -1 if no bound is a number.
+int64_t BlockTopK::highest_block(int64_t column) const {
+    const float *of_column = bounds(column), top = highest_bound(column);
+    for (int64_t b = 0; b < blocks_; ++b)
+        if (of_column[b] == top) return b;
+    return -1;
+}
+
+void BlockTopK::scores(int64_t item, int64_t column, float* out) const {
+    V scores;
+    int64_t rows = std::min<int64_t>(W, last_ - item), D = items_.width;
+    dots<1>(rows_ + column * D, items_.weight + item * D, rows, D, &scores);
+    store(out, scores);
+    for (int64_t r = 0; r < rows && items_.bias; ++r) out[r] += items_.bias[item + r];
+}

@@ -1,0 +1,94 @@
+// Scores of a range of items at several positions, each with its own vector: the best allowed items of each position
+// and the logarithm of the sum of all e^score.
+//
+// Scores are computed chunk by chunk and discarded. Of every block of items only an upper bound of its scores is kept.
+// To find the best allowed item of a position, the block with the highest bound is scored again: if its best item is
+// taken or not allowed, the bound is lowered, and the block with the next highest bound is searched. The result is
+// exact for any rules and any number of items; of items with equal scores the first one wins.
+#pragma once
+#include "workspace.h"
+
+// For vectors that do not fit into the cache, loading them takes longer than the products. `halves` is a second copy of
+// the vectors of the range in fp16, 16 items side by side: (blocks of 16 items, width, 16), or null. Bounds come from
+// it, increased by the largest possible rounding error; items are chosen by the float32 vectors.
+struct ItemVectors {
+    const float *weight, *bias;  // (items, width) and (items); bias may be null
+    int64_t width;
+    const uint16_t* halves = nullptr;
+    float longest = 0;  // the norm of the longest vector
+};
+
+class BlockTopK {
+   public:
+    BlockTopK(ItemVectors items, int64_t first, int64_t last, Tiles columns, int64_t count, Workspace& workspace);
+
+    int64_t chunks() const { return chunks_; }
+    void score_chunk(int64_t chunk);  // chunks may be scored in parallel (chunk_scores.cpp)
+    void finish();                    // to be called when all chunks are scored
+
+    struct Best {
+        int64_t item = -1;
+        float score = MINUS_INFINITY;
+    };
+
+    // Returns the best item for which allowed(item) holds; an item that is not allowed must never be allowed later.
+    // The bound of a block and the score of its best item are sums in different orders, which may differ in the last
+    // bit: then the bound is lowered and the block is considered once more.
+    template <class Allowed>
+    Best best(int64_t column, Allowed&& allowed) {
+        float* bounds = bounds_ + column * blocks_;
+        if (items_.halves && !is_exact_[column]) correct_log_sum(column);
+        Best found;
+        for (int64_t searched = -1;;) {
+            int64_t block = highest_block(column);
+            if (block < 0 || bounds[block] == MINUS_INFINITY) return {};
+            float bound = bounds[block];
+            if (block != searched) found = best_of_block(block, column, allowed);
+            bounds[block] = found.score;
+            if (found.score >= bound) return {found.item, found.score - log_sum_[column]};
+            searched = block;
+        }
+    }
+
+    // For sums over positions (tied_classifier.h): the scores of up to W items from `item` on, the logarithm of the sum
+    // to subtract for log-probabilities, and upper bounds of the scores of every block.
+    void scores(int64_t item, int64_t column, float* out) const;
+    float log_sum(int64_t column) const { return log_sum_[column]; }
+    const float* bounds(int64_t column) const { return bounds_ + column * blocks_; }
+    float highest_bound(int64_t column) const;
+    int64_t blocks() const { return blocks_; }
+    int64_t block_size() const { return block_size_; }
+
+   private:
+    static constexpr int64_t CHUNK = 512;  // items whose vectors stay in the cache while all positions are scored
+    static constexpr int64_t MAX_HALF_POSITIONS = 32;  // beyond, products take longer than loading items in 32 bits
+
+    ItemVectors items_;
+    int64_t first_, last_, count_;  // the range of items, and the number of positions
+    Tiles columns_;
+    float* rows_;  // the same vectors, one after the other
+    int64_t block_size_, blocks_, chunks_;
+    float *bounds_, *maxima_, *sums_, *log_sum_;
+    float* error_bound_;  // (positions): the largest error of a score computed from halves
+    bool* is_exact_;      // (positions): whether log_sum_ has been corrected
+
+    template <int C>
+    void score_tiles(int64_t chunk, int64_t tile);
+    void score_few(int64_t chunk);
+    void score_halves(int64_t chunk);
+    void correct_log_sum(int64_t column);
+    int64_t highest_block(int64_t column) const;
+
+    template <class Allowed>
+    Best best_of_block(int64_t block, int64_t column, Allowed&& allowed) const {
+        int64_t start = first_ + block * block_size_, end = start + block_size_ < last_ ? start + block_size_ : last_;
+        Best found;
+        float score[W];
+        for (int64_t item = start; item < end; ++item) {
+            if ((item - start) % W == 0) scores(item, column, score);
+            float here = score[(item - start) % W];
+            if (here > found.score && allowed(item)) found = {item, here};
+        }
+        return found;
+    }
+};

@@ -1,0 +1,77 @@
+#include "sparse_scores.h"
+
+#include <algorithm>
+
+#include "logarithm.h"
+
+namespace {
+
+constexpr float FLOOR = 1e-3f;  // as in models/hybrid/model.py
+
+}  // namespace
+
+SparseScores::SparseScores(const SparseParts& parts, int64_t items)
+    : parts_(parts), votes_(parts.memory ? items : 0), linear_sums_(parts.linear ? items : 0) {
+    if (parts.memory) neighbors_ = std::make_unique<NeighborSearch>(*parts.memory);
+    int64_t capacity = Runs(items).size() + RUN;
+    items_.resize(capacity), scores_.resize(capacity);
+    memory_.resize(parts.memory ? capacity : 0), linear_.resize(parts.linear ? capacity : 0);
+}
+
+void SparseScores::find_neighbors(const int64_t* input, int64_t length) {
+    input_ = input, length_ = length;
+    if (parts_.memory) neighbors_->search(input, length);
+}
+
+void SparseScores::compute_part(int64_t part) {
+    if (part == 0 && parts_.memory) neighbors_->vote(votes_);
+    if (part == 1 && parts_.linear) add_linear_scores(*parts_.linear, input_, length_, linear_sums_);
+}
+
+// Collects the items with a score, except those of the input, and resets the sums.
+void SparseScores::finish() {
+    for (int64_t i = 0; i < length_; ++i) {
+        if (parts_.memory) votes_.values[input_[i]] = 0;
+        if (parts_.linear) linear_sums_.values[input_[i]] = 0;
+    }
+    if (parts_.memory && parts_.linear) votes_.runs.merge(linear_sums_.runs);
+    count_ = 0;
+    (parts_.memory ? votes_.runs : linear_sums_.runs).drain([&](int64_t first) { collect_run(first); });
+    std::fill(scores_.begin(), scores_.begin() + count_, 0.0f);
+    if (parts_.memory) add_log_scores(memory_, parts_.memory_weight);
+    if (parts_.linear) add_log_scores(linear_, parts_.linear_weight);
+}
+
+// Collects the items of one run.
+void SparseScores::collect_run(int64_t first) {
+    unsigned bits = 0;
+    if (parts_.memory) bits |= above(&votes_.values[first], 0.0f);
+    if (parts_.linear) bits |= above(&linear_sums_.values[first], 0.0);
+    if (parts_.memory) {
+        pack(&votes_.values[first], bits, &memory_[count_]);
+        std::memset(&votes_.values[first], 0, RUN * sizeof(float));
+    }
+    if (parts_.linear) {
+        float* to = &linear_[count_];
+        for (unsigned left = bits; left; left &= left - 1)
+            *to++ = float(linear_sums_.values[first + __builtin_ctz(left)]);
+        std::memset(&linear_sums_.values[first], 0, RUN * sizeof(double));
+    }
+    pack_indices(first, bits, &items_[count_]);
+    count_ += __builtin_popcount(bits);
+}
+
+// Adds weight * log(1 + value / (largest value * FLOOR)) to the scores; negative values count as 0.
+void SparseScores::add_log_scores(const std::vector<float>& values, double weight) {
+    V highest = V{};
+    int64_t whole = count_ / W * W;
+    for (int64_t i = 0; i < whole; i += W) highest = larger(highest, load(&values[i]));
+    float largest_value = largest(highest);
+    for (int64_t i = whole; i < count_; ++i) largest_value = std::max(largest_value, values[i]);
+    if (largest_value <= 0) return;
+    float scale = 1 / (largest_value * FLOOR);
+    for (int64_t i = 0; i < count_; i += W) {  // the vectors have room for W numbers beyond the last item
+        V value = larger(load(&values[i]) * scale, V{});
+        store(&scores_[i], load(&scores_[i]) + float(weight) * log1p(value));
+    }
+}

@@ -1,0 +1,41 @@
+// The scores that list memory and linear part give to items for one list; most items have none.
+#pragma once
+#include <memory>
+
+#include "linear_part.h"
+#include "list_memory.h"
+
+struct SparseParts {
+    const ListMemory* memory;  // null: the model has none
+    const LinearPart* linear;  // null: the model has none
+    double memory_weight, linear_weight;
+};
+
+class SparseScores {
+   public:
+    SparseScores(const SparseParts& parts, int64_t items);
+
+    // To be called in this order; the parts may be computed in parallel.
+    void find_neighbors(const int64_t* input, int64_t length);
+    static constexpr int64_t PARTS = 2;
+    void compute_part(int64_t part);
+    void finish();
+
+    int64_t count() const { return count_; }
+    const int32_t* items() const { return items_.data(); }  // in ascending order
+    const float* scores() const { return scores_.data(); }
+
+   private:
+    const SparseParts& parts_;
+    const int64_t* input_ = nullptr;
+    int64_t length_ = 0;
+    std::unique_ptr<NeighborSearch> neighbors_;
+    SparseSums<float> votes_;         // of the list memory: sums of positive numbers, for which float32 suffices
+    SparseSums<double> linear_sums_;  // of the linear part: terms may cancel
+    int64_t count_ = 0;
+    std::vector<int32_t> items_;                   // the items with a score, and their numbers:
+    std::vector<float> memory_, linear_, scores_;  // votes, linear sums, weighted sum of their logarithms
+
+    void collect_run(int64_t first);
+    void add_log_scores(const std::vector<float>& values, double weight);
+};

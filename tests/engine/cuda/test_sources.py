@@ -1,0 +1,140 @@
+"""The CUDA sources: they compile, and Python has their structures and sizes."""
+
+import ctypes
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from fansrec.engine.cuda import driver, sizes, structures
+from fansrec.engine.cuda.packing import Packed
+from fansrec.engine.cuda.source import KernelConstants
+from fansrec.engine.native.compile import find_compiler
+from fansrec.models.registry import build
+
+SOURCES = Path(driver.__file__).parent
+STARTS = (0, 300, 301, 500, 1000)
+MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+    "two-stage": ("fans", {}),
+    "vanilla without categories": ("fans", {"classifier": "vanilla", "use_categories": False}),
+    "four heads": ("fans", {"heads": 4, "layers": 2}),
+    "wide": ("fans", {"width": 128, "feedforward": 512}),
+    "bert4rec": ("bert4rec", {}),
+}
+HOST = """
+#include <cstdio>
+#define __device__
+#define __forceinline__
+#define __shared__
+#define __align__(bytes)
+struct uint4; struct float2; struct int2;
+"""
+PRINT_SIZES = """
+unsigned char memory[1 << 22];
+long bytes_to(const void *end) { return reinterpret_cast<const unsigned char *>(end) - memory; }
+int main() {
+    for (int tiles = 1; tiles <= 40; tiles++) {
+        const Shared s = divide_memory(tiles);
+        std::printf("%ld ", bytes_to(s.v + HEAD * s.v_row));
+    }
+    for (int k = 0; k <= 256; k++) std::printf("%ld ", bytes_to(selection_state(1000, k).further + further_slots(k)));
+    std::printf("%d", VECTORS);
+}
+"""
+cpp = pytest.mark.skipif(find_compiler() is None, reason="no C++ compiler")
+
+
+def model_and_macros(name: str) -> tuple[Any, Packed, dict[str, int]]:
+    kind, values = MODELS[name]
+    model = build(kind, {"category_starts": STARTS, "positions": 60} | values)
+    packed = Packed(model, torch.device("cpu"))
+    return model, packed, sizes.macros(model, packed.two_stage, packed.categories_known)
+
+
+def host_source(macros: dict[str, int], *names: str) -> str:
+    """Return the named sources as plain C++."""
+    defines = "".join(f"#define {name} {value}\n" for name, value in macros.items())
+    return HOST + defines + "".join((SOURCES / f"{name}.cuh").read_text() for name in names)
+
+
+def compile_on_host(text: str, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    source = folder / "source.cpp"
+    source.write_text(text)
+    command = [*str(find_compiler()).split(), "-std=c++17", *options, str(source)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+@cpp
+def test_structures_have_the_offsets_and_sizes_of_the_kernels_own(tmp_path: Path) -> None:
+    text = host_source({}, "structures").replace("[INLINE]", f"[{sizes.INLINE}]")
+    right = compile_on_host(text + structures.layout_assertions(), tmp_path, "-fsyntax-only")
+    assert right.returncode == 0, right.stderr
+    fields = list(structures.Request._fields_)
+    fields[3], fields[4] = fields[4], fields[3]  # `lists` and `length` have the same size
+    swapped = type("Request", (ctypes.Structure,), {"_fields_": fields})
+    wrong = compile_on_host(text + structures.layout_assertions((swapped,)), tmp_path, "-fsyntax-only")
+    assert wrong.returncode != 0
+    assert "Request, lists" in wrong.stderr
+
+
+@cpp
+@pytest.mark.parametrize("name", MODELS)
+def test_shared_memory_sizes_are_those_of_the_kernels(name: str, tmp_path: Path) -> None:
+    _, packed, macros = model_and_macros(name)
+    text = host_source(macros, "sizes", "structures", "shared_memory") + PRINT_SIZES
+    program = tmp_path / "sizes"
+    compiled = compile_on_host(text, tmp_path, "-o", str(program))
+    assert compiled.returncode == 0, compiled.stderr
+    printed = [int(number) for number in subprocess.check_output([str(program)], text=True).split()]
+    kernel = KernelConstants(macros)
+    encode = [kernel.call("encode_bytes", tiles) for tiles in range(1, 41)]
+    decide = [kernel.call("decide_bytes", 1000, k) for k in range(257)]
+    assert printed == [*encode, *decide, packed.vectors.numel()]
+
+
+def test_sizes_are_listed_as_far_as_they_fit() -> None:
+    model, packed, macros = model_and_macros("two-stage")
+    fitting = sizes.Sizes(macros, packed.blocks.count, 1000, model.longest_sequence())
+    assert fitting.encoding[1] < fitting.encoding[-1] <= driver.SHARED_MEMORY
+    assert fitting.deciding[1] < fitting.deciding[-1] <= sizes.DECIDE_MEMORY
+    assert fitting.longest_answer == sizes.LONGEST_ANSWER == sizes.THREADS
+    assert fitting.most_tokens <= (len(fitting.encoding) - 1) * sizes.TILE
+    assert sizes.tiles_of(13) == 1
+    assert sizes.tiles_of(14) == 2
+
+
+def test_unreadable_expressions_are_refused() -> None:
+    with pytest.raises(ValueError, match="cannot be read: 1 << 2"):
+        KernelConstants({})._evaluate("1 << 2", {})
+
+
+def cuda_compiler() -> str | None:
+    """Return the CUDA compiler of this machine: nvcc, NVRTC or None."""
+    if shutil.which("nvcc"):
+        return "nvcc"
+    try:
+        driver._compiler()
+    except OSError:
+        return None
+    return "nvrtc"
+
+
+@pytest.mark.long
+@pytest.mark.skipif(cuda_compiler() is None, reason="no CUDA compiler")
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("name", ["two-stage", "vanilla without categories", "bert4rec"])
+def test_kernels_compile(name: str, architecture: str, tmp_path: Path) -> None:
+    """For sm_80, where clusters are missing, the sources compile, and driver.missing() refuses the device."""
+    text = driver.source(model_and_macros(name)[2]) + structures.layout_assertions()
+    if cuda_compiler() == "nvrtc":
+        options = [f"--gpu-architecture={architecture}", "--std=c++17", "-default-device"]
+        assert driver._compile(text.encode(), options)
+        return
+    source = tmp_path / "kernels.cu"
+    source.write_text(text)
+    command = ["nvcc", f"-arch={architecture}", "-std=c++17", "-cubin", "-o", str(tmp_path / "out"), str(source)]
+    compiled = subprocess.run(command, capture_output=True, text=True)
+    assert compiled.returncode == 0, compiled.stderr
