@@ -1,4 +1,4 @@
-"""The service keeps working: processes die, hang, are told to stop, and no request is lost."""
+"""The service loses no request when processes die or hang and when it is stopped."""
 
 import json
 import os
@@ -23,7 +23,7 @@ LISTS: list[list[object]] = [["i1", "i2"]]
 
 @contextmanager
 def load(service: Running, clients: int = 3) -> Iterator[list[object]]:
-    """Clients that never retry, each asking over and over; what they got is in the list, a text where it failed."""
+    """Run clients that never retry; yield the list of their statuses, with a text for each failure."""
     results: list[object] = []
     stop = threading.Event()
 
@@ -57,20 +57,20 @@ def pair(songs: Path) -> Iterator[Running]:
 
 @pytest.fixture(scope="module")
 def single(songs: Path) -> Iterator[Running]:
-    """One worker that may be silent for long, and a short queue."""
+    """One worker, a long hang timeout and a short queue."""
     with Running(songs / "run", "--workers", 1, FANS_QUEUE_REQUESTS=2) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def impatient(songs: Path) -> Iterator[Running]:
-    """One worker that may not be silent for long; a busy machine may make a sound one look like that now and then."""
+    """One worker and a short hang timeout, which a busy machine may exceed now and then."""
     with Running(songs / "run", "--workers", 1, FANS_HANG_S=5) as running:
         yield running
 
 
 def unanswered(service: Running) -> socket.socket:
-    """A connection on which a request was sent whose answer nobody reads."""
+    """Return a connection on which a request was sent whose answer is not read."""
     body = json.dumps({"lists": LISTS}).encode()
     head = "POST /v1/continue HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     connection = socket.create_connection((urlsplit(service.url).hostname, urlsplit(service.url).port), DEADLINE_S)
@@ -79,12 +79,12 @@ def unanswered(service: Running) -> socket.socket:
 
 
 def only_worker(service: Running) -> int:
-    """Return the process of the one worker, as soon as no other one is on its way in or out."""
+    """Return the process id of the only worker, once no other one is starting or ending."""
     assert until(lambda: len(service.workers()) == 1 and service.metric('fans_workers{state="ready"}') == 1)
     return service.workers()[0]
 
 
-def test_workers_killed_under_load_cost_no_request(pair: Running) -> None:
+def test_killed_workers_lose_no_request(pair: Running) -> None:
     service, deaths = pair, pair.metric('fans_worker_deaths_total{cause="died"}')
     with load(service) as results:
         for _ in range(4):
@@ -98,16 +98,16 @@ def test_workers_killed_under_load_cost_no_request(pair: Running) -> None:
     assert set(results) == {200}
 
 
-def test_a_worker_lost_before_it_reported_costs_its_place_for_a_moment_only(pair: Running) -> None:
-    for _ in range(3):  # each is killed as soon as it is seen, some before they could report
+def test_worker_lost_before_it_reported_is_replaced(pair: Running) -> None:
+    for _ in range(3):  # each is killed as soon as it is seen, some before they report
         for worker in pair.workers():
-            with suppress(ProcessLookupError):  # one that was listed in the last round
+            with suppress(ProcessLookupError):  # one of the last round
                 os.kill(worker, signal.SIGKILL)
     assert until(lambda: pair.metric('fans_workers{state="ready"}') == 2)
     assert pair.ask(LISTS).status_code == 200
 
 
-def test_a_hung_worker_is_replaced_and_its_request_answered(impatient: Running) -> None:
+def test_hung_worker_is_replaced_and_its_request_answered(impatient: Running) -> None:
     hung = impatient.metric('fans_worker_deaths_total{cause="hung"}')
     worker = only_worker(impatient)
     os.kill(worker, signal.SIGSTOP)
@@ -116,33 +116,33 @@ def test_a_hung_worker_is_replaced_and_its_request_answered(impatient: Running) 
     assert impatient.metric('fans_worker_deaths_total{cause="hung"}') > hung
 
 
-def test_an_idle_worker_that_hangs_is_noticed_before_anyone_asks(impatient: Running) -> None:
+def test_hung_idle_worker_is_replaced(impatient: Running) -> None:
     worker = only_worker(impatient)
     os.kill(worker, signal.SIGSTOP)
     assert until(lambda: worker not in (now := impatient.workers()) and len(now) > 0)
 
 
-def test_the_keeper_and_the_nursery_are_replaced_while_workers_serve_on(pair: Running) -> None:
+def test_model_host_and_supervisor_are_replaced_while_workers_serve(pair: Running) -> None:
     service = pair
     with load(service) as results:
         family = descendants(service.process.pid)
         before = len(service.log)
-        (nursery,) = [child for child, parent in family if parent == service.process.pid]
-        (keeper,) = [child for child, parent in family if parent == nursery]
-        # In this order: the other way round, a first victim may be replaced before the second one dies, by a process
-        # that then has no parent here and that `workers` does not find.
-        for victim in (nursery, keeper):
+        (supervisor,) = [child for child, parent in family if parent == service.process.pid]
+        (model_host,) = [child for child, parent in family if parent == supervisor]
+        # In this order: otherwise the model host may be replaced before the supervisor dies, by a process that then
+        # has no parent here and that `workers` does not find.
+        for victim in (supervisor, model_host):
             os.kill(victim, signal.SIGKILL)
         assert until(
             lambda: any("serving run" in line for line in service.log[before:]) and len(service.workers()) == 2
         )
-        with suppress(ProcessLookupError):  # a worker of the lost process may be on its way out
+        with suppress(ProcessLookupError):  # a worker of the lost process may be exiting
             os.kill(service.workers()[0], signal.SIGKILL)
         assert until(lambda: len(service.workers()) == 2)
     assert set(results) == {200}
 
 
-def test_a_full_queue_refuses_at_once_and_says_when_to_come_back(single: Running) -> None:
+def test_full_queue_refuses_at_once_with_retry_after(single: Running) -> None:
     service = single
     worker = only_worker(service)
     os.kill(worker, signal.SIGSTOP)
@@ -160,7 +160,7 @@ def test_a_full_queue_refuses_at_once_and_says_when_to_come_back(single: Running
     assert answers == [200, 200, 200]
 
 
-def test_a_request_past_its_deadline_is_answered_504_and_its_work_dropped(single: Running) -> None:
+def test_request_past_its_deadline_gets_504_and_is_dropped(single: Running) -> None:
     service = single
     worker = only_worker(service)
     os.kill(worker, signal.SIGSTOP)
@@ -175,7 +175,7 @@ def test_a_request_past_its_deadline_is_answered_504_and_its_work_dropped(single
         assert service.ask(LISTS, headers={"fans-timeout-ms": bad}).status_code == 400
 
 
-def test_a_client_that_leaves_takes_its_waiting_request_along(single: Running) -> None:
+def test_queued_request_of_a_disconnected_client_is_dropped(single: Running) -> None:
     service = single
     worker = only_worker(service)
     os.kill(worker, signal.SIGSTOP)
@@ -187,7 +187,7 @@ def test_a_client_that_leaves_takes_its_waiting_request_along(single: Running) -
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
-def test_told_to_stop_it_is_unready_first_answers_all_and_leaves_nobody_behind(songs: Path, number: int) -> None:
+def test_stop_reports_not_ready_answers_all_requests_and_ends_all_processes(songs: Path, number: int) -> None:
     with Running(songs / "run", "--workers", 2, FANS_NOTICE_S=DEADLINE_S) as service, load(service) as results:
         assert until(lambda: len(results) > 20)
         family = [child for child, _ in descendants(service.process.pid)]
@@ -196,23 +196,23 @@ def test_told_to_stop_it_is_unready_first_answers_all_and_leaves_nobody_behind(s
             assert until(lambda: probe.get("/health/ready").status_code == 503)
             assert probe.get("/health/live").status_code == 200
             assert probe.post("/v1/continue", json={"lists": LISTS}).status_code == 200
-        service.process.send_signal(number)  # told again, it does not wait for the end of the notice
+        service.process.send_signal(number)  # the second signal ends the notice
         assert service.process.wait(DEADLINE_S) == 0
         assert not any('"error"' in line for line in service.log)
         answered = [result for result in results if result == 200]
-        # Whoever comes after the end finds nobody; nobody was cut off in the middle.
+        # Later requests find no service; no request was cut off in the middle.
         assert {*results} - {200} <= {result for result in map(str, results) if "ConnectError" in result}
         assert len(answered) > 20
         assert until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in family))
 
 
-def test_a_service_that_cannot_load_its_processes_says_so_and_ends(songs: Path, tmp_path: Path) -> None:
+def test_service_whose_supervisor_cannot_start_reports_it_and_exits(songs: Path, tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise ImportError('broken torch')")
     with pytest.raises(AssertionError, match="the process that loads models died"):
         Running(songs / "run", PYTHONPATH=tmp_path)
 
 
-def test_a_keeper_lost_after_the_link_moved_on_brings_back_the_same_model(
+def test_lost_model_host_loads_the_same_model_after_the_link_has_changed(
     songs: Path, best: Path, tmp_path: Path
 ) -> None:
     link = tmp_path / "current"
@@ -222,15 +222,15 @@ def test_a_keeper_lost_after_the_link_moved_on_brings_back_the_same_model(
         link.unlink()
         link.symlink_to(best)
         family, lines = descendants(service.process.pid), len(service.log)
-        (nursery,) = [child for child, parent in family if parent == service.process.pid]
-        (keeper,) = [child for child, parent in family if parent == nursery]
-        os.kill(keeper, signal.SIGKILL)
+        (supervisor,) = [child for child, parent in family if parent == service.process.pid]
+        (model_host,) = [child for child, parent in family if parent == supervisor]
+        os.kill(model_host, signal.SIGKILL)
         assert until(lambda: any("serving fans" in line for line in service.log[lines:]))
         assert service.ask(LISTS).json()["model"]["hash"] == before
         assert until(lambda: service.http.get("/v1/items?search=Song").status_code == 200)
 
 
-def test_when_the_front_dies_its_processes_leave_too(songs: Path) -> None:
+def test_all_processes_exit_when_the_front_dies(songs: Path) -> None:
     service = Running(songs / "run", "--workers", 2)
     family = [child for child, _ in descendants(service.process.pid)]
     assert len(family) >= 4 and service.folders()
@@ -240,7 +240,7 @@ def test_when_the_front_dies_its_processes_leave_too(songs: Path) -> None:
     assert not service.folders()
 
 
-def test_counts_agree_with_what_was_sent(pair: Running) -> None:
+def test_metrics_count_the_requests_sent(pair: Running) -> None:
     service = pair
     sent = {200: 0, 422: 0, 404: 0, 413: 0}
     before = {status: service.metric(COUNTED.format(status)) for status in sent}

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from fansrec.serving.http.problems import Problem
-from fansrec.serving.http.refusing import Refusal, is_whole_request
+from fansrec.serving.http.refusals import CachedRefusal, is_complete_request
 
 LINE = b"POST /v1/continue HTTP/1.1\r\n"
 
@@ -22,8 +22,8 @@ def request(*headers: bytes, body: bytes = b"{}", length: bytes | None = None) -
         request(b"X: a\r\nY:b", body=b"\r\n\r\n" * 9),
     ],
 )
-def test_a_plain_request_is_refused_unread(data: bytes) -> None:
-    assert is_whole_request(data, LINE)
+def test_plain_request_is_recognized(data: bytes) -> None:
+    assert is_complete_request(data, LINE)
 
 
 @pytest.mark.parametrize(
@@ -53,12 +53,12 @@ def test_a_plain_request_is_refused_unread(data: bytes) -> None:
         request(b"Origin: http://x"),
     ],
 )
-def test_anything_else_gets_a_closer_look(data: bytes) -> None:
-    assert not is_whole_request(data, LINE)
+def test_other_requests_are_parsed(data: bytes) -> None:
+    assert not is_complete_request(data, LINE)
 
 
-def test_the_answer_is_whole_and_has_an_id_of_its_own_each_time() -> None:
-    refusal = Refusal(Problem(429, "overload", "too much", retry_after=2))
+def test_cached_refusal_is_complete_and_has_a_new_id_each_time() -> None:
+    refusal = CachedRefusal(Problem(429, "overload", "too much", retry_after=2))
     first, second = refusal.bytes(), refusal.bytes()
     assert first != second and len(first) == len(second)
     head, body = first.split(b"\r\n\r\n")

@@ -1,24 +1,26 @@
-"""Closing a connection so that the last answer still arrives, and so that it does end."""
+"""A transport that closes a connection so that the last answer still arrives, and within a limited time."""
 
 import asyncio
 from typing import Any
 
-LINGER_S = 1.0  # how long the rest of an unwanted request is read and dropped
-FLUSH_S = 10.0  # how long a client has to fetch the last answer
+from fansrec.serving.http.timer import Timer
+
+LINGER_S = 1.0  # how long the rest of a refused request is read and dropped
+FLUSH_S = 10.0  # how long a client has to read the last answer
 
 
-class PoliteTransport:
-    """A transport that, with `linger`, shuts its own side first and goes on reading for a moment.
+class LingeringTransport:
+    """A transport that, with `linger`, first closes its sending side and continues to read for a moment.
 
-    A socket closed with unread bytes is reset by the kernel, and an answer that is still on its way is lost with it:
-    a client that sends its whole body before it reads would see a broken connection in place of a 413.
+    The kernel resets a socket that is closed with unread bytes, and an answer that is still on its way is lost with it:
+    a client that sends its whole body before it reads would see a broken connection instead of a 413.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport
         self._loop = loop
-        self._timer: asyncio.TimerHandle | None = None
-        self._head = b""  # of an answer whose body has not come yet
+        self._timer = Timer(loop)
+        self._head = b""  # of an answer whose body has not been written yet
         self.linger = False  # whether the client is in the middle of a request
         self.closing = False
 
@@ -26,7 +28,7 @@ class PoliteTransport:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        """An answer's head waits for its body, which comes at once as a rule: one call of the system instead of two."""
+        """Write data; the head of an answer waits for its body, which saves a system call."""
         if self.closing:
             return
         if data.startswith(b"HTTP/1.") and not self._head:
@@ -36,8 +38,8 @@ class PoliteTransport:
             self._transport.write(self._head + data)
             self._head = b""
 
-    def write_whole(self, answer: bytes) -> None:
-        """An answer of which head and body are at hand."""
+    def write_complete(self, answer: bytes) -> None:
+        """Write an answer that has head and body."""
         self.flush()
         self._transport.write(answer)
 
@@ -57,20 +59,18 @@ class PoliteTransport:
         if self.linger and self._transport.can_write_eof() and not self._transport.is_closing():
             self._transport.resume_reading()
             self._transport.write_eof()
-            self._timer = self._loop.call_later(LINGER_S, self.end)
+            self._timer.start(LINGER_S, self.close_now)
         else:
-            self.end()
+            self.close_now()
 
-    def end(self) -> None:
-        """Really close; a client that does not fetch what is left is cut off."""
+    def close_now(self) -> None:
+        """Close without lingering; abort if the client does not read the rest in time."""
         self.flush()
         self.closing = True
-        self.forget()
+        self._timer.cancel()
         self._transport.close()
         if self._transport.get_write_buffer_size():
-            self._timer = self._loop.call_later(FLUSH_S, self._transport.abort)
+            self._timer.start(FLUSH_S, self._transport.abort)
 
-    def forget(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def cancel_timer(self) -> None:
+        self._timer.cancel()
