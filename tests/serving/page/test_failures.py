@@ -1,4 +1,4 @@
-"""What the page does when something is wrong: it says so, waits, and goes on."""
+"""Failures: the page reports them, waits, and recovers."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from serving.page.screen import Screen
 from serving.page.songs import CATEGORIES, MARKUP
 from serving.service import FANS
 
-FAILED_LOAD = "Failed to load resource"  # the browser's own line about any answer of 400 and more
+FAILED_LOAD = "Failed to load resource"  # the browser's message for any status of 400 and above
 
 
 def problem(status: int, detail: str, **headers: str) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def test_names_with_markup_stay_text_everywhere(screen: Screen) -> None:
     assert page.locator("main img, main script, main b, main [onclick], main [onmouseover], main [onload]").count() == 0
 
 
-def test_an_answer_that_comes_late_is_dropped(screen: Screen) -> None:
+def test_outdated_answer_is_dropped(screen: Screen) -> None:
     held: list[Any] = []
 
     def hold_the_first(route: Any) -> None:
@@ -60,11 +60,11 @@ def test_an_answer_that_comes_late_is_dropped(screen: Screen) -> None:
     late = {"positions": [], "unknown": [], "reason": "too late"}
     answer = {"model": {"name": "fans", "hash": "0" * 64}, "milliseconds": 1, "answers": [late]}
     held[0].fulfill(status=200, content_type="application/json", body=json.dumps(answer))
-    screen.page.evaluate("fetch('/health/live').then((answer) => answer.text())")  # comes after the late answer
+    screen.page.evaluate("fetch('/health/live').then((answer) => answer.text())")  # arrives after the late answer
     assert screen.answer() == expected and not screen.column().locator(".message").is_visible()
 
 
-def test_a_busy_service_is_asked_again_when_it_said(open_page: Callable[..., Screen]) -> None:
+def test_overloaded_service_is_retried_after_retry_after(open_page: Callable[..., Screen]) -> None:
     screen = open_page(expected=(FAILED_LOAD,))
     busy = [True]
 
@@ -85,7 +85,7 @@ def test_a_busy_service_is_asked_again_when_it_said(open_page: Callable[..., Scr
     assert not message.is_visible()
 
 
-def test_a_search_waits_for_the_index(open_page: Callable[..., Screen]) -> None:
+def test_search_waits_for_the_index(open_page: Callable[..., Screen]) -> None:
     screen = open_page(expected=(FAILED_LOAD,))
     built: list[bool] = []
 
@@ -103,7 +103,7 @@ def test_a_search_waits_for_the_index(open_page: Callable[..., Screen]) -> None:
     assert not screen.page.is_visible("#search-note")
 
 
-def test_unknown_items_of_a_file_are_named(open_page: Callable[..., Screen], tmp_path: Path) -> None:
+def test_unknown_items_of_a_file_are_listed(open_page: Callable[..., Screen], tmp_path: Path) -> None:
     screen = open_page(expected=(FAILED_LOAD,))
     items = [{"item": item, "name": None, "group": None, "category": "Amber songs"} for item in ("i1", "nobody")]
 
@@ -121,7 +121,7 @@ def test_unknown_items_of_a_file_are_named(open_page: Callable[..., Screen], tmp
     assert screen.answer() == []
 
 
-def test_a_key_is_asked_for_and_a_lost_service_is_found_again(
+def test_page_asks_for_a_key_and_reconnects_to_a_lost_service(
     runs: list[str], tmp_path: Path, open_page: Callable[..., Screen]
 ) -> None:
     keys = tmp_path / "keys"
@@ -144,6 +144,8 @@ def test_a_key_is_asked_for_and_a_lost_service_is_found_again(
     page.wait_for_selector("#banner:has-text('The service does not answer. Trying again in')")
     assert len(screen.answer()) == 10
     with page_service(runs, tmp_path, "--keys", keys, "--port", urlsplit(service.url).port):
-        page.evaluate("document.getElementById('banner-again').click()")  # it goes away by itself too, perhaps just now
+        page.evaluate(
+            "document.getElementById('banner-retry').click()"
+        )  # it may also disappear by itself at this moment
         page.wait_for_function("() => document.querySelectorAll('.column .accept').length === 8")
         assert not page.is_visible("#banner")
