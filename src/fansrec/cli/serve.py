@@ -1,6 +1,7 @@
 """`fans serve`: the HTTP service and the page."""
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,7 +13,12 @@ from fansrec.cli.terminal import Terminal, echo
 from fansrec.errors import BadSetting
 
 NOT_SETTINGS = ("config", "engine", "address", "replicas", "stop")
-KEYS, LIMITS, RUNNING, LOGS = "Access", "Limits", "Running", "Logs"
+LogFormat = Literal["auto", "json", "text"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+running, access, limits, logs, cluster = (
+    partial(typer.Option, rich_help_panel=panel) for panel in ("Running", "Access", "Limits", "Logs", CLUSTER)
+)
 
 
 def serve(
@@ -20,62 +26,31 @@ def serve(
         list[str] | None,
         typer.Argument(metavar="[NAME=]RUN[@GENERATION]...", help="Trained models; the first one is the default"),
     ] = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on [127.0.0.1]", rich_help_panel=RUNNING)] = None,
-    port: Annotated[int | None, typer.Option(help="Port; 0: any free port [8080]", rich_help_panel=RUNNING)] = None,
-    workers: Annotated[
-        int | None, typer.Option(help="Worker processes [one per core]", rich_help_panel=RUNNING)
-    ] = None,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda [cpu]", rich_help_panel=RUNNING)] = None,
-    backend: Annotated[
-        Backend | None, typer.Option(help="Backend of the models [auto]", rich_help_panel=RUNNING)
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="TOML file with any of these settings", rich_help_panel=RUNNING)
-    ] = None,
-    keys: Annotated[Path | None, typer.Option(help="File of API keys, see `fans keys`", rich_help_panel=KEYS)] = None,
-    without_keys: Annotated[
-        bool | None, typer.Option("--without-keys", help="Serve everyone who reaches --host", rich_help_panel=KEYS)
-    ] = None,
+    host: Annotated[str | None, running(help="Address to listen on [127.0.0.1]")] = None,
+    port: Annotated[int | None, running(help="Port; 0: any free port [8080]")] = None,
+    workers: Annotated[int | None, running(help="Worker processes [one per core]")] = None,
+    device: Annotated[str | None, running(help="cpu or cuda [cpu]")] = None,
+    backend: Annotated[Backend | None, running(help="Backend of the models [auto]")] = None,
+    config: Annotated[Path | None, running(help="TOML file with any of these settings")] = None,
+    keys: Annotated[Path | None, access(help="File of API keys, see `fans keys`")] = None,
+    without_keys: Annotated[bool | None, access("--without-keys", help="Serve everyone who reaches --host")] = None,
     allow_origins: Annotated[
-        list[str] | None,
-        typer.Option("--allow-origin", help="Origin of a page that may call; repeatable", rich_help_panel=KEYS),
+        list[str] | None, access("--allow-origin", help="Origin of a page that may call; repeatable")
     ] = None,
-    max_lists: Annotated[
-        int | None, typer.Option(help="Maximum lists in a request [256]", rich_help_panel=LIMITS)
-    ] = None,
-    max_items: Annotated[
-        int | None, typer.Option(help="Maximum items in a list [2000]", rich_help_panel=LIMITS)
-    ] = None,
-    max_k: Annotated[
-        int | None, typer.Option(help="Maximum items requested per list [500]", rich_help_panel=LIMITS)
-    ] = None,
-    queue_requests: Annotated[
-        int | None, typer.Option(help="Maximum requests in the queue [1024]", rich_help_panel=LIMITS)
-    ] = None,
-    timeout_ms: Annotated[
-        int | None, typer.Option(help="Deadline of a request [10000]", rich_help_panel=LIMITS)
-    ] = None,
-    log_format: Annotated[
-        Literal["auto", "json", "text"] | None,
-        typer.Option(help="JSON lines, or text [text in a terminal]", rich_help_panel=LOGS),
-    ] = None,
-    log_level: Annotated[
-        Literal["debug", "info", "warning", "error"] | None,
-        typer.Option(help="Lowest level that is logged [info]", rich_help_panel=LOGS),
-    ] = None,
+    max_lists: Annotated[int | None, limits(help="Maximum lists in a request [256]")] = None,
+    max_items: Annotated[int | None, limits(help="Maximum items in a list [2000]")] = None,
+    max_k: Annotated[int | None, limits(help="Maximum items requested per list [500]")] = None,
+    queue_requests: Annotated[int | None, limits(help="Maximum requests in the queue [1024]")] = None,
+    timeout_ms: Annotated[int | None, limits(help="Deadline of a request [10000]")] = None,
+    log_format: Annotated[LogFormat | None, logs(help="JSON lines, or text [text in a terminal]")] = None,
+    log_level: Annotated[LogLevel | None, logs(help="Lowest level that is logged [info]")] = None,
     engine: Engine = "local",
     address: Address = None,
     replicas: Annotated[
         str | None,
-        typer.Option(
-            metavar="MIN..MAX",
-            help="Number of model replicas [2..number of cores of the cluster]",
-            rich_help_panel=CLUSTER,
-        ),
+        cluster(metavar="MIN..MAX", help="Number of model replicas [2..number of cores of the cluster]"),
     ] = None,
-    stop: Annotated[
-        bool | None, typer.Option("--stop", help="Remove the service from the cluster", rich_help_panel=CLUSTER)
-    ] = None,
+    stop: Annotated[bool | None, cluster("--stop", help="Remove the service from the cluster")] = None,
 ) -> None:
     """Serve trained models over HTTP, with a page to try them at `/`.
 

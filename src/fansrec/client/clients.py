@@ -73,7 +73,7 @@ class Client:
 
     def ready(self) -> bool:
         """Return whether the service accepts requests now."""
-        return _is_ready(self._send(READY, self._policy.attempts()))
+        return _is_ready(self._send(READY, Attempts(self._policy)))
 
     def reload(self, timeout: float = RELOAD_S) -> dict[str, Any]:
         """Let the service read its model folders again; needs an admin key."""
@@ -93,7 +93,7 @@ class Client:
         self.close()
 
     def _call(self, request: Request, timeout: float | None = None) -> Response:
-        attempts = self._policy.attempts(timeout)
+        attempts = Attempts(self._policy, timeout)
         while True:
             outcome = self._send(request, attempts)
             pause = attempts.next_pause(request, outcome)
@@ -146,7 +146,7 @@ class AsyncClient:
         return parse_json(await self._call(MODELS))
 
     async def ready(self) -> bool:
-        return _is_ready(await self._send(READY, self._policy.attempts()))
+        return _is_ready(await self._send(READY, Attempts(self._policy)))
 
     async def reload(self, timeout: float = RELOAD_S) -> dict[str, Any]:
         return parse_json(await self._call(RELOAD, timeout))
@@ -166,7 +166,7 @@ class AsyncClient:
         await self.close()
 
     async def _call(self, request: Request, timeout: float | None = None) -> Response:
-        attempts = self._policy.attempts(timeout)
+        attempts = Attempts(self._policy, timeout)
         while True:
             outcome = await self._send(request, attempts)
             pause = attempts.next_pause(request, outcome)

@@ -47,37 +47,39 @@ class NoResponse:
 Outcome = Response | NoResponse
 
 
+@dataclass(frozen=True)
+class RetryPolicy:
+    """The timeout and the number of retries of a client."""
+
+    timeout: float
+    retries: int
+    clock: Callable[[], float]
+    random: Random
+
+    def __post_init__(self) -> None:
+        _check_timeout(self.timeout)
+        if self.retries < 0:
+            raise BadSetting(f"retries is {self.retries}; it must be 0 or more")
+
+
 class Attempts:
     """The attempts of one request. The pauses between them have random lengths below a limit that doubles, so that
     clients that are refused together do not come back together."""
 
-    def __init__(self, timeout: float, retries: int, clock: Callable[[], float], random: Random) -> None:
-        self.clock, self.random, self.retries, self.made = clock, random, retries, 0
-        self.deadline = clock() + timeout
+    def __init__(self, policy: RetryPolicy, timeout: float | None = None) -> None:
+        self._policy, self.made = policy, 0
+        self._deadline = policy.clock() + (policy.timeout if timeout is None else _check_timeout(timeout))
 
     def seconds_left(self) -> float:
-        return max(0.0, self.deadline - self.clock())
+        return max(0.0, self._deadline - self._policy.clock())
 
     def next_pause(self, request: Request, outcome: Outcome) -> float | None:
         """Return the seconds to wait before the next attempt, or None if there is none."""
         limit = min(MAX_PAUSE, FIRST_PAUSE * 2.0**self.made)
         self.made += 1
-        pause = self.random.uniform(0, limit) + _retry_after(outcome)
-        again = self.made <= self.retries and _may_succeed(request, outcome) and pause < self.seconds_left()
+        pause = self._policy.random.uniform(0, limit) + _retry_after(outcome)
+        again = self.made <= self._policy.retries and _may_succeed(request, outcome) and pause < self.seconds_left()
         return pause if again else None
-
-
-class RetryPolicy:
-    """The timeout and the number of retries of a client."""
-
-    def __init__(self, timeout: float, retries: int, clock: Callable[[], float], random: Random) -> None:
-        if retries < 0:
-            raise BadSetting(f"retries is {retries}; it must be 0 or more")
-        self.timeout, self.retries, self.clock, self.random = _positive(timeout), retries, clock, random
-
-    def attempts(self, timeout: float | None = None) -> Attempts:
-        seconds = self.timeout if timeout is None else _positive(timeout)
-        return Attempts(seconds, self.retries, self.clock, self.random)
 
 
 def response_of(outcome: Outcome, attempts: Attempts) -> Response:
@@ -105,7 +107,7 @@ def _retry_after(outcome: Outcome) -> float:
     return max(0.0, seconds) if math.isfinite(seconds) else 0.0
 
 
-def _positive(timeout: float) -> float:
+def _check_timeout(timeout: float) -> float:
     if not timeout > 0:
         raise BadSetting(f"timeout is {timeout}; it must be more than 0 seconds")
     return timeout

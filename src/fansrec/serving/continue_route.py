@@ -39,7 +39,7 @@ class ContinueRoute:
         since = time.monotonic()
         settings, dispatcher = self._service.settings, self._service.dispatcher
         timeout = _check_headers(scope, settings.timeout_ms)
-        with dispatcher.load.reading_body(declared_length(scope, settings.max_body_bytes)):
+        with dispatcher.load.body_bytes.reserve(declared_length(scope, settings.max_body_bytes)):
             content = await read_body(scope, receive, settings)
         try:
             request: ContinueRequest = self.request_type.model_validate_json(content)

@@ -1,5 +1,7 @@
 """The metrics of a service, for Prometheus."""
 
+from functools import partial
+
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -31,42 +33,29 @@ class Metrics:
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
         GCCollector(registry=registry)
-        self.requests = Counter(
-            "fans_http_requests", "Requests answered", ["route", "method", "status"], registry=registry
-        )
-        self.seconds = Histogram(
-            "fans_http_request_seconds", "Time from request to answer", ["route"], buckets=SECONDS, registry=registry
-        )
-        self.lists = Counter("fans_lists", "Lists continued", ["model"], registry=registry)
-        self.items = Counter("fans_items", "Items requested for continued lists", ["model"], registry=registry)
-        self.engine_seconds = Histogram(
-            "fans_engine_seconds", "Time of a worker for a batch", ["model"], buckets=SECONDS, registry=registry
-        )
-        self.batch_lists = Histogram("fans_batch_lists", "Lists in a batch", buckets=COUNTS, registry=registry)
-        self.batch_requests = Histogram("fans_batch_requests", "Requests in a batch", buckets=COUNTS, registry=registry)
-        self.queue_requests = Gauge("fans_queue_requests", "Requests in the queue", registry=registry)
-        self.queue_tokens = Gauge(
-            "fans_queue_tokens", "Tokens in the queue: items given and requested", registry=registry
-        )
-        self.queue_seconds = Histogram(
-            "fans_queue_seconds", "Time in the queue", buckets=(0.0001, *SECONDS), registry=registry
-        )
-        self.refused = Counter("fans_refused", "Requests refused", ["reason"], registry=registry)
-        self.unsent_bytes = Gauge(
-            "fans_unsent_bytes", "Size of the answers that clients have not read yet", registry=registry
-        )
-        self.cut_off = Counter(
-            "fans_cut_off",
-            "Connections closed because their clients did not read and others needed the memory",
-            registry=registry,
-        )
-        self.workers = Gauge("fans_workers", "Workers", ["state"], registry=registry)
-        self.workers_wanted = Gauge("fans_workers_wanted", "Configured number of workers", registry=registry)
-        self.deaths = Counter("fans_worker_deaths", "Workers lost", ["cause"], registry=registry)
-        self.retried = Counter("fans_retried", "Requests sent to another worker after one was lost", registry=registry)
-        self.reloads = Counter("fans_reloads", "Reloads of models", ["outcome"], registry=registry)
-        self.model_info = Gauge("fans_model_info", "Models served", ["name", "hash"], registry=registry)
-        self.ready = Gauge("fans_ready", "Whether requests are accepted", registry=registry)
+        counter = partial(Counter, registry=registry)
+        gauge = partial(Gauge, registry=registry)
+        histogram = partial(Histogram, registry=registry, buckets=SECONDS)
+        self.requests = counter("fans_http_requests", "Requests answered", ["route", "method", "status"])
+        self.seconds = histogram("fans_http_request_seconds", "Time from request to answer", ["route"])
+        self.lists = counter("fans_lists", "Lists continued", ["model"])
+        self.items = counter("fans_items", "Items requested for continued lists", ["model"])
+        self.engine_seconds = histogram("fans_engine_seconds", "Time of a worker for a batch", ["model"])
+        self.batch_lists = histogram("fans_batch_lists", "Lists in a batch", buckets=COUNTS)
+        self.batch_requests = histogram("fans_batch_requests", "Requests in a batch", buckets=COUNTS)
+        self.queue_requests = gauge("fans_queue_requests", "Requests in the queue")
+        self.queue_tokens = gauge("fans_queue_tokens", "Tokens in the queue: items given and requested")
+        self.queue_seconds = histogram("fans_queue_seconds", "Time in the queue", buckets=(0.0001, *SECONDS))
+        self.refused = counter("fans_refused", "Requests refused", ["reason"])
+        self.unsent_bytes = gauge("fans_unsent_bytes", "Size of the answers that clients have not read yet")
+        self.cut_off = counter("fans_cut_off", "Connections closed because their clients read too slowly")
+        self.workers = gauge("fans_workers", "Workers", ["state"])
+        self.workers_wanted = gauge("fans_workers_wanted", "Configured number of workers")
+        self.deaths = counter("fans_worker_deaths", "Workers lost", ["cause"])
+        self.retried = counter("fans_retried", "Requests sent to another worker after one was lost")
+        self.reloads = counter("fans_reloads", "Reloads of models", ["outcome"])
+        self.model_info = gauge("fans_model_info", "Models served", ["name", "hash"])
+        self.ready = gauge("fans_ready", "Whether requests are accepted")
         for cause in ("died", "hung"):
             self.deaths.labels(cause)
         for outcome in ("changed", "unchanged", "refused", "rolled-back"):

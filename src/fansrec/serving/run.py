@@ -34,7 +34,7 @@ async def _serve(settings: Settings, listening: socket.socket, announce: Announc
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, _on_signal, stop, notice_over, server)
     serving = asyncio.ensure_future(server.serve(sockets=[listening]))
-    starting = asyncio.ensure_future(_start(service, lambda: announce(url_of(*listening.getsockname()[:2]))))
+    starting = asyncio.ensure_future(_start(service, announce, url_of(*listening.getsockname()[:2])))
     stopping = asyncio.ensure_future(stop.wait())
     try:
         await asyncio.wait((serving, starting, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -54,9 +54,9 @@ async def _serve(settings: Settings, listening: socket.socket, announce: Announc
         starting.result()
 
 
-async def _start(service: Service, announce: Callable[[], None]) -> None:
+async def _start(service: Service, announce: Announce, url: str) -> None:
     await service.start()
-    announce()
+    announce(url)
 
 
 async def _give_notice(seconds: float, serving: "asyncio.Future[None]", over: asyncio.Event) -> None:

@@ -145,7 +145,7 @@ class Service:
             failed = self.indexes.failure(model["vocabulary"])
             detail = "Items cannot be searched; the log says why." if failed else "Items are being indexed; try again."
             raise Problem(503, "indexing", detail, retry_after=1)
-        with self.dispatcher.load.searching():
+        with self.dispatcher.load.searches.reserve():
             try:
                 if text is None:
                     return await asyncio.to_thread(index.of_ids, ids)

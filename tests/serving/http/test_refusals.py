@@ -3,7 +3,7 @@ import json
 import pytest
 
 from fansrec.serving.http.problems import Problem
-from fansrec.serving.http.refusals import CachedRefusal, is_complete_request
+from fansrec.serving.http.refusals import is_complete_request, overload_bytes
 
 LINE = b"POST /v1/continue HTTP/1.1\r\n"
 
@@ -57,9 +57,9 @@ def test_other_requests_are_parsed(data: bytes) -> None:
     assert not is_complete_request(data, LINE)
 
 
-def test_cached_refusal_is_complete_and_has_a_new_id_each_time() -> None:
-    refusal = CachedRefusal(Problem(429, "overload", "too much", retry_after=2))
-    first, second = refusal.bytes(), refusal.bytes()
+def test_refusal_at_overload_is_complete_and_has_a_new_id_each_time() -> None:
+    problem = Problem(429, "overload", "too much", retry_after=2)
+    first, second = overload_bytes(problem), overload_bytes(problem)
     assert first != second and len(first) == len(second)
     head, body = first.split(b"\r\n\r\n")
     headers = dict(line.split(b": ", 1) for line in head.split(b"\r\n")[1:])

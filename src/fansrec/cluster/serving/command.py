@@ -89,9 +89,9 @@ def deploy_service(settings: Settings, scale: Scale | None) -> str:
     scale = choose_scale(scale, settings.device, ray.cluster_resources())
     checked = None if _has_replicas(MODELS) else _begin_check(settings, requested)
     settings = _start_proxies(settings)
-    old = _front().config.remote().result(timeout_s=PREPARE_SECONDS) if _has_replicas(FRONT) else None
+    old = _handle(FRONT).config.remote().result(timeout_s=PREPARE_SECONDS) if _has_replicas(FRONT) else None
     if checked is None:
-        prepared = _models().broadcast("prepare", requested).results(timeout_s=PREPARE_SECONDS)
+        prepared = _handle(MODELS).broadcast("prepare", requested).results(timeout_s=PREPARE_SECONDS)
     else:
         prepared = [ray.get(checked, timeout=PREPARE_SECONDS)]
     try:
@@ -152,12 +152,8 @@ def _has_replicas(deployment: str) -> bool:
     return status is not None and status.replica_states.get(ReplicaState.RUNNING, 0) > 0
 
 
-def _front() -> Any:
-    return serve.get_deployment_handle(FRONT, APPLICATION)
-
-
-def _models() -> Any:
-    return serve.get_deployment_handle(MODELS, APPLICATION)
+def _handle(deployment: str) -> Any:
+    return serve.get_deployment_handle(deployment, APPLICATION)
 
 
 def _absolute(settings: Settings) -> Settings:
@@ -190,8 +186,8 @@ def _shut_down(settings: Settings) -> None:
 
 def _drain(notice_s: float, drain_s: float) -> None:
     """Let fronts report not ready, refuse requests after the notice, and answer those they have accepted."""
-    _front().broadcast("drain", False).results(timeout_s=drain_s)
+    _handle(FRONT).broadcast("drain", False).results(timeout_s=drain_s)
     time.sleep(notice_s)
     end = time.monotonic() + drain_s
-    while any(_front().broadcast("drain", True).results(timeout_s=drain_s)) and time.monotonic() < end:
+    while any(_handle(FRONT).broadcast("drain", True).results(timeout_s=drain_s)) and time.monotonic() < end:
         time.sleep(POLL_SECONDS)

@@ -4,33 +4,22 @@ import asyncio
 import io
 import zlib
 from collections.abc import Iterator
-from typing import Protocol
 
 from starlette.types import Receive, Scope
 
 from fansrec.serving.http.problems import Problem, cut
+from fansrec.serving.settings import Settings
 
 SLICE = 2**14  # compressed bytes passed to zlib at once: what it leaves over is copied each time
 PIECE = 2**18  # decompressed bytes taken at once; between pieces other requests get their turn
 GZIP = 16 + zlib.MAX_WBITS  # zlib's parameter for gzip and nothing else
 
 
-class BodyLimits(Protocol):
-    """The settings that limit bodies."""
-
-    @property
-    def max_body_bytes(self) -> int: ...
-    @property
-    def max_unpacked_bytes(self) -> int: ...
-    @property
-    def body_timeout_s(self) -> float: ...
-
-
 class ClientDisconnected(Exception):
-    """The client closed the connection before its request was complete, so nobody can be answered."""
+    """The client closed the connection before its request was complete, so there is no client to answer."""
 
 
-async def read_body(scope: Scope, receive: Receive, limits: BodyLimits) -> bytes:
+async def read_body(scope: Scope, receive: Receive, limits: Settings) -> bytes:
     """Return the decompressed body; raise a Problem as soon as it is known to be too large, too slow or not valid."""
     zipped = _is_zipped(scope, limits.max_body_bytes)
     try:

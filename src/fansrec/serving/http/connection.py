@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
@@ -13,6 +13,7 @@ from fansrec.serving.http.refusals import refusal_bytes
 from fansrec.serving.http.timer import Timer
 from fansrec.serving.http.transport import LingeringTransport
 from fansrec.serving.http.unread_answers import UnreadAnswers, WriteTimeout
+from fansrec.serving.settings import Settings
 
 GRACE_S = 0.5  # when the service stops, an idle connection is kept this long for a request that is on its way
 ANSWERED = "fans.answered"  # in a scope: the status that the protocol has sent, whatever the application sends
@@ -20,25 +21,8 @@ ANSWERED = "fans.answered"  # in a scope: the status that the protocol has sent,
 Observer = Callable[[str, str, int, float], None]  # gets route, method, status and seconds of a request
 
 
-class ConnectionLimits(Protocol):
-    """The settings that limit connections."""
-
-    @property
-    def max_connections(self) -> int: ...
-    @property
-    def max_header_bytes(self) -> int: ...
-    @property
-    def header_timeout_s(self) -> float: ...
-    @property
-    def write_timeout_s(self) -> float: ...
-    @property
-    def max_unsent_bytes(self) -> int: ...
-    @property
-    def max_body_bytes(self) -> int: ...
-
-
 class LimitedConnection(HttpToolsProtocol):
-    limits: ConnectionLimits
+    limits: Settings
     observe: Observer
     unread: UnreadAnswers
 

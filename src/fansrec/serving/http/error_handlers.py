@@ -20,38 +20,30 @@ FRAMEWORK_PROBLEMS = {
 def error_handlers() -> dict[Any, Any]:
     """Return the handlers; they are coroutines, since the framework would run plain functions in a thread."""
 
-    async def on_problem(request: Request, problem: Problem) -> Response:
-        body = problem.body(_request_id(request))
+    async def on_error(request: Request, error: Exception) -> Response:
+        request_id = str(request.scope.get("state", {}).get("request_id", ""))
+        problem = _problem(error, request_id)
+        body = problem.body(request_id)
         answer = Response(body, problem.status)
         answer.raw_headers = problem.raw_headers(len(body))
         return answer
 
-    async def on_fans_error(request: Request, error: FansError) -> Response:
-        return await on_problem(request, problem_of(error))
-
-    async def on_http_exception(request: Request, error: HTTPException) -> Response:
-        kind, detail = FRAMEWORK_PROBLEMS.get(error.status_code, ("refused", cut(str(error.detail))))
-        return await on_problem(request, Problem(error.status_code, kind, detail, headers=error.headers))
-
-    async def on_invalid_request(request: Request, error: RequestValidationError) -> Response:
-        errors = error.errors()
-        return await on_problem(request, invalid_fields(errors, len(errors)))
-
     async def on_disconnect(request: Request, error: ClientDisconnected) -> Response:
         return Response(status_code=499)  # there is no client to read it
 
-    async def on_exception(request: Request, error: Exception) -> Response:
-        return await on_problem(request, internal_problem(_request_id(request)))
-
-    return {
-        Problem: on_problem,
-        FansError: on_fans_error,
-        HTTPException: on_http_exception,
-        RequestValidationError: on_invalid_request,
-        ClientDisconnected: on_disconnect,
-        Exception: on_exception,
-    }
+    kinds = (Problem, FansError, HTTPException, RequestValidationError, Exception)
+    return {ClientDisconnected: on_disconnect, **dict.fromkeys(kinds, on_error)}
 
 
-def _request_id(request: Request) -> str:
-    return str(request.scope.get("state", {}).get("request_id", ""))
+def _problem(error: Exception, request_id: str) -> Problem:
+    match error:
+        case Problem():
+            return error
+        case FansError():
+            return problem_of(error)
+        case HTTPException():
+            kind, detail = FRAMEWORK_PROBLEMS.get(error.status_code, ("refused", cut(str(error.detail))))
+            return Problem(error.status_code, kind, detail, headers=error.headers)
+        case RequestValidationError():
+            return invalid_fields(error.errors(), len(error.errors()))
+    return internal_problem(request_id)

@@ -1,25 +1,17 @@
 """The sizes of a request that are not the size of its body: headers, framing of chunks, and bytes that are dropped."""
 
-from typing import Protocol
-
 from fansrec.serving.http.problems import Problem
+from fansrec.serving.settings import Settings
 
 MAX_DROPPED_BODIES = 16  # times the largest body that is read and dropped, for clients that read only after sending
 HEADER_FRAMING = 4  # bytes around a header: its colon, its space and the end of its line
 CHUNK_FRAMING = 16  # bytes around a chunk: its size, and the ends of two lines
 
 
-class SizeLimits(Protocol):
-    @property
-    def max_header_bytes(self) -> int: ...
-    @property
-    def max_body_bytes(self) -> int: ...
-
-
 class MessageSize:
     """Counts the bytes of one request; a method raises a Problem when its limit is exceeded."""
 
-    def __init__(self, limits: SizeLimits) -> None:
+    def __init__(self, limits: Settings) -> None:
         self._limits = limits
         self.reset()
 

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -23,15 +24,7 @@ Refuse = Callable[[Scope], Problem | None]
 
 CLIENT_DISCONNECTED = 499  # logged where the client left before the answer
 READ_HEADERS = frozenset(
-    (
-        b"access-control-request-method",
-        b"authorization",
-        b"origin",
-        b"traceparent",
-        b"tracestate",
-        b"x-api-key",
-        b"x-request-id",
-    )
+    b"access-control-request-method authorization origin traceparent tracestate x-api-key x-request-id".split()
 )
 CONTENT_POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -85,25 +78,19 @@ class Exchange:
             raise problem
 
 
+@dataclass
 class ServiceMiddleware:
     """Wraps the application, which finds `request_id`, `trace_id` and `span_id` in the scope's state."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        observe: Observer,
-        refuse: Refuse = lambda scope: None,
-        keys: KeyRing | None = None,
-        hosts: Hosts | None = None,
-        allow_origins: Iterable[str] = (),
-    ) -> None:
-        self.app = app
-        self.observe = observe
-        self.refuse = refuse
-        self.keys = keys
-        self.hosts = hosts
-        self.origins = frozenset(origin.encode() for origin in allow_origins)
+    app: ASGIApp
+    observe: Observer
+    refuse: Refuse = lambda scope: None
+    keys: KeyRing | None = None
+    hosts: Hosts | None = None
+    allow_origins: Iterable[str] = ()
+
+    def __post_init__(self) -> None:
+        self.origins = frozenset(origin.encode() for origin in self.allow_origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":

@@ -2,33 +2,31 @@
 
 import logging
 from collections.abc import Callable
-from functools import cache
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from fansrec.serving.http.bodies import unsupported_transfer
-from fansrec.serving.http.connection import ConnectionLimits, LimitedConnection, Observer
+from fansrec.serving.http.connection import LimitedConnection, Observer
 from fansrec.serving.http.logs import log_refusal
 from fansrec.serving.http.problems import Problem
-from fansrec.serving.http.refusals import CachedRefusal, is_complete_request
+from fansrec.serving.http.refusals import is_complete_request, overload_bytes
 from fansrec.serving.http.routes import CONTINUE
 from fansrec.serving.http.unread_answers import UnreadAnswers
+from fansrec.serving.settings import Settings
 
 MAX_PIPELINED = 32  # requests of one connection that may wait for the one before them
 
 Overloaded = Callable[[], Problem | None]
 
-cached_refusal = cache(CachedRefusal)
-
 
 def protocol_class(
-    limits: ConnectionLimits,
+    limits: Settings,
     observe: Observer = lambda *_: None,
     overloaded: Overloaded = lambda: None,
     unread: UnreadAnswers | None = None,
 ) -> type[HttpToolsProtocol]:
-    """Return the class to give uvicorn as `http`; `observe` hears of refusals that never reach the application.
+    """Return the class to give uvicorn as `http`; `observe` is called for refusals that never reach the application.
 
     While `overloaded` returns a problem, requests to continue lists get it as their answer.
     """
@@ -74,7 +72,7 @@ class LimitedProtocol(LimitedConnection):
         if problem is None or busy or not is_complete_request(data, b"POST %s HTTP/1.1\r\n" % CONTINUE.path.encode()):
             return False
         self.header_timer.cancel()
-        self.lingering.write_complete(cached_refusal(problem).bytes())
+        self.lingering.write_complete(overload_bytes(problem))
         self.observe(CONTINUE.path, "POST", problem.status, 0.0)
         log_refusal(problem.kind)
         self.on_response_complete()

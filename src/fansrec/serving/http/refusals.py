@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
@@ -34,15 +35,15 @@ def refusal_bytes(problem: Problem, default_headers: Iterable[Header]) -> bytes:
     return _answer(problem, new_id(), default_headers, [(b"connection", b"close")])
 
 
-class CachedRefusal:
-    """A problem as the bytes of a complete answer; only the request id differs between two uses."""
+def overload_bytes(problem: Problem) -> bytes:
+    """Return the complete answer to a request at overload; only the request id differs between two uses."""
+    return new_id().encode().join(_parts(problem))
 
-    def __init__(self, problem: Problem) -> None:
-        placeholder = new_id()
-        self._parts = _answer(problem, placeholder).split(placeholder.encode())
 
-    def bytes(self) -> bytes:
-        return new_id().encode().join(self._parts)
+@cache
+def _parts(problem: Problem) -> list[bytes]:
+    placeholder = new_id()
+    return _answer(problem, placeholder).split(placeholder.encode())
 
 
 def _answer(problem: Problem, request_id: str, before: Iterable[Header] = (), after: Iterable[Header] = ()) -> bytes:

@@ -1,4 +1,4 @@
-"""A timer of a connection that can be started, cancelled and asked whether it runs."""
+"""A timer of a connection."""
 
 import asyncio
 from collections.abc import Callable

@@ -3,7 +3,6 @@
 import time
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from fansrec.serving.http.timer import Timer
@@ -19,14 +18,6 @@ class Connection(Protocol):
     def disconnect(self) -> None: ...
 
 
-@dataclass
-class Held:
-    """The bytes a connection had to send when its client stopped reading, and when that was."""
-
-    size: int
-    since: float
-
-
 class UnreadAnswers:
     """The unsent bytes of all connections, kept below `limit` by closing the connections that read slowest.
 
@@ -40,15 +31,15 @@ class UnreadAnswers:
         self.limit = limit
         self._clock = clock
         self._on_close = on_close
-        self._held: dict[Connection, Held] = {}
+        self._held: dict[Connection, tuple[int, float]] = {}  # bytes when the client stopped reading, and when that was
 
     @property
     def size(self) -> int:
         """Bytes in memory; an answer stays there completely until the last byte is sent."""
-        return sum(held.size for held in self._held.values())
+        return sum(size for size, _ in self._held.values())
 
     def add(self, connection: Connection) -> None:
-        self._held[connection] = Held(connection.unsent_bytes(), self._clock())
+        self._held[connection] = connection.unsent_bytes(), self._clock()
 
     def remove(self, connection: Connection) -> None:
         self._held.pop(connection, None)
@@ -63,9 +54,9 @@ class UnreadAnswers:
 
     def _speed(self, connection: Connection) -> tuple[bool, float, float]:
         """Return a sort key: fresh answers last, the others by bytes read per second, then by age."""
-        held = self._held[connection]
-        age = self._clock() - held.since
-        return age < FRESH_S, (held.size - connection.unsent_bytes()) / max(age, FRESH_S), held.since
+        size, since = self._held[connection]
+        age = self._clock() - since
+        return age < FRESH_S, (size - connection.unsent_bytes()) / max(age, FRESH_S), since
 
 
 class WriteTimeout:

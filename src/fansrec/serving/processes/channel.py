@@ -26,10 +26,10 @@ def receive(connection: socket.socket) -> tuple[Message, bytes] | None:
         return None
     line_size, content_size = SIZES.unpack(sizes)
     rest = _receive_exactly(connection, line_size + content_size)
-    return None if rest is None else (from_json(rest[:line_size]), bytes(rest[line_size:]))
+    return None if rest is None else (from_json(rest[:line_size]), rest[line_size:])
 
 
-def _receive_exactly(connection: socket.socket, size: int) -> bytearray | None:
+def _receive_exactly(connection: socket.socket, size: int) -> bytes | None:
     content, received = bytearray(size), 0
     view = memoryview(content)
     while received < size:
@@ -40,7 +40,7 @@ def _receive_exactly(connection: socket.socket, size: int) -> bytearray | None:
         if count == 0:
             return None
         received += count
-    return content
+    return bytes(content)
 
 
 class Channel(asyncio.Protocol):

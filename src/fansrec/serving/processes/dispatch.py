@@ -33,8 +33,8 @@ class Worker:
     pid: int
     on_lost: Callable[["Worker"], None]
     batch: dict[int, QueuedRequest] = field(default_factory=dict)
-    asked_at: float = 0.0  # when it was last sent a batch or a ping; 0: it has replied
-    heard_at: float = 0.0
+    sent_at: float = 0.0  # when it was last sent a batch or a ping; 0: it has replied
+    received_at: float = 0.0
     retiring: bool = False  # ends when its batch is done
     cause: str = "died"  # label of the metric if the worker is lost: died or hung
 
@@ -72,7 +72,7 @@ class Dispatcher:
     def add_worker(self, worker: Worker) -> None:
         worker.channel.on_message = lambda message, content: self._receive(worker, message, content)
         worker.channel.on_close = lambda: self._worker_lost(worker)
-        worker.heard_at = time.monotonic()
+        worker.received_at = time.monotonic()
         self._idle.append(worker)
         self._dispatch()
 
@@ -90,7 +90,7 @@ class Dispatcher:
             batch = self.queue.take_batch(self._settings.batch_tokens, len(self._idle) + 1 + len(self._busy))
             now = time.monotonic()
             worker.batch = {request.id: request for request in batch}
-            worker.asked_at = now
+            worker.sent_at = now
             self._busy.add(worker)
             jobs, bodies = pack_jobs(request.job for request in batch)
             worker.channel.send({"kind": "batch", "budget": self._settings.batch_tokens, "jobs": jobs}, bodies)
@@ -100,11 +100,11 @@ class Dispatcher:
             self._metrics.batch_requests.observe(len(batch))
 
     def _receive(self, worker: Worker, message: Message, content: bytes) -> None:
-        worker.heard_at = time.monotonic()
+        worker.received_at = time.monotonic()
         if message["kind"] == "pong":
-            worker.asked_at = 0.0 if not worker.batch else worker.asked_at
+            worker.sent_at = 0.0 if not worker.batch else worker.sent_at
             return
-        answered, seconds = [], worker.heard_at - worker.asked_at
+        answered, seconds = [], worker.received_at - worker.sent_at
         for reply in unpack_replies(message["replies"], content):
             request = worker.batch.pop(reply.id)
             _resolve(request, reply)
@@ -112,7 +112,7 @@ class Dispatcher:
             if not reply.error:
                 self.load.observe(seconds / (len(message["replies"]) * request.tokens))
         self.loop.call_soon(self._count, answered, seconds)  # after the waiting requests have their answers
-        worker.asked_at = worker.heard_at
+        worker.sent_at = worker.received_at
         if not worker.batch:
             self._release(worker)
 
@@ -125,7 +125,7 @@ class Dispatcher:
             self._metrics.batch_lists.observe(total)
 
     def _release(self, worker: Worker) -> None:
-        worker.asked_at = 0.0
+        worker.sent_at = 0.0
         self._busy.discard(worker)
         if worker.retiring:
             worker.channel.close()
@@ -169,14 +169,14 @@ class Dispatcher:
                 worker.cause = "hung"
                 kill(worker.pid)
                 worker.channel.close()
-            elif not worker.asked_at and now - worker.heard_at > PING_SECONDS:
-                worker.asked_at = now
+            elif not worker.sent_at and now - worker.received_at > PING_SECONDS:
+                worker.sent_at = now
                 worker.channel.send({"kind": "ping"})
 
     def _hangs(self, worker: Worker, now: float) -> bool:
         """Return whether a worker was silent for too long, or works only on requests long past their deadline."""
         limit = self._settings.hang_s
-        silent = worker.asked_at > 0 and now - max(worker.asked_at, worker.heard_at) > limit
+        silent = worker.sent_at > 0 and now - max(worker.sent_at, worker.received_at) > limit
         expired = bool(worker.batch) and all(r.job.deadline + limit < now for r in worker.batch.values())
         return silent or expired
 

@@ -21,6 +21,23 @@ def overload_problem() -> Problem:
 OVERLOAD = overload_problem()
 
 
+class Budget:
+    """A resource that concurrent requests share, such as memory; what exceeds it is refused."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit, self._used = limit, 0
+
+    @contextmanager
+    def reserve(self, amount: int = 1) -> Iterator[None]:
+        if self._used + amount > self._limit:
+            raise overload_problem()
+        self._used += amount
+        try:
+            yield
+        finally:
+            self._used -= amount
+
+
 class LoadLimits:
     """Decides which requests are refused because of overload."""
 
@@ -28,8 +45,8 @@ class LoadLimits:
         self._settings, self._queue = settings, queue
         self._shedding = False
         self._seconds_per_token = 0.0  # moving average of a worker's time for a token; 0: nothing is known yet
-        self._body_bytes = 0
-        self._searches = 0
+        self.body_bytes = Budget(max(MAX_BODY_BYTES_IN_FLIGHT, settings.max_body_bytes))
+        self.searches = Budget(MAX_SEARCHES)
 
     def refusal(self, tokens: int = 0) -> Problem | None:
         """Return the problem to send when the queue has no room for a request of that many tokens, or None.
@@ -52,25 +69,3 @@ class LoadLimits:
         """Update the average speed of the workers."""
         known = self._seconds_per_token
         self._seconds_per_token += SMOOTHING * (seconds_per_token - known) if known else seconds_per_token
-
-    @contextmanager
-    def reading_body(self, size: int) -> Iterator[None]:
-        """Reserve room for a body of at most `size` bytes while it arrives."""
-        if self._body_bytes + size > max(MAX_BODY_BYTES_IN_FLIGHT, self._settings.max_body_bytes):
-            raise overload_problem()
-        self._body_bytes += size
-        try:
-            yield
-        finally:
-            self._body_bytes -= size
-
-    @contextmanager
-    def searching(self) -> Iterator[None]:
-        """Count a search that waits or runs."""
-        if self._searches >= MAX_SEARCHES:
-            raise overload_problem()
-        self._searches += 1
-        try:
-            yield
-        finally:
-            self._searches -= 1
