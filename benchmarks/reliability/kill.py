@@ -42,8 +42,8 @@ def measure(promises: Promises, asked: argparse.Namespace) -> None:
             for what, share, disturb in (
                 ("workers killed", SHARE, lambda: kill_workers(running, asked)),
                 ("a worker hung", SHARE_WHILE_HUNG, lambda: hang_worker(running)),
-                ("the keeper killed", SHARE_WHILE_HUNG, lambda: kill_behind(running, "keeper")),
-                ("the nursery killed", SHARE_WHILE_HUNG, lambda: kill_behind(running, "nursery")),
+                ("the model host killed", SHARE_WHILE_HUNG, lambda: kill_behind(running, "model host")),
+                ("the supervisor killed", SHARE_WHILE_HUNG, lambda: kill_behind(running, "supervisor")),
             ):
                 load = Load(running.port, requests, 3600, rate=share * best, connections=256)
                 disturbed(promises, what, load, disturb)

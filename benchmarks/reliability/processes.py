@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-CHILD_OF = {"front": "nursery", "nursery": "keeper", "keeper": "worker"}
+CHILD_OF = {"front": "supervisor", "supervisor": "model host", "model host": "worker"}
 PROC = Path("/proc")
 MARK = "STARTED_BY_SCRIPT"
 
@@ -66,8 +66,8 @@ class Processes:
 
 
 def _role(pid: int, likely: str) -> str:
-    """The front starts others than the nursery too: those that build an index of names."""
-    return likely if "nursery" in _read(PROC / str(pid) / "cmdline") else "indexer"
+    """The front starts others than the supervisor too: those that build an index of names."""
+    return likely if "supervisor_process" in _read(PROC / str(pid) / "cmdline") else "indexer"
 
 
 def _own(pid: int) -> int:
