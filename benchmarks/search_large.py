@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from fansrec.files import write_bytes
-from fansrec.serving.search.items import Found, ItemIndex
+from fansrec.serving.search.item_index import Found, ItemIndex
 from fansrec.vocabulary import Vocabulary
 
 CONSONANTS = [*"bcdfghjklmnprstvwz", "br", "ch", "cl", "st", "tr", "th"]

@@ -67,7 +67,7 @@ class Processes:
 
 def _role(pid: int, likely: str) -> str:
     """Return the role; besides the supervisor, the front process starts processes that build search indexes."""
-    return likely if "fansrec.serving.processes" in _read(PROC / str(pid) / "cmdline") else "indexer"
+    return likely if "fansrec.serving.processes.supervisor_process" in _read(PROC / str(pid) / "cmdline") else "indexer"
 
 
 def _own(pid: int) -> int:

@@ -60,8 +60,8 @@ def test_the_world_is_refused_without_keys(songs: Path) -> None:
 
 def test_a_port_in_use_and_an_address_of_elsewhere_are_refused(songs: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        assert "cannot be listened on" in refused("serve", songs / "run", "--port", taken.getsockname()[1])
-    assert "cannot be listened on" in refused("serve", songs / "run", "--host", "192.0.2.1", "--without-keys")
+        assert "cannot listen on" in refused("serve", songs / "run", "--port", taken.getsockname()[1])
+    assert "cannot listen on" in refused("serve", songs / "run", "--host", "192.0.2.1", "--without-keys")
 
 
 @pytest.mark.parametrize("variable", ["FANS_PROT", "FANS_MAX_LIST"])

@@ -1,4 +1,4 @@
-"""The client against made-up services: what it sends, when it asks again, what it makes of replies."""
+"""The client against fake services: its requests, its retries, and how it reads responses."""
 
 import asyncio
 import gzip
@@ -19,7 +19,7 @@ import pytest
 
 from fansrec.api.answers import Answer, Position
 from fansrec.client import AsyncClient, Client, NotAllowed, Unavailable
-from fansrec.client.asking import COMPRESS_FROM, FoundItem
+from fansrec.client.requests import MIN_COMPRESSED, FoundItem
 from fansrec.errors import BadArtifact, BadInput, BadSetting, FansError, UnknownItems
 from serving.service import DEADLINE_S
 
@@ -34,7 +34,7 @@ Handler = Callable[[httpx2.Request], httpx2.Response]
 
 
 class Time:
-    """A clock that moves only when somebody sleeps, or is told to."""
+    """A clock that moves only when `sleep` is called."""
 
     def __init__(self) -> None:
         self.now, self.pauses = 100.0, list[float]()
@@ -48,21 +48,21 @@ class Time:
 
 
 class Service:
-    """Answers with these replies in turn, the last one for ever; remembers what it was asked."""
+    """Answers with these responses in turn, then always with the last one; keeps the requests."""
 
-    def __init__(self, *replies: httpx2.Response | Exception) -> None:
-        self.replies, self.asked = list(replies), list[httpx2.Request]()
+    def __init__(self, *responses: httpx2.Response | Exception) -> None:
+        self.responses, self.requests = list(responses), list[httpx2.Request]()
 
     def __call__(self, request: httpx2.Request) -> httpx2.Response:
-        self.asked.append(request)
-        reply = self.replies[min(len(self.asked), len(self.replies)) - 1]
-        if isinstance(reply, Exception):
-            raise reply
-        return httpx2.Response(reply.status_code, headers=reply.headers, content=reply.content)
+        self.requests.append(request)
+        response = self.responses[min(len(self.requests), len(self.responses)) - 1]
+        if isinstance(response, Exception):
+            raise response
+        return httpx2.Response(response.status_code, headers=response.headers, content=response.content)
 
 
-class Waited:
-    """The async client behind the sync one's methods, so that one test tries both."""
+class Blocking:
+    """The async client with the methods of the sync one, so that one test covers both."""
 
     def __init__(self, client: AsyncClient) -> None:
         self.client = client
@@ -78,12 +78,12 @@ def client_of(request: pytest.FixtureRequest) -> Callable[..., Any]:
         options = {"transport": httpx2.MockTransport(service), "clock": lambda: at.now, "random": Random(1)} | options
         if request.param == "sync":
             return Client(URL, sleep=at.sleep, **options)
-        return Waited(AsyncClient(URL, sleep=at.sleep_async, **options))
+        return Blocking(AsyncClient(URL, sleep=at.sleep_async, **options))
 
     return make
 
 
-def good(value: Any = ANSWERED) -> httpx2.Response:
+def ok(value: Any = ANSWERED) -> httpx2.Response:
     return httpx2.Response(200, json=value)
 
 
@@ -92,13 +92,13 @@ def problem(status: int, kind: str = "about", headers: dict[str, str] | None = N
     return httpx2.Response(status, json=value | members, headers=headers)
 
 
-def test_a_list_is_asked_for_and_its_answer_read(client_of: Callable[..., Any]) -> None:
-    service = Service(good())
+def test_request_is_sent_and_its_answer_parsed(client_of: Callable[..., Any]) -> None:
+    service = Service(ok())
     answers = client_of(service, key="secret").continue_lists([["s1", 7]], k=3, max_per_group=2)
     assert answers == [Answer([Position("s2", "Two", "c1", 0.5, "artist")], ["x"], "only 1 of 10")]
     assert (answers.model, answers.hash, answers.milliseconds) == ("fans", "ab12", 1.5)
     assert answers[0].items == ["s2"]
-    (request,) = service.asked
+    (request,) = service.requests
     assert json.loads(request.content) == {"lists": [["s1", 7]], "k": 3, "max_per_group": 2}
     assert (request.method, request.url.path) == ("POST", "/v1/continue")
     assert request.headers["content-type"] == "application/json"
@@ -106,53 +106,53 @@ def test_a_list_is_asked_for_and_its_answer_read(client_of: Callable[..., Any]) 
     assert request.headers["fans-timeout-ms"] == "10000"
 
 
-def test_rules_are_sent_as_given_and_a_rule_nobody_knows_is_refused(client_of: Callable[..., Any]) -> None:
-    service = Service(good())
+def test_rules_are_sent_and_unknown_rules_refused(client_of: Callable[..., Any]) -> None:
+    service = Service(ok())
     client = client_of(service)
     rules = {"model": "ease", "allow": ("a", np.int64(4)), "categories": [], "keep_seen": True}
     client.continue_lists([iter(["s1"])], exclude={"b"}, **rules)
-    sent = json.loads(service.asked[0].content)
+    sent = json.loads(service.requests[0].content)
     assert sent == {"lists": [["s1"]], "k": 10, "exclude": ["b"]} | rules | {"allow": ["a", 4]}
     with pytest.raises(BadSetting, match="no rule 'excluded'"):
         client.continue_lists([["s1"]], excluded=["b"])
 
 
 @pytest.mark.parametrize(
-    ("lists", "rules", "word"),
+    ("lists", "rules", "message"),
     [
-        (["s1"], {}, "'s1' is a text"),
-        ([["s1"]], {"exclude": "s2"}, "'s2' is a text"),
-        ([[object()]], {}, "is no item"),
+        (["s1"], {}, "'s1' is a string"),
+        ([["s1"]], {"exclude": "s2"}, "'s2' is a string"),
+        ([[object()]], {}, "is not an item"),
         ([["\ud800"]], {}, "JSON"),
         ([["s1"]], {"min_score": float("nan")}, "JSON"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_before_anything_is_sent(lists: Any, rules: Any, word: str) -> None:
-    service = Service(good())
-    with Client(URL, transport=httpx2.MockTransport(service)) as client, pytest.raises(FansError, match=word):
+def test_invalid_request_is_refused_before_sending(lists: Any, rules: Any, message: str) -> None:
+    service = Service(ok())
+    with Client(URL, transport=httpx2.MockTransport(service)) as client, pytest.raises(FansError, match=message):
         client.continue_lists(lists, **rules)
-    assert not service.asked
+    assert not service.requests
 
 
-def test_a_large_question_travels_compressed() -> None:
-    service = Service(good())
-    lists = [["a song with a long name"] * (COMPRESS_FROM // 30)]
+def test_large_request_is_compressed() -> None:
+    service = Service(ok())
+    lists = [["a song with a long name"] * (MIN_COMPRESSED // 30)]
     with Client(URL, transport=httpx2.MockTransport(service)) as client:
         client.continue_lists(lists)
         client.continue_lists(lists * 2)
-    small, large = service.asked
+    small, large = service.requests
     assert "content-encoding" not in small.headers
     assert large.headers["content-encoding"] == "gzip"
-    assert len(large.content) < COMPRESS_FROM / 10
+    assert len(large.content) < MIN_COMPRESSED / 10
     assert json.loads(gzip.decompress(large.content))["lists"] == lists * 2
 
 
-def test_searching_and_listing_models(client_of: Callable[..., Any]) -> None:
-    service = Service(good({"model": {}, "items": [FOUND]}), good({"default": "fans", "models": []}))
+def test_search_and_list_of_models(client_of: Callable[..., Any]) -> None:
+    service = Service(ok({"model": {}, "items": [FOUND]}), ok({"default": "fans", "models": []}))
     client = client_of(service)
     assert client.search("zwei & drei", limit=3, model="ease") == [FoundItem("s2", "Two", "artist", "c1")]
     assert client.models() == {"default": "fans", "models": []}
-    assert dict(service.asked[0].url.params) == {"search": "zwei & drei", "limit": "3", "model": "ease"}
+    assert dict(service.requests[0].url.params) == {"search": "zwei & drei", "limit": "3", "model": "ease"}
 
 
 @pytest.mark.parametrize(
@@ -169,24 +169,24 @@ def test_searching_and_listing_models(client_of: Callable[..., Any]) -> None:
         (500, "fault", Unavailable),
     ],
 )
-def test_a_refusal_is_raised_as_its_kind_and_never_repeated(
+def test_refusal_raises_its_error_and_is_not_retried(
     client_of: Callable[..., Any], status: int, kind: str, error: type[FansError]
 ) -> None:
     service = Service(problem(status, kind))
     with pytest.raises(error, match=r"^do this \(request r1\)$") as raised:
         client_of(service).continue_lists([["s1"]])
     assert type(raised.value) is error
-    assert len(service.asked) == 1
+    assert len(service.requests) == 1
 
 
-def test_a_request_that_does_not_fit_is_told_field_by_field(client_of: Callable[..., Any]) -> None:
+def test_error_message_lists_the_invalid_fields(client_of: Callable[..., Any]) -> None:
     service = Service(problem(422, "invalid-request", errors=[{"where": "k", "what": "too much"}]))
     with pytest.raises(BadSetting, match=r"^do this \(k: too much\) \(request r1\)$"):
         client_of(service).continue_lists([["s1"]], k=501)
 
 
 @pytest.mark.parametrize(
-    "passing",
+    "temporary",
     [
         problem(429),
         problem(503),
@@ -197,13 +197,13 @@ def test_a_request_that_does_not_fit_is_told_field_by_field(client_of: Callable[
         httpx2.RemoteProtocolError("closed"),
     ],
 )
-def test_what_may_pass_is_asked_again(client_of: Callable[..., Any], passing: Any) -> None:
-    service = Service(passing, passing, good())
+def test_temporary_failure_is_retried(client_of: Callable[..., Any], temporary: Any) -> None:
+    service = Service(temporary, temporary, ok())
     assert len(client_of(service).continue_lists([["s1"]])) == 1
-    assert len(service.asked) == 3
+    assert len(service.requests) == 3
 
 
-def test_pauses_are_drawn_below_bounds_that_double(client_of: Callable[..., Any]) -> None:
+def test_pauses_are_random_below_a_doubling_limit(client_of: Callable[..., Any]) -> None:
     at, service = Time(), Service(problem(503))
     with pytest.raises(Unavailable):
         client_of(service, at, timeout=100, retries=9).continue_lists([["s1"]])
@@ -212,58 +212,58 @@ def test_pauses_are_drawn_below_bounds_that_double(client_of: Callable[..., Any]
     assert at.pauses == pytest.approx([drawn.uniform(0, bound) for bound in bounds])
 
 
-def test_the_last_refusal_is_told_when_retries_are_used_up(client_of: Callable[..., Any]) -> None:
+def test_last_failure_is_raised_when_retries_are_used_up(client_of: Callable[..., Any]) -> None:
     service = Service(httpx2.ConnectError("connection refused"))
     with pytest.raises(Unavailable, match="3 attempts: connection refused.*fans serve"):
         client_of(service, retries=2).continue_lists([["s1"]])
-    assert len(service.asked) == 3
+    assert len(service.requests) == 3
 
 
 @pytest.mark.parametrize("later", ["2", "Wed, 01 Jan 2020 00:00:00 GMT"])
-def test_a_service_that_names_a_time_is_left_alone_till_then(client_of: Callable[..., Any], later: str) -> None:
-    at, service = Time(), Service(problem(429, headers={"Retry-After": later}), good())
+def test_retry_after_is_respected(client_of: Callable[..., Any], later: str) -> None:
+    at, service = Time(), Service(problem(429, headers={"Retry-After": later}), ok())
     client_of(service, at).continue_lists([["s1"]])
-    least = 2 if later == "2" else 0  # the date is long past
+    least = 2 if later == "2" else 0  # the date is in the past
     assert least <= at.pauses[0] <= least + 0.1
 
 
-def test_no_attempt_begins_that_could_not_end_before_the_deadline(client_of: Callable[..., Any]) -> None:
+def test_no_retry_begins_after_the_deadline(client_of: Callable[..., Any]) -> None:
     at, service = Time(), Service(problem(503, headers={"Retry-After": "3"}))
     with pytest.raises(Unavailable, match="do this"):
         client_of(service, at).continue_lists([["s1"]], timeout=7)
-    assert len(service.asked) == 3
+    assert len(service.requests) == 3
     assert at.now < 107
 
 
-def test_the_service_is_told_how_long_an_answer_is_of_use(client_of: Callable[..., Any]) -> None:
-    at, service = Time(), Service(problem(503, headers={"Retry-After": "4"}), good())
+def test_remaining_time_is_sent_to_the_service(client_of: Callable[..., Any]) -> None:
+    at, service = Time(), Service(problem(503, headers={"Retry-After": "4"}), ok())
     client_of(service, at, random=Random(3)).continue_lists([["s1"]], timeout=5)
-    first, second = (int(request.headers["fans-timeout-ms"]) for request in service.asked)
+    first, second = (int(request.headers["fans-timeout-ms"]) for request in service.requests)
     assert first == 5000
     assert 900 <= second <= 1000
 
 
-def test_reloading_is_asked_again_only_if_it_never_began(client_of: Callable[..., Any]) -> None:
+def test_reload_is_retried_only_if_it_was_not_sent(client_of: Callable[..., Any]) -> None:
     changed = {"models": [], "changed": ["fans"]}
-    never_began = Service(httpx2.ConnectError("refused"), problem(503), good(changed))
+    never_began = Service(httpx2.ConnectError("refused"), problem(503), ok(changed))
     assert client_of(never_began).reload() == changed
     for verb in ("reload", "rollback"):
-        began = Service(httpx2.ReadError("reset"), good(changed))
+        began = Service(httpx2.ReadError("reset"), ok(changed))
         with pytest.raises(Unavailable, match="reset"):
             getattr(client_of(began), verb)()
-        assert [request.url.path for request in began.asked] == [f"/v1/models/{verb}"]
+        assert [request.url.path for request in began.requests] == [f"/v1/models/{verb}"]
 
 
-def test_readiness_is_told_at_once(client_of: Callable[..., Any]) -> None:
-    assert client_of(Service(good({"ready": True}))).ready()
+def test_ready_is_not_retried(client_of: Callable[..., Any]) -> None:
+    assert client_of(Service(ok({"ready": True}))).ready()
     for away in (problem(503), httpx2.ConnectError("refused")):
         service = Service(away)
         assert not client_of(service).ready()
-        assert len(service.asked) == 1
+        assert len(service.requests) == 1
 
 
 @pytest.mark.parametrize(
-    "reply",
+    "response",
     [
         httpx2.Response(200, text="<html>hello</html>"),
         httpx2.Response(200, json=[1]),
@@ -271,9 +271,11 @@ def test_readiness_is_told_at_once(client_of: Callable[..., Any]) -> None:
         httpx2.Response(301, headers={"Location": "https://elsewhere.test"}),
     ],
 )
-def test_a_stranger_at_the_address_is_no_traceback(client_of: Callable[..., Any], reply: httpx2.Response) -> None:
+def test_response_of_another_service_raises_unavailable(
+    client_of: Callable[..., Any], response: httpx2.Response
+) -> None:
     with pytest.raises(Unavailable):
-        client_of(Service(reply)).continue_lists([["s1"]])
+        client_of(Service(response)).continue_lists([["s1"]])
 
 
 @pytest.mark.parametrize(
@@ -287,23 +289,23 @@ def test_a_stranger_at_the_address_is_no_traceback(client_of: Callable[..., Any]
         {"key": "ключ"},
     ],
 )
-def test_clients_that_make_no_sense_are_refused(given: dict[str, Any]) -> None:
+def test_invalid_arguments_are_refused(given: dict[str, Any]) -> None:
     for kind in (Client, AsyncClient):
         with pytest.raises(BadSetting) as raised:
             kind(**{"url": URL} | given)
         assert "secret" not in str(raised.value)
 
 
-def test_both_clients_offer_the_same() -> None:
-    def offered(kind: type) -> dict[str, list[str]]:
+def test_both_clients_have_the_same_methods() -> None:
+    def methods_of(kind: type) -> dict[str, list[str]]:
         methods = inspect.getmembers(kind, inspect.isfunction)
         return {name: [*inspect.signature(method).parameters] for name, method in methods if name[0] != "_"}
 
-    assert offered(Client) == offered(AsyncClient)
+    assert methods_of(Client) == methods_of(AsyncClient)
 
 
 class Real(BaseHTTPRequestHandler):
-    """A service in a few lines, on a real socket."""
+    """A small service on a real socket."""
 
     protocol_version = "HTTP/1.1"
     connections: ClassVar[set[Any]] = set()
@@ -316,11 +318,11 @@ class Real(BaseHTTPRequestHandler):
             Real.drop_first -= 1
             self.close_connection = True
             return
-        question = json.loads(body)
-        if question["lists"] == [["slow"]]:
+        request = json.loads(body)
+        if request["lists"] == [["slow"]]:
             self._trickle()
             return
-        self._answer(json.dumps(ANSWERED | {"answers": ANSWERED["answers"] * len(question["lists"])}).encode())
+        self._answer(json.dumps(ANSWERED | {"answers": ANSWERED["answers"] * len(request["lists"])}).encode())
 
     def _answer(self, body: bytes) -> None:
         self.send_response(200)
@@ -333,7 +335,7 @@ class Real(BaseHTTPRequestHandler):
         self.send_header("Content-Length", "1000000")
         self.end_headers()
         try:
-            for _ in range(100_000):  # until the client has left
+            for _ in range(100_000):  # until the client disconnects
                 self.wfile.write(b" ")
                 time.sleep(0.01)
         except OSError:
@@ -356,7 +358,7 @@ def real_service() -> Iterator[str]:
     thread.join()
 
 
-def test_calls_share_a_connection_and_survive_one_that_is_cut(real_service: str) -> None:
+def test_calls_share_a_connection_and_survive_a_closed_one(real_service: str) -> None:
     with Client(real_service, timeout=DEADLINE_S) as client:
         assert [len(client.continue_lists([["a"]] * n)) for n in (1, 2, 3)] == [1, 2, 3]
         assert len(Real.connections) == 1
@@ -365,7 +367,7 @@ def test_calls_share_a_connection_and_survive_one_that_is_cut(real_service: str)
         assert len(Real.connections) == 2
 
 
-def test_many_calls_at_once_with_async(real_service: str) -> None:
+def test_concurrent_calls_of_the_async_client(real_service: str) -> None:
     async def ask() -> list[int]:
         async with AsyncClient(real_service, timeout=DEADLINE_S) as client:
             return [len(a) for a in await asyncio.gather(*(client.continue_lists([["a"]] * n) for n in range(1, 9)))]
@@ -373,7 +375,7 @@ def test_many_calls_at_once_with_async(real_service: str) -> None:
     assert asyncio.run(ask()) == [*range(1, 9)]
 
 
-def test_an_answer_that_comes_in_drops_does_not_outlast_the_deadline(real_service: str) -> None:
+def test_slowly_arriving_answer_ends_at_the_deadline(real_service: str) -> None:
     async def ask() -> None:
         async with AsyncClient(real_service) as client:
             await client.continue_lists([["slow"]], timeout=0.3)
@@ -387,7 +389,7 @@ def test_an_answer_that_comes_in_drops_does_not_outlast_the_deadline(real_servic
             attempt()
 
 
-def test_the_client_needs_neither_torch_nor_numpy_and_says_which_extra_is_missing() -> None:
+def test_client_imports_no_torch_and_names_the_missing_extra() -> None:
     code = (
         "import sys, fansrec.client; print({'torch', 'numpy', 'pydantic'} & set(sys.modules));"
         "[sys.modules.pop(name) for name in [*sys.modules] if name.startswith('fansrec.client')];"

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import fansrec
 from fansrec.cli.main import app
 from fansrec.cluster.serving.application import Scale
-from fansrec.cluster.serving.command import put, stop_on_ray
+from fansrec.cluster.serving.command import deploy_service, stop_on_ray
 from fansrec.errors import BadArtifact, BadSetting
 from fansrec.serving.http.keys import new_key
 from fansrec.serving.settings import read_settings
@@ -34,13 +34,13 @@ class Served:
         self.point_to("run")
         self.user, self.admin = new_key(self.keys, "user", "use"), new_key(self.keys, "operator", "admin")
         self.folder, self.port = folder, free_port()
-        self.url = self.put(f"fans={self.link}").rstrip("/")
+        self.url = self.deploy(f"fans={self.link}").rstrip("/")
         self.http = httpx2.Client(base_url=self.url, headers={"X-API-Key": self.user}, timeout=120)
 
-    def put(self, *models: str) -> str:
-        """As `fans serve MODELS --engine ray --address …` does."""
+    def deploy(self, *models: str) -> str:
+        """Deploy like `fans serve MODELS --engine ray --address …`."""
         more = {"keys": self.keys, "search_folder": self.folder, "max_body_bytes": 4000, "log_level": "warning"}
-        return put(read_settings({"models": [*models], "port": self.port} | more, None, {}), Scale(2, 2))
+        return deploy_service(read_settings({"models": [*models], "port": self.port} | more, None, {}), Scale(2, 2))
 
     def point_to(self, run: str) -> None:
         self.link.unlink(missing_ok=True)
@@ -68,7 +68,7 @@ def served(ray_local: None, songs: Path, best: Path, tmp_path_factory: pytest.Te
 
 
 class Load:
-    """Threads that ask on and on, and never ask twice."""
+    """Threads that send requests continuously and never retry."""
 
     def __init__(self, served: Served) -> None:
         self.served, self.outcomes, self.hashes, self._over = served, Counter[str](), Counter[str](), False
@@ -84,15 +84,15 @@ class Load:
                 except Exception as error:
                     self.outcomes[repr(error)] += 1
 
-    def goes_on(self) -> None:
-        """Some requests later."""
+    def wait(self) -> None:
+        """Wait for some more requests."""
         now = self.outcomes.total()
         assert until(lambda: self.outcomes.total() > now + 5 * THREADS)
 
     def __enter__(self) -> "Load":
         for thread in self._threads:
             thread.start()
-        self.goes_on()
+        self.wait()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -110,7 +110,7 @@ def free_port() -> int:
 
 
 def processes(deployment: str) -> set[int]:
-    """The replicas of a deployment, as the system knows them."""
+    """Return the processes of the replicas of a deployment."""
 
     def is_one(pid: int) -> bool:
         try:
@@ -121,19 +121,19 @@ def processes(deployment: str) -> set[int]:
     return {pid for pid, _ in descendants(os.getpid()) if is_one(pid)}
 
 
-def killed_under_load(served: Served, deployment: str) -> Load:
-    """A replica gets SIGKILL while requests come; the load goes on until another has taken its place."""
+def kill_under_load(served: Served, deployment: str) -> Load:
+    """Kill a replica under load; the load continues until another one has replaced it."""
     assert until(lambda: len(processes(deployment)) == 2, 300)
     with Load(served) as load:
         victim = min(processes(deployment))
         os.kill(victim, signal.SIGKILL)
-        load.goes_on()
+        load.wait()
         assert until(lambda: len(processes(deployment) - {victim}) == 2, 300)
-        load.goes_on()
+        load.wait()
     return load
 
 
-def test_answers_are_those_of_the_library(served: Served, songs: Path) -> None:
+def test_answers_equal_those_of_the_library(served: Served, songs: Path) -> None:
     with fansrec.Client(served.url, served.user) as client:
         answers = client.continue_lists(LISTS, k=7, max_per_group=2)
     expected = fansrec.load(songs / "run").continue_lists(LISTS, 7, max_per_group=2)
@@ -155,7 +155,7 @@ def test_answers_are_those_of_the_library(served: Served, songs: Path) -> None:
         ({"lists": [["i1"]]}, {"Fans-Timeout-Ms": "1"}, 504, "deadline"),
     ],
 )  # fmt: skip
-def test_what_is_refused_is_refused_as_on_one_machine(
+def test_refusals_equal_those_of_one_machine(
     served: Served, body: dict[str, Any], headers: dict[str, str], status: int, kind: str
 ) -> None:
     reply = served.http.post("/v1/continue", json=body, headers={"X-Request-Id": "mine"} | headers)
@@ -163,67 +163,67 @@ def test_what_is_refused_is_refused_as_on_one_machine(
     assert reply.json()["request_id"] == reply.headers["x-request-id"] == "mine"
 
 
-def test_the_page_and_its_search_work(served: Served) -> None:
+def test_page_and_search_work(served: Served) -> None:
     assert "text/html" in served.http.get("/").headers["content-type"]
     assert until(lambda: served.http.get("/v1/items", params={"search": "song 17"}).status_code == 200)
     assert served.http.get("/v1/items", params={"search": "song 17"}).json()["items"][0]["item"] == "i17"
 
 
-def test_metrics_tell_of_every_replica(served: Served) -> None:
-    def asked() -> float:
+def test_metrics_contain_every_replica(served: Served) -> None:
+    def requests() -> float:
         name, labels = "fans_http_requests_total", {"route": "/v1/continue", "status": "200"}
         return float(sum(s.value for s in served.samples() if s.name == name and labels.items() <= s.labels.items()))
 
-    before = asked()
+    before = requests()
     for _ in range(20):
         served.http.post("/v1/continue", json={"lists": LISTS})
-    assert asked() == before + 20
+    assert requests() == before + 20
     memory = {s.labels["replica"].partition("-")[0] for s in served.samples() if s.name.startswith("process_resident")}
     assert memory == {"Front", "Models"}
 
 
-def test_a_killed_replica_of_the_models_loses_no_request(served: Served) -> None:
-    load = killed_under_load(served, "Models")
+def test_killed_model_replica_loses_no_request(served: Served) -> None:
+    load = kill_under_load(served, "Models")
     assert load.outcomes.keys() == {"200"}
 
 
-def test_a_killed_front_loses_no_request(served: Served) -> None:
-    load = killed_under_load(served, "Front")
+def test_killed_front_loses_no_request(served: Served) -> None:
+    load = kill_under_load(served, "Front")
     assert load.outcomes.keys() == {"200"}
 
 
-def test_a_reload_takes_other_models_and_drops_no_request(served: Served) -> None:
+def test_reload_changes_models_and_loses_no_request(served: Served) -> None:
     old = served.hash()
     with Load(served) as load:
         served.point_to("best")
         assert served.reload()["changed"] == ["fans"]
-        load.goes_on()
+        load.wait()
     assert load.outcomes.keys() == {"200"}
     new = fansrec.load(served.songs / "best").artifact.hash
     assert load.hashes.keys() == {old, new}
     assert {served.hash() for _ in range(8)} == {new}
 
 
-def test_models_are_changed_by_operators_only(served: Served) -> None:
+def test_model_changes_need_an_admin_key(served: Served) -> None:
     for change in ("reload", "rollback"):
         assert served.http.post(f"/v1/models/{change}").status_code == 403
 
 
-def test_a_bad_model_is_refused_and_the_old_one_serves_on(served: Served) -> None:
+def test_bad_model_is_refused_and_the_old_one_stays(served: Served) -> None:
     old = served.hash()
     served.point_to("corpus")
     assert served.reload()["type"] == "urn:fansrec:bad-artifact"
     assert served.hash() == old
     with pytest.raises(BadArtifact):
-        served.put(f"fans={served.folder / 'nothing'}")
+        served.deploy(f"fans={served.folder / 'nothing'}")
     assert served.http.post("/v1/continue", json={"lists": LISTS}).json()["model"]["hash"] == old
 
 
-def test_serving_another_run_replaces_the_old_one_and_drops_no_request(served: Served) -> None:
+def test_deploying_another_run_replaces_the_old_one_and_loses_no_request(served: Served) -> None:
     old, new = served.hash(), fansrec.load(served.songs / "run").artifact.hash
     with Load(served) as load:
-        served.put(f"other={served.songs / 'run'}")
-        load.goes_on()
+        served.deploy(f"other={served.songs / 'run'}")
+        load.wait()
     assert load.outcomes.keys() == {"200"}
     assert load.hashes.keys() == {old, new}
     assert {served.http.post("/v1/continue", json={"lists": LISTS}).json()["model"]["name"] for _ in range(8)} == {
@@ -231,25 +231,25 @@ def test_serving_another_run_replaces_the_old_one_and_drops_no_request(served: S
     }
 
 
-def test_a_rollback_returns_to_the_models_before(served: Served) -> None:
+def test_rollback_returns_to_the_previous_models(served: Served) -> None:
     with fansrec.Client(served.url, served.admin) as client:
         assert client.rollback()["models"][0]["name"] == "fans"
         assert client.continue_lists(LISTS).model == "fans"
 
 
-def test_the_service_is_taken_off_the_cluster_once(served: Served) -> None:
+def test_service_is_removed_from_the_cluster_once(served: Served) -> None:
     stop_on_ray("where this process is connected")
     assert "fansrec" not in serve.status().applications
     with pytest.raises(BadSetting, match="there is no service of fansrec"):
         stop_on_ray("where this process is connected")
 
 
-def test_mistakes_are_told_in_a_line(songs: Path) -> None:
-    def told(*arguments: str) -> str:
+def test_mistakes_are_reported_in_one_line(songs: Path) -> None:
+    def refusal(*arguments: str) -> str:
         run = CliRunner().invoke(app, ["serve", *arguments])
         assert run.exit_code != 0
         return str(run.exception)
 
-    assert "MIN..MAX" in told(str(songs / "run"), "--engine", "ray", "--replicas", "3..2")
-    assert "--engine ray" in told(str(songs / "run"), "--replicas", "2")
-    assert "--stop wants the --address" in told("--engine", "ray", "--stop")
+    assert "MIN..MAX" in refusal(str(songs / "run"), "--engine", "ray", "--replicas", "3..2")
+    assert "--engine ray" in refusal(str(songs / "run"), "--replicas", "2")
+    assert "--stop needs the --address" in refusal("--engine", "ray", "--stop")

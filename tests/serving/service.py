@@ -1,4 +1,4 @@
-"""A real service for tests: `fans serve` in processes of its own, on a free port of this machine."""
+"""A real service for tests: `fans serve` in its own processes, on a free port of this machine."""
 
 import os
 import re
@@ -16,8 +16,8 @@ from typing import Any
 import httpx2
 
 FANS = Path(sys.executable).parent / "fans"
-DEADLINE_S = 180  # of whatever a test waits for: it only ends tests that would wait for ever
-PATIENT = {  # a busy machine must not make a service refuse, give up or replace what only takes long
+DEADLINE_S = 180  # for everything a test waits for: it only ends tests that would never end
+PATIENT = {  # a slow machine must not make a service refuse requests or replace workers
     "FANS_QUEUE_MS": str(1000 * DEADLINE_S),
     "FANS_TIMEOUT_MS": str(1000 * DEADLINE_S),
     "FANS_HANG_S": str(DEADLINE_S),
@@ -32,7 +32,7 @@ class Running:
         self.temporary = tempfile.mkdtemp()
         clean |= {"FANS_NOTICE_S": "0", "TMPDIR": self.temporary} | PATIENT
         self.process = subprocess.Popen(
-            [FANS, "serve", "--port", "0", *map(str, arguments)],  # a port among the arguments counts instead
+            [FANS, "serve", "--port", "0", *map(str, arguments)],  # a port among the arguments overrides this one
             env=clean | {name: str(value) for name, value in variables.items()},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -68,19 +68,19 @@ class Running:
         return self.metric_as({}, name)
 
     def metric_as(self, headers: dict[str, str], name: str) -> float:
-        """The sum over all labels that start with `name`."""
+        """Return the sum over all samples that start with `name`."""
         lines = self.http.get("/metrics", headers=headers).text.splitlines()
         return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(name))
 
     def workers(self) -> list[int]:
-        """The processes that have no children of their own, the front's search apart."""
-        family = descendants(self.process.pid)
-        parents = {parent for _, parent in family}
-        keepers = {child for child, parent in family if parent != self.process.pid and child in parents}
-        return [child for child, parent in family if parent in keepers]
+        """Return the workers: processes without children, except those that build a search index."""
+        processes = descendants(self.process.pid)
+        parents = {parent for _, parent in processes}
+        model_hosts = {child for child, parent in processes if parent != self.process.pid and child in parents}
+        return [child for child, parent in processes if parent in model_hosts]
 
     def folders(self) -> list[Path]:
-        """Where the socket of its processes lies."""
+        """Return the folder of the socket of its processes."""
         return [*Path(self.temporary).glob("fans-serve-*")]
 
     def stop(self, number: int = signal.SIGTERM) -> int:
@@ -100,7 +100,7 @@ class Running:
 
 
 def descendants(pid: int) -> list[tuple[int, int]]:
-    """(process, its parent) of all below `pid`."""
+    """Return (process, its parent) for all descendants of `pid`."""
     parents = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -117,7 +117,7 @@ def descendants(pid: int) -> list[tuple[int, int]]:
 
 
 def until(condition: Callable[[], bool], seconds: float = DEADLINE_S) -> bool:
-    """Whether it became true in time."""
+    """Return whether the condition became true in time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():

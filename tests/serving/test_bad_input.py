@@ -1,6 +1,6 @@
-"""Thousands of bad requests of every kind against a running service: none answered with 5xx, nobody dies of one.
+"""Thousands of bad requests of every kind against a running service: none gets a 5xx, and no process dies.
 
-The long run is `python -m benchmarks.reliability.bad_input`; this is its quick one.
+The long version is `python -m benchmarks.reliability.bad_input`; this is the quick one.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.long  # half a minute, and the other tests of the service try one of each kind
+pytestmark = pytest.mark.long  # half a minute; other tests of the service try one of each kind
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("changed bodies", "made by hypothesis", "broken HTTP", "by schemathesis")
@@ -20,7 +20,7 @@ KINDS = ("changed bodies", "made by hypothesis", "broken HTTP", "by schemathesis
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """What the script found; it starts a service itself and leaves nothing behind."""
+    """Return the rows of the script, which starts a service itself and removes it."""
     file = tmp_path_factory.mktemp("bad-input") / "rows.json"
     script = [sys.executable, "-m", "benchmarks.reliability.bad_input", "--quick", "--json", str(file)]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
@@ -35,7 +35,7 @@ def named(rows: list[dict[str, Any]], words: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_bad_request_is_answered_with_5xx_or_wrongly(rows: list[dict[str, Any]], kind: str) -> None:
+def test_bad_requests_get_no_5xx_and_no_wrong_answer(rows: list[dict[str, Any]], kind: str) -> None:
     row = next(row for row in rows if row.get("kind") == kind)
     assert row["measured"] == 0 and row["passed"], row
 
@@ -43,21 +43,21 @@ def test_no_bad_request_is_answered_with_5xx_or_wrongly(rows: list[dict[str, Any
 @pytest.mark.parametrize(
     ("kind", "least"), [("changed bodies", 2000), ("made by hypothesis", 500), ("broken HTTP", 1000)]
 )
-def test_enough_of_each_kind_are_tried(rows: list[dict[str, Any]], kind: str, least: int) -> None:
+def test_enough_requests_of_each_kind_are_sent(rows: list[dict[str, Any]], kind: str, least: int) -> None:
     row = next(row for row in rows if row.get("kind") == kind)
     assert sum(row["statuses"].values()) >= least
 
 
-def test_some_of_them_turn_out_right_and_are_answered(rows: list[dict[str, Any]]) -> None:
+def test_some_requests_are_valid_and_answered(rows: list[dict[str, Any]]) -> None:
     for kind in KINDS:
         row = next(row for row in rows if row.get("kind") == kind)
         assert row["statuses"].get("200", 0) > 0, row
 
 
-def test_no_process_of_the_service_dies_of_them(rows: list[dict[str, Any]]) -> None:
+def test_no_process_dies(rows: list[dict[str, Any]]) -> None:
     assert named(rows, "processes that died")["measured"] == 0
     assert named(rows, "workers lost")["measured"] == 0
 
 
-def test_the_service_answers_as_before_when_they_are_through(rows: list[dict[str, Any]]) -> None:
+def test_service_answers_as_before_afterwards(rows: list[dict[str, Any]]) -> None:
     assert named(rows, "a good request is answered as before")["passed"]

@@ -1,4 +1,4 @@
-"""What the service promises to callers, over real HTTP."""
+"""The contract of the HTTP service, over real HTTP."""
 
 import gzip
 import json
@@ -34,18 +34,18 @@ def refused(response: httpx2.Response, status: int, kind: str) -> Any:
     return problem
 
 
-def test_many_lists_are_answered_as_the_library_answers_them(service: Running, songs: Path) -> None:
+def test_lists_are_answered_like_the_library(service: Running, songs: Path) -> None:
     lists: list[list[object]] = [["i1", "i2"], ["Song 30", "i31"], []]
     alone = load(songs / "run").continue_lists(lists, 6, exclude=["i9"])
     assert items_of(service.ask(lists, k=6, exclude=["i9"])) == [answer.items for answer in alone]
 
 
-def test_the_default_is_ten_items_of_the_first_model(service: Running) -> None:
+def test_default_is_ten_items_of_the_first_model(service: Running) -> None:
     answer = service.ask([["i1"]]).json()
     assert (len(answer["answers"][0]["positions"]), answer["model"]["name"]) == (10, "fans")
 
 
-def test_each_answer_names_its_model_by_name_and_hash(service: Running) -> None:
+def test_answer_names_model_and_hash(service: Running) -> None:
     models = {model["name"]: model for model in service.http.get("/v1/models").json()["models"]}
     assert list(models) == ["fans", "best", "recall"]
     assert [models[name]["generation"] for name in models] == ["one-pass", "one-pass", "recall"]
@@ -55,7 +55,7 @@ def test_each_answer_names_its_model_by_name_and_hash(service: Running) -> None:
 
 @contextmanager
 def stopped(worker: int) -> Iterator[None]:
-    """Without this worker: what is answered meanwhile is another's."""
+    """Stop this worker, so that another one answers meanwhile."""
     os.kill(worker, signal.SIGSTOP)
     try:
         yield
@@ -69,24 +69,24 @@ def test_every_worker_gives_the_same_answer(service: Running) -> None:
     by_worker, held = [], []
     with ThreadPoolExecutor(8) as threads:
         for worker in workers:
-            # The first may lie with the one that is stopped; then that one is busy, and the next goes to the other.
+            # The first request may go to the stopped worker; then that one is busy, and the next goes to the other.
             with stopped(worker):
-                asked = {threads.submit(service.ask, [["i3", "i4"]], k=9) for _ in range(4)}
-                answered, waiting = wait(asked, timeout=DEADLINE_S, return_when=FIRST_COMPLETED)
+                requests = {threads.submit(service.ask, [["i3", "i4"]], k=9) for _ in range(4)}
+                answered, waiting = wait(requests, timeout=DEADLINE_S, return_when=FIRST_COMPLETED)
                 by_worker += [items_of(answer.result()) for answer in answered]
                 assert answered
             held += [items_of(answer.result()) for answer in waiting]
-    assert service.workers() == workers  # nobody was replaced meanwhile
+    assert service.workers() == workers  # none was replaced meanwhile
     assert all(answer == by_worker[0] for answer in by_worker + held)
 
 
-def test_items_are_found_by_name_by_misspelt_name_and_by_id(service: Running) -> None:
+def test_items_are_found_by_name_misspelled_name_and_id(service: Running) -> None:
     assert until(lambda: service.http.get("/v1/items", params={"search": "Song"}).status_code == 200)
     found = service.http.get("/v1/items", params={"search": "song 4", "limit": 20}).json()["items"]
     assert "Song 4" in [item["name"] for item in found]
-    # A search ends after a fraction of a second, also on a machine that is too busy to finish it.
-    misspelt = "/v1/items?search=snog%2012"
-    assert until(lambda: "Song 12" in [item["name"] for item in service.http.get(misspelt).json()["items"]])
+    # A search ends after a fraction of a second, even if a busy machine has not finished it.
+    misspelled = "/v1/items?search=snog%2012"
+    assert until(lambda: "Song 12" in [item["name"] for item in service.http.get(misspelled).json()["items"]])
     exact = service.http.get("/v1/items", params={"id": ["i7", "nope", "i3"]}).json()["items"]
     assert [item["item"] for item in exact] == ["i7", "i3"]
     assert exact[0] == {"item": "i7", "name": "Song 7", "group": "artist 1", "category": "c0"}
@@ -114,16 +114,16 @@ def test_items_are_found_by_name_by_misspelt_name_and_by_id(service: Running) ->
         ({}, 422, "invalid-request"),
     ],
 )
-def test_a_bad_request_is_told_what_is_wrong(service: Running, request_: Any, status: int, kind: str) -> None:
+def test_invalid_request_is_refused_with_its_problem(service: Running, request_: Any, status: int, kind: str) -> None:
     refused(service.http.post("/v1/continue", json=request_), status, kind)
 
 
-def test_bad_fields_are_named(service: Running) -> None:
+def test_invalid_fields_are_listed(service: Running) -> None:
     problem = service.ask([["i1", None]], k=-1).json()
     assert {error["where"].split(".")[0] for error in problem["errors"]} == {"lists", "k"}
 
 
-def test_bodies_may_be_packed_and_must_be_json(service: Running) -> None:
+def test_body_may_be_compressed_and_must_be_json(service: Running) -> None:
     body = json.dumps({"lists": [["i1"]], "k": 2}).encode()
     packed = {"content-type": "application/json", "content-encoding": "gzip"}
     assert len(items_of(service.http.post("/v1/continue", content=gzip.compress(body), headers=packed))[0]) == 2
@@ -133,7 +133,7 @@ def test_bodies_may_be_packed_and_must_be_json(service: Running) -> None:
     refused(broken, 422, "invalid-request")
 
 
-def test_what_is_not_there_and_what_may_not_be_is_told_in_the_same_shape(service: Running) -> None:
+def test_unknown_paths_and_forbidden_actions_are_problems(service: Running) -> None:
     refused(service.http.get("/nowhere"), 404, "not-found")
     refused(service.http.get("/v1/continue"), 405, "wrong-method")
     refused(service.http.get("/v1/items"), 422, "invalid-request")
@@ -142,18 +142,18 @@ def test_what_is_not_there_and_what_may_not_be_is_told_in_the_same_shape(service
     refused(service.http.post("/v1/models/reload"), 403, "no-admin")
 
 
-def test_unknown_items_to_exclude_are_ignored(service: Running) -> None:
+def test_unknown_items_in_exclude_are_ignored(service: Running) -> None:
     plain = items_of(service.ask([["i1"]]))
     assert items_of(service.ask([["i1"]], exclude=["nobody"])) == plain
 
 
-def test_whether_the_page_is_there_can_be_asked_without_it(service: Running) -> None:
+def test_page_answers_head_requests(service: Running) -> None:
     head, whole = service.http.head("/"), service.http.get("/")
     assert head.status_code == whole.status_code == 200
     assert head.content == b"" and head.headers["content-length"] == str(len(whole.content))
 
 
-def test_the_description_has_an_example_that_works(service: Running) -> None:
+def test_openapi_describes_routes_example_and_limits(service: Running) -> None:
     schema = service.http.get("/openapi.json").json()
     assert {"/v1/continue", "/v1/items", "/v1/models", "/v1/models/reload", "/v1/models/rollback"} <= {*schema["paths"]}
     body = schema["paths"]["/v1/continue"]["post"]["requestBody"]["content"]["application/json"]["schema"]
@@ -161,11 +161,11 @@ def test_the_description_has_an_example_that_works(service: Running) -> None:
     assert body["properties"]["lists"]["maxItems"] == 256
 
 
-def test_trace_and_request_id_pass_through(service: Running) -> None:
+def test_trace_and_request_id_are_passed_through(service: Running) -> None:
     trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-    told = service.ask([["i1"]], headers={"traceparent": trace, "x-request-id": "mine-1"}).headers
-    assert told["x-request-id"] == "mine-1"
-    assert told["traceparent"].split("-")[1] == trace.split("-")[1] and told["traceparent"] != trace
+    headers = service.ask([["i1"]], headers={"traceparent": trace, "x-request-id": "mine-1"}).headers
+    assert headers["x-request-id"] == "mine-1"
+    assert headers["traceparent"].split("-")[1] == trace.split("-")[1] and headers["traceparent"] != trace
     assert until(lambda: any('"mine-1"' in line and trace.split("-")[1] in line for line in service.log))
 
 
@@ -180,14 +180,14 @@ def test_trace_and_request_id_pass_through(service: Running) -> None:
         ("categories", 4, lambda n: {"lists": [["i1"]], "categories": ["c0"] * n}),
     ],
 )
-def test_a_limit_holds_from_exactly_one_above(narrow: Running, what: str, limit: int, request_of: Any) -> None:
+def test_limits_are_exact(narrow: Running, what: str, limit: int, request_of: Any) -> None:
     for size, status in ((limit - 1, 200), (limit, 200), (limit + 1, 422)):
         response = narrow.http.post("/v1/continue", json=request_of(size))
         assert response.status_code == status, (what, size, response.text)
 
 
 @pytest.mark.parametrize(("packed", "limit"), [(False, 2000), (True, 3000)])
-def test_a_body_is_bounded_as_sent_and_unpacked(narrow: Running, packed: bool, limit: int) -> None:
+def test_body_size_is_limited_compressed_and_decompressed(narrow: Running, packed: bool, limit: int) -> None:
     for size, status in ((limit - 1, 200), (limit, 200), (limit + 1, 413)):
         body = b'{"lists": [["i1"]]}'.ljust(size)
         headers = {"content-type": "application/json"} | ({"content-encoding": "gzip"} if packed else {})
@@ -196,7 +196,7 @@ def test_a_body_is_bounded_as_sent_and_unpacked(narrow: Running, packed: bool, l
         assert response.status_code == status, (size, response.text)
 
 
-def test_the_limits_are_told(narrow: Running) -> None:
+def test_limits_are_reported(narrow: Running) -> None:
     limits = narrow.http.get("/v1/models").json()["limits"]
     own = {"lists": 3, "items": 5, "k": 7, "rule_items": 4, "body_bytes": 2000}
     assert limits == own | {"answer_items": 25_600, "timeout_ms": 1000 * DEADLINE_S}

@@ -3,21 +3,21 @@ from pathlib import Path
 import pytest
 
 from fansrec.errors import BadInput, BadSetting
-from fansrec.serving.settings import ModelPlace, Settings, read_settings
+from fansrec.serving.settings import ModelSpec, Settings, read_settings
 
 
 def settings(**flags: object) -> Settings:
     return read_settings({"models": ["runs/mine"]} | flags, None, {})
 
 
-def test_flags_win_over_variables_and_variables_over_the_file(tmp_path: Path) -> None:
+def test_flags_override_variables_and_variables_override_the_file(tmp_path: Path) -> None:
     file = tmp_path / "fans.toml"
     file.write_text('models = ["a"]\nport = 1\nmax_k = 2\nmax_lists = 3\n')
     read = read_settings({"port": 7}, file, {"FANS_PORT": "5", "FANS_MAX_K": "6"})
     assert (read.port, read.max_k, read.max_lists) == (7, 6, 3)
 
 
-def test_an_unknown_flag_variable_or_line_of_the_file_is_refused(tmp_path: Path) -> None:
+def test_unknown_flag_variable_or_line_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "fans.toml"
     file.write_text('models = ["a"]\nprot = 1\n')
     with pytest.raises(BadSetting, match="'prot'"):
@@ -28,53 +28,53 @@ def test_an_unknown_flag_variable_or_line_of_the_file_is_refused(tmp_path: Path)
         settings(prot=1)
 
 
-def test_variables_of_other_parts_of_fansrec_are_none_of_its_business() -> None:
+def test_variables_of_other_parts_of_fansrec_are_ignored() -> None:
     assert read_settings({"models": ["a"]}, None, {"FANS_DATA": "/d", "FANS_NATIVE": "off", "HOME": "/"}).port == 8080
 
 
-def test_lists_in_variables_are_parted_by_commas() -> None:
+def test_lists_in_variables_are_separated_by_commas() -> None:
     read = read_settings({}, None, {"FANS_MODELS": "a,ease=b", "FANS_ALLOW_ORIGINS": "http://x"})
-    assert [place.name for place in read.models] == ["a", "ease"]
+    assert [spec.name for spec in read.models] == ["a", "ease"]
     assert read.allow_origins == ("http://x",)
 
 
-def test_a_model_may_have_a_name_and_a_way_to_answer() -> None:
-    assert ModelPlace.of("runs/mine") == ModelPlace(name="mine", run=Path("runs/mine"))
-    slow = ModelPlace.of("slow=runs/mine@autoregressive")
+def test_model_spec_has_name_run_and_generation_mode() -> None:
+    assert ModelSpec.parse("runs/mine") == ModelSpec(name="mine", run=Path("runs/mine"))
+    slow = ModelSpec.parse("slow=runs/mine@autoregressive")
     assert (slow.name, slow.run, slow.generation) == ("slow", Path("runs/mine"), "autoregressive")
     with pytest.raises(BadSetting, match="write NAME=my runs/a b"):
-        ModelPlace.of("my runs/a b")
-    with pytest.raises(BadSetting, match="names no model folder"):
-        ModelPlace.of("slow=")
+        ModelSpec.parse("my runs/a b")
+    with pytest.raises(BadSetting, match="does not name a model folder"):
+        ModelSpec.parse("slow=")
 
 
 @pytest.mark.parametrize("name", ["a b", "<b>", "", "x" * 65])
-def test_a_models_name_is_plain(name: str) -> None:
+def test_invalid_model_name_is_refused(name: str) -> None:
     with pytest.raises(ValueError):
-        ModelPlace(name=name, run=Path("a"))
+        ModelSpec(name=name, run=Path("a"))
 
 
-def test_models_may_be_one_text_and_must_be_texts() -> None:
+def test_models_are_a_string_or_a_list_of_strings() -> None:
     assert settings(models="runs/mine").models == settings(models=["runs/mine"]).models
     for bad in (5, [5], {"a": 1}):
         with pytest.raises(BadSetting, match="models"):
             settings(models=bad)
 
 
-def test_two_models_of_one_name_and_no_model_at_all_are_refused() -> None:
-    with pytest.raises(BadSetting, match="one name"):
+def test_duplicate_names_and_missing_models_are_refused() -> None:
+    with pytest.raises(BadSetting, match="same name"):
         settings(models=["runs/mine", "old/mine"])
     with pytest.raises(BadSetting, match="no model to serve"):
         read_settings({}, None, {})
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "localhost", "::1", "[::1]"])
-def test_this_machine_needs_no_key(host: str) -> None:
+def test_loopback_needs_no_key(host: str) -> None:
     assert settings(host=host).loopback
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", "localhost.example.org"])
-def test_elsewhere_is_refused_without_a_key_or_a_word(host: str, tmp_path: Path) -> None:
+def test_other_addresses_need_keys_or_without_keys(host: str, tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match="--keys"):
         settings(host=host)
     assert settings(host=host, keys=tmp_path / "keys").keys
@@ -84,12 +84,12 @@ def test_elsewhere_is_refused_without_a_key_or_a_word(host: str, tmp_path: Path)
 @pytest.mark.parametrize(
     "bad", [{"allow_origins": ["*"]}, {"port": 70000}, {"max_k": 0}, {"timeout_ms": "soon"}, {"log_format": "xml"}]
 )
-def test_values_that_make_no_sense_are_refused_by_name(bad: dict[str, object]) -> None:
+def test_invalid_values_are_refused_by_name(bad: dict[str, object]) -> None:
     with pytest.raises(BadSetting, match=next(iter(bad))):
         settings(**bad)
 
 
-def test_a_file_that_is_no_toml_is_refused(tmp_path: Path) -> None:
+def test_file_that_is_not_toml_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("port: 1")
-    with pytest.raises(BadInput, match="no readable TOML"):
+    with pytest.raises(BadInput, match="not a readable TOML"):
         read_settings({}, tmp_path / "x", {})

@@ -1,6 +1,7 @@
 """`fans serve`: the HTTP service and the page."""
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,78 +12,58 @@ from fansrec.cli.device_options import Backend
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.errors import BadSetting
 
-ELSEWHERE = ("config", "engine", "address", "replicas", "stop")  # no settings of a service
-KEYS, LIMITS, RUNNING, LOGS = "Who may call", "Limits", "Running", "Logs"
+NOT_SETTINGS = ("config", "engine", "address", "replicas", "stop")
+LogFormat = Literal["auto", "json", "text"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+running, access, limits, logs, cluster = (
+    partial(typer.Option, rich_help_panel=panel) for panel in ("Running", "Access", "Limits", "Logs", CLUSTER)
+)
 
 
 def serve(
     models: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME=]RUN[@GENERATION]...", help="Trained models; the first is the default"),
+        typer.Argument(metavar="[NAME=]RUN[@GENERATION]...", help="Trained models; the first one is the default"),
     ] = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on [127.0.0.1]", rich_help_panel=RUNNING)] = None,
-    port: Annotated[int | None, typer.Option(help="Port; 0: any free one [8080]", rich_help_panel=RUNNING)] = None,
-    workers: Annotated[
-        int | None, typer.Option(help="Worker processes [as many as cores]", rich_help_panel=RUNNING)
-    ] = None,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda [cpu]", rich_help_panel=RUNNING)] = None,
-    backend: Annotated[
-        Backend | None, typer.Option(help="What runs the models [auto]", rich_help_panel=RUNNING)
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="TOML file with any of these settings", rich_help_panel=RUNNING)
-    ] = None,
-    keys: Annotated[Path | None, typer.Option(help="File of API keys, see `fans keys`", rich_help_panel=KEYS)] = None,
-    without_keys: Annotated[
-        bool | None, typer.Option("--without-keys", help="Let everyone in who reaches --host", rich_help_panel=KEYS)
-    ] = None,
+    host: Annotated[str | None, running(help="Address to listen on [127.0.0.1]")] = None,
+    port: Annotated[int | None, running(help="Port; 0: any free port [8080]")] = None,
+    workers: Annotated[int | None, running(help="Worker processes [one per core]")] = None,
+    device: Annotated[str | None, running(help="cpu or cuda [cpu]")] = None,
+    backend: Annotated[Backend | None, running(help="Backend of the models [auto]")] = None,
+    config: Annotated[Path | None, running(help="TOML file with any of these settings")] = None,
+    keys: Annotated[Path | None, access(help="File of API keys, see `fans keys`")] = None,
+    without_keys: Annotated[bool | None, access("--without-keys", help="Serve everyone who reaches --host")] = None,
     allow_origins: Annotated[
-        list[str] | None,
-        typer.Option("--allow-origin", help="A page's origin that may call; repeat it", rich_help_panel=KEYS),
+        list[str] | None, access("--allow-origin", help="Origin of a page that may call; repeatable")
     ] = None,
-    max_lists: Annotated[int | None, typer.Option(help="Lists in a request [256]", rich_help_panel=LIMITS)] = None,
-    max_items: Annotated[int | None, typer.Option(help="Items in a list [2000]", rich_help_panel=LIMITS)] = None,
-    max_k: Annotated[int | None, typer.Option(help="Items asked for a list [500]", rich_help_panel=LIMITS)] = None,
-    queue_requests: Annotated[
-        int | None, typer.Option(help="Requests that may wait [1024]", rich_help_panel=LIMITS)
-    ] = None,
-    timeout_ms: Annotated[
-        int | None, typer.Option(help="Deadline of a request [10000]", rich_help_panel=LIMITS)
-    ] = None,
-    log_format: Annotated[
-        Literal["auto", "json", "text"] | None,
-        typer.Option(help="JSON lines, or text [text in a terminal]", rich_help_panel=LOGS),
-    ] = None,
-    log_level: Annotated[
-        Literal["debug", "info", "warning", "error"] | None,
-        typer.Option(help="The least that is logged [info]", rich_help_panel=LOGS),
-    ] = None,
+    max_lists: Annotated[int | None, limits(help="Maximum lists in a request [256]")] = None,
+    max_items: Annotated[int | None, limits(help="Maximum items in a list [2000]")] = None,
+    max_k: Annotated[int | None, limits(help="Maximum items requested per list [500]")] = None,
+    queue_requests: Annotated[int | None, limits(help="Maximum requests in the queue [1024]")] = None,
+    timeout_ms: Annotated[int | None, limits(help="Deadline of a request [10000]")] = None,
+    log_format: Annotated[LogFormat | None, logs(help="JSON lines, or text [text in a terminal]")] = None,
+    log_level: Annotated[LogLevel | None, logs(help="Lowest level that is logged [info]")] = None,
     engine: Engine = "local",
     address: Address = None,
     replicas: Annotated[
         str | None,
-        typer.Option(
-            metavar="MIN..MAX",
-            help="Processes that hold the models [2.. as many as the cluster has cores]",
-            rich_help_panel=CLUSTER,
-        ),
+        cluster(metavar="MIN..MAX", help="Number of model replicas [2..number of cores of the cluster]"),
     ] = None,
-    stop: Annotated[
-        bool | None, typer.Option("--stop", help="Take the service off the cluster", rich_help_panel=CLUSTER)
-    ] = None,
+    stop: Annotated[bool | None, cluster("--stop", help="Remove the service from the cluster")] = None,
 ) -> None:
     """Serve trained models over HTTP, with a page to try them at `/`.
 
     Every setting, also those without a flag, can be a variable (`FANS_PORT=80`) or a line of `--config FILE`
-    (`port = 80`); flags win over variables, variables over the file. docs/reference/serving.md lists them all.
+    (`port = 80`); flags override variables, variables override the file. docs/reference/serving.md lists all settings.
 
     Example: `fans serve runs/mine`
 
-    Two, to compare them on the page: `fans serve fans=runs/mine ease=runs/ease slow=runs/bert4rec@autoregressive`
+    Several models, to compare them: `fans serve fans=runs/mine ease=runs/ease slow=runs/bert4rec@autoregressive`
 
-    On a Ray cluster, which it is left on: `fans serve runs/mine --engine ray --address HOST:6379 --replicas 2..8`
+    On a Ray cluster, where it keeps running: `fans serve runs/mine --engine ray --address HOST:6379 --replicas 2..8`
     """
-    flags = {name: value for name, value in locals().items() if name not in ELSEWHERE and value not in (None, [])}
+    flags = {name: value for name, value in locals().items() if name not in NOT_SETTINGS and value not in (None, [])}
     refuse_without_ray(engine, replicas=replicas, stop=stop)  # not the address, which RAY_ADDRESS may give
     if engine == "ray":
         return _on_ray(flags, config, address, replicas, bool(stop))
@@ -91,30 +72,30 @@ def serve(
 
     console = Terminal()
     settings = read_settings(flags, config, os.environ)
-    names = ", ".join(place.name for place in settings.models)
-    run_service(settings, lambda address: console.say(f"serving {names} at {address} (Ctrl-C stops)"))
+    names = ", ".join(spec.name for spec in settings.models)
+    run_service(settings, lambda url: console.say(f"serving {names} at {url} (Ctrl-C stops)"))
     return None
 
 
 def _on_ray(flags: dict[str, Any], config: Path | None, address: str | None, replicas: str | None, stop: bool) -> None:
     from fansrec.cluster.serving.application import Scale
-    from fansrec.cluster.serving.command import serve_on_ray, stop_on_ray, unheeded
+    from fansrec.cluster.serving.command import ignored_settings, serve_on_ray, stop_on_ray
     from fansrec.serving.settings import read_settings
 
     console = Terminal()
     if stop:
         stop_on_ray(address)
-        return console.say("the service is off the cluster; Ray Serve is still there")
+        return console.say("the service is removed from the cluster; Ray Serve still runs there")
     settings = read_settings(flags, config, os.environ)
-    for name in unheeded(settings):
-        echo(f"{name} means nothing on Ray: its proxies hold the connections, --replicas the processes", err=True)
-    names, how = ", ".join(place.name for place in settings.models), "--stop ends it" if address else "Ctrl-C stops"
-    scale = Scale(*_range(replicas)) if replicas else None
-    serve_on_ray(settings, address, scale, lambda at: console.say(f"serving {names} at {at} ({how})"))
+    for name in ignored_settings(settings):
+        echo(f"{name} has no effect on Ray: its proxies hold connections, --replicas sets processes", err=True)
+    names, end = ", ".join(spec.name for spec in settings.models), "--stop ends it" if address else "Ctrl-C stops"
+    scale = Scale(*_parse_range(replicas)) if replicas else None
+    serve_on_ray(settings, address, scale, lambda url: console.say(f"serving {names} at {url} ({end})"))
     return None
 
 
-def _range(text: str) -> tuple[int, int]:
+def _parse_range(text: str) -> tuple[int, int]:
     least, _, most = text.partition("..")
     if not (least.isdigit() and (most or least).isdigit() and 1 <= int(least) <= int(most or least) <= 1000):
         raise BadSetting(f"--replicas {text} is not of the form MIN..MAX, such as 2..8")

@@ -1,6 +1,6 @@
-"""Asking a service from Python; nothing here needs torch."""
+"""The Python client of the HTTP service; it needs no torch."""
 
-from fansrec.client.asking import NotAllowed as NotAllowed
 from fansrec.client.clients import AsyncClient as AsyncClient
 from fansrec.client.clients import Client as Client
-from fansrec.client.retrying import Unavailable as Unavailable
+from fansrec.client.requests import NotAllowed as NotAllowed
+from fansrec.client.retries import Unavailable as Unavailable

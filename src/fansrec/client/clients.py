@@ -1,4 +1,4 @@
-"""The service from Python: `Client`, and `AsyncClient` for asyncio; both keep their connections open."""
+"""The clients: `Client`, and `AsyncClient` for asyncio; both keep their connections open."""
 
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -8,17 +8,17 @@ from typing import Any, Self, Unpack
 from urllib.parse import urlsplit
 
 from fansrec import __version__
-from fansrec.client.asking import (
+from fansrec.client.requests import (
     Answers,
     FoundItem,
     Rules,
-    answers_of,
-    continue_call,
-    found_items,
-    search_call,
-    value_of,
+    continue_request,
+    parse_answers,
+    parse_items,
+    parse_json,
+    search_request,
 )
-from fansrec.client.retrying import Attempts, Call, Lost, Manner, Reply, reply_of
+from fansrec.client.retries import Attempts, NoResponse, Outcome, Request, Response, RetryPolicy, response_of
 from fansrec.errors import BadSetting, MissingExtra
 
 try:
@@ -27,16 +27,16 @@ try:
 except ImportError as error:
     raise MissingExtra(f"{error.name} is not installed; run: pip install 'fansrec[client]'") from error
 
-READY = Call("GET", "/health/ready")
-MODELS = Call("GET", "/v1/models")
-RELOAD = Call("POST", "/v1/models/reload", repeatable=False)
-ROLLBACK = Call("POST", "/v1/models/rollback", repeatable=False)
-LOADING_S = 120.0  # reading a model may take longer than using it
-LONGEST_MS = 3_600_000  # the longest deadline a service takes
+READY = Request("GET", "/health/ready")
+MODELS = Request("GET", "/v1/models")
+RELOAD = Request("POST", "/v1/models/reload", repeatable=False)
+ROLLBACK = Request("POST", "/v1/models/rollback", repeatable=False)
+RELOAD_S = 120.0  # loading a model may take longer than using it
+MAX_TIMEOUT_MS = 3_600_000  # the longest deadline that a service accepts
 
 
 class Client:
-    """Asks a service; threads may share one. A call with all its retries has `timeout` seconds."""
+    """A client that threads may share. A call has `timeout` seconds, including its retries."""
 
     def __init__(
         self,
@@ -50,38 +50,38 @@ class Client:
         clock: Callable[[], float] = time.monotonic,
         random: Random | None = None,
     ) -> None:
-        self._manner = Manner(timeout, retries, clock, random or Random())
+        self._policy = RetryPolicy(timeout, retries, clock, random or Random())
         self._sleep = sleep
-        self._http = httpx2.Client(base_url=_checked(url), headers=_headers(key), transport=transport)
+        self._http = httpx2.Client(base_url=_check_url(url), headers=_headers(key), transport=transport)
 
     def continue_lists(
         self, lists: Sequence[Iterable[object]], k: int = 10, *, timeout: float | None = None, **rules: Unpack[Rules]
     ) -> Answers:
-        """`k` distinct items for each list of item ids or names, or as many as the rules leave, with the reason.
+        """Return `k` distinct items for each list of item ids or names; fewer, with a reason, if the rules leave fewer.
 
-        Rules: exclude, allow, categories, max_per_group, keep_seen, min_score; and model, where several are.
+        Rules: exclude, allow, categories, max_per_group, keep_seen, min_score; and model, if the service has several.
         """
-        return answers_of(self._ask(continue_call(lists, k, rules), timeout))
+        return parse_answers(self._call(continue_request(lists, k, rules), timeout))
 
     def search(self, text: str, limit: int = 10, model: str | None = None) -> list[FoundItem]:
-        """Items by the beginning of their names, or by something like it."""
-        return found_items(self._ask(search_call(text, limit, model)))
+        """Return items by the beginning of their names, which may be misspelled."""
+        return parse_items(self._call(search_request(text, limit, model)))
 
     def models(self) -> dict[str, Any]:
-        """The models served, and the limits of a request."""
-        return value_of(self._ask(MODELS))
+        """Return the models of the service and the limits of a request."""
+        return parse_json(self._call(MODELS))
 
     def ready(self) -> bool:
-        """Whether the service would answer now."""
-        return _is_ready(self._send(READY, self._manner.attempts()))
+        """Return whether the service accepts requests now."""
+        return _is_ready(self._send(READY, Attempts(self._policy)))
 
-    def reload(self, timeout: float = LOADING_S) -> dict[str, Any]:
-        """Make the service read its models again; needs an admin key."""
-        return value_of(self._ask(RELOAD, timeout))
+    def reload(self, timeout: float = RELOAD_S) -> dict[str, Any]:
+        """Let the service read its model folders again; needs an admin key."""
+        return parse_json(self._call(RELOAD, timeout))
 
-    def rollback(self, timeout: float = LOADING_S) -> dict[str, Any]:
-        """Return to the models before the last reload; needs an admin key."""
-        return value_of(self._ask(ROLLBACK, timeout))
+    def rollback(self, timeout: float = RELOAD_S) -> dict[str, Any]:
+        """Let the service return to the models before the last reload; needs an admin key."""
+        return parse_json(self._call(ROLLBACK, timeout))
 
     def close(self) -> None:
         self._http.close()
@@ -92,31 +92,31 @@ class Client:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def _ask(self, call: Call, timeout: float | None = None) -> Reply:
-        attempts = self._manner.attempts(timeout)
+    def _call(self, request: Request, timeout: float | None = None) -> Response:
+        attempts = Attempts(self._policy, timeout)
         while True:
-            outcome = self._send(call, attempts)
-            pause = attempts.pause_after(call, outcome)
+            outcome = self._send(request, attempts)
+            pause = attempts.next_pause(request, outcome)
             if pause is None:
-                return reply_of(outcome, attempts)
+                return response_of(outcome, attempts)
             self._sleep(pause)
 
-    def _send(self, call: Call, attempts: Attempts) -> Reply | Lost:
-        """Connecting, sending and each piece of the reply may take what was left at the start; the whole reply too."""
+    def _send(self, request: Request, attempts: Attempts) -> Outcome:
+        """Send a request once; its parts may each take the time left at the start, and so may the whole response."""
         body = bytearray()
         try:
-            with self._http.stream(**_sent(call, attempts)) as response:
+            with self._http.stream(**_http_arguments(request, attempts)) as response:
                 for piece in response.iter_bytes():
                     body += piece
-                    if not attempts.left():
-                        return Lost("the deadline passed while the answer came", begun=True)
-                return Reply(response.status_code, response.headers, bytes(body))
+                    if not attempts.seconds_left():
+                        return NoResponse("the deadline passed while the answer arrived", sent=True)
+                return Response(response.status_code, response.headers, bytes(body))
         except httpx2.RequestError as error:
-            return _lost(error)
+            return _no_response(error)
 
 
 class AsyncClient:
-    """The same, with `await`."""
+    """The same client for asyncio."""
 
     def __init__(
         self,
@@ -130,29 +130,29 @@ class AsyncClient:
         clock: Callable[[], float] = time.monotonic,
         random: Random | None = None,
     ) -> None:
-        self._manner = Manner(timeout, retries, clock, random or Random())
+        self._policy = RetryPolicy(timeout, retries, clock, random or Random())
         self._sleep = sleep
-        self._http = httpx2.AsyncClient(base_url=_checked(url), headers=_headers(key), transport=transport)
+        self._http = httpx2.AsyncClient(base_url=_check_url(url), headers=_headers(key), transport=transport)
 
     async def continue_lists(
         self, lists: Sequence[Iterable[object]], k: int = 10, *, timeout: float | None = None, **rules: Unpack[Rules]
     ) -> Answers:
-        return answers_of(await self._ask(continue_call(lists, k, rules), timeout))
+        return parse_answers(await self._call(continue_request(lists, k, rules), timeout))
 
     async def search(self, text: str, limit: int = 10, model: str | None = None) -> list[FoundItem]:
-        return found_items(await self._ask(search_call(text, limit, model)))
+        return parse_items(await self._call(search_request(text, limit, model)))
 
     async def models(self) -> dict[str, Any]:
-        return value_of(await self._ask(MODELS))
+        return parse_json(await self._call(MODELS))
 
     async def ready(self) -> bool:
-        return _is_ready(await self._send(READY, self._manner.attempts()))
+        return _is_ready(await self._send(READY, Attempts(self._policy)))
 
-    async def reload(self, timeout: float = LOADING_S) -> dict[str, Any]:
-        return value_of(await self._ask(RELOAD, timeout))
+    async def reload(self, timeout: float = RELOAD_S) -> dict[str, Any]:
+        return parse_json(await self._call(RELOAD, timeout))
 
-    async def rollback(self, timeout: float = LOADING_S) -> dict[str, Any]:
-        return value_of(await self._ask(ROLLBACK, timeout))
+    async def rollback(self, timeout: float = RELOAD_S) -> dict[str, Any]:
+        return parse_json(await self._call(ROLLBACK, timeout))
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -165,56 +165,56 @@ class AsyncClient:
     ) -> None:
         await self.close()
 
-    async def _ask(self, call: Call, timeout: float | None = None) -> Reply:
-        attempts = self._manner.attempts(timeout)
+    async def _call(self, request: Request, timeout: float | None = None) -> Response:
+        attempts = Attempts(self._policy, timeout)
         while True:
-            outcome = await self._send(call, attempts)
-            pause = attempts.pause_after(call, outcome)
+            outcome = await self._send(request, attempts)
+            pause = attempts.next_pause(request, outcome)
             if pause is None:
-                return reply_of(outcome, attempts)
+                return response_of(outcome, attempts)
             await self._sleep(pause)
 
-    async def _send(self, call: Call, attempts: Attempts) -> Reply | Lost:
+    async def _send(self, request: Request, attempts: Attempts) -> Outcome:
         try:
-            with anyio.fail_after(attempts.left()):
-                response = await self._http.request(**_sent(call, attempts))
-                return Reply(response.status_code, response.headers, response.content)
+            with anyio.fail_after(attempts.seconds_left()):
+                response = await self._http.request(**_http_arguments(request, attempts))
+                return Response(response.status_code, response.headers, response.content)
         except TimeoutError:
-            return Lost("the deadline passed", begun=True)
+            return NoResponse("the deadline passed", sent=True)
         except httpx2.RequestError as error:
-            return _lost(error)
+            return _no_response(error)
 
 
-def _checked(url: str) -> str:
+def _check_url(url: str) -> str:
     if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
-        raise BadSetting(f"{url!r} is no address of a service; write http://HOST:PORT")
+        raise BadSetting(f"{url!r} is not the address of a service; write http://HOST:PORT")
     return url
 
 
 def _headers(key: str | None) -> dict[str, str]:
     if key and not (key.isascii() and key.isprintable()):
-        raise BadSetting("the key has characters that no key has; is there a newline at its end?")
+        raise BadSetting("the key contains characters that keys never have; check it for a newline at its end")
     return {"User-Agent": f"fansrec/{__version__}"} | ({"Authorization": f"Bearer {key}"} if key else {})
 
 
-def _sent(call: Call, attempts: Attempts) -> dict[str, Any]:
-    """The service is told how long an answer is of use, so that it drops what nobody waits for."""
-    left = max(attempts.left(), 0.001)
-    headers = call.headers | {"Fans-Timeout-Ms": str(min(int(left * 1000), LONGEST_MS))}
+def _http_arguments(request: Request, attempts: Attempts) -> dict[str, Any]:
+    """Return the arguments of the HTTP library; a header sends the deadline, after which the service drops the work."""
+    left = max(attempts.seconds_left(), 0.001)
+    headers = request.headers | {"Fans-Timeout-Ms": str(min(int(left * 1000), MAX_TIMEOUT_MS))}
     return {
-        "method": call.method,
-        "url": call.path,
-        "params": call.params or None,
+        "method": request.method,
+        "url": request.path,
+        "params": request.params or None,
         "headers": headers,
-        "content": call.body,
+        "content": request.body,
         "timeout": left,
     }
 
 
-def _lost(error: httpx2.RequestError) -> Lost:
+def _no_response(error: httpx2.RequestError) -> NoResponse:
     never_sent = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
-    return Lost(str(error) or type(error).__name__, begun=not isinstance(error, never_sent))
+    return NoResponse(str(error) or type(error).__name__, sent=not isinstance(error, never_sent))
 
 
-def _is_ready(outcome: Reply | Lost) -> bool:
-    return isinstance(outcome, Reply) and outcome.status == 200
+def _is_ready(outcome: Outcome) -> bool:
+    return isinstance(outcome, Response) and outcome.status == 200

@@ -1,1 +1,1 @@
-"""The HTTP service: a front process that holds connections, and workers that answer."""
+"""The HTTP service: a front process that holds the connections, and worker processes that run the models."""

@@ -1,4 +1,6 @@
-"""What a service counts, for Prometheus."""
+"""The metrics of a service, for Prometheus."""
+
+from functools import partial
 
 from prometheus_client import (
     CollectorRegistry,
@@ -14,76 +16,67 @@ from prometheus_client.platform_collector import PlatformCollector
 
 SECONDS = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10)
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
-# Why requests are refused, as counted; bounded, so that nobody can make labels.
+# Labels of refused requests by status; a fixed set, so that clients cannot create labels.
 REFUSALS = {
     401: "no-key", 403: "forbidden", 408: "too-slow", 413: "too-large", 422: "invalid", 429: "overload",
     504: "deadline",
 }  # fmt: skip
 
-disable_created_metrics()  # type: ignore[no-untyped-call]  # the time each counter was made, of no use to anyone
+disable_created_metrics()  # type: ignore[no-untyped-call]  # creation times of counters, which nothing uses
 
 
 class Metrics:
-    """One registry a service, so that two of them in one process do not mix."""
+    """The metrics of one service in a registry of their own, so that two services in one process do not mix."""
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
         GCCollector(registry=registry)
-        self.requests = Counter(
-            "fans_http_requests", "Requests answered", ["route", "method", "status"], registry=registry
-        )
-        self.seconds = Histogram(
-            "fans_http_request_seconds", "From request to answer", ["route"], buckets=SECONDS, registry=registry
-        )
-        self.lists = Counter("fans_lists", "Lists continued", ["model"], registry=registry)
-        self.items = Counter("fans_items", "Items asked for in continued lists", ["model"], registry=registry)
-        self.engine_seconds = Histogram(
-            "fans_engine_seconds", "A worker's time with a batch", ["model"], buckets=SECONDS, registry=registry
-        )
-        self.batch_lists = Histogram("fans_batch_lists", "Lists in a batch", buckets=COUNTS, registry=registry)
-        self.batch_requests = Histogram("fans_batch_requests", "Requests in a batch", buckets=COUNTS, registry=registry)
-        self.queue_requests = Gauge("fans_queue_requests", "Requests that wait for a worker", registry=registry)
-        self.queue_tokens = Gauge("fans_queue_tokens", "Their items given and asked for", registry=registry)
-        self.queue_seconds = Histogram(
-            "fans_queue_seconds", "Waiting for a worker", buckets=(0.0001, *SECONDS), registry=registry
-        )
-        self.refused = Counter("fans_refused", "Requests refused", ["reason"], registry=registry)
-        self.unsent_bytes = Gauge("fans_unsent_bytes", "Answers that clients have not read yet", registry=registry)
-        self.cut_off = Counter(
-            "fans_cut_off",
-            "Connections closed since their clients did not read and others needed room",
-            registry=registry,
-        )
-        self.workers = Gauge("fans_workers", "Workers", ["state"], registry=registry)
-        self.workers_wanted = Gauge("fans_workers_wanted", "Workers there should be", registry=registry)
-        self.deaths = Counter("fans_worker_deaths", "Workers lost", ["cause"], registry=registry)
-        self.retried = Counter("fans_retried", "Requests given to another worker", registry=registry)
-        self.reloads = Counter("fans_reloads", "Reloads of models", ["outcome"], registry=registry)
-        self.model_info = Gauge("fans_model_info", "Models served", ["name", "hash"], registry=registry)
-        self.ready = Gauge("fans_ready", "Whether requests are taken", registry=registry)
+        counter = partial(Counter, registry=registry)
+        gauge = partial(Gauge, registry=registry)
+        histogram = partial(Histogram, registry=registry, buckets=SECONDS)
+        self.requests = counter("fans_http_requests", "Requests answered", ["route", "method", "status"])
+        self.seconds = histogram("fans_http_request_seconds", "Time from request to answer", ["route"])
+        self.lists = counter("fans_lists", "Lists continued", ["model"])
+        self.items = counter("fans_items", "Items requested for continued lists", ["model"])
+        self.engine_seconds = histogram("fans_engine_seconds", "Time of a worker for a batch", ["model"])
+        self.batch_lists = histogram("fans_batch_lists", "Lists in a batch", buckets=COUNTS)
+        self.batch_requests = histogram("fans_batch_requests", "Requests in a batch", buckets=COUNTS)
+        self.queue_requests = gauge("fans_queue_requests", "Requests in the queue")
+        self.queue_tokens = gauge("fans_queue_tokens", "Tokens in the queue: items given and requested")
+        self.queue_seconds = histogram("fans_queue_seconds", "Time in the queue", buckets=(0.0001, *SECONDS))
+        self.refused = counter("fans_refused", "Requests refused", ["reason"])
+        self.unsent_bytes = gauge("fans_unsent_bytes", "Size of the answers that clients have not read yet")
+        self.cut_off = counter("fans_cut_off", "Connections closed because their clients read too slowly")
+        self.workers = gauge("fans_workers", "Workers", ["state"])
+        self.workers_wanted = gauge("fans_workers_wanted", "Configured number of workers")
+        self.deaths = counter("fans_worker_deaths", "Workers lost", ["cause"])
+        self.retried = counter("fans_retried", "Requests sent to another worker after one was lost")
+        self.reloads = counter("fans_reloads", "Reloads of models", ["outcome"])
+        self.model_info = gauge("fans_model_info", "Models served", ["name", "hash"])
+        self.ready = gauge("fans_ready", "Whether requests are accepted")
         for cause in ("died", "hung"):
             self.deaths.labels(cause)
         for outcome in ("changed", "unchanged", "refused", "rolled-back"):
             self.reloads.labels(outcome)
 
-        self._seen: dict[tuple[str, str, int], tuple[Counter, Histogram, Counter | None]] = {}
+        self._children: dict[tuple[str, str, int], tuple[Counter, Histogram, Counter | None]] = {}
 
-    def saw(self, route: str, method: str, status: int, seconds: float) -> None:
-        """Count a request that was answered; what counts it is looked up once, since that takes longest."""
-        answered, took, refused = self._seen.get((route, method, status)) or self._look_up(route, method, status)
-        answered.inc()
+    def observe_request(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Count a request that was answered; its labeled metrics are cached, since the lookup takes longest."""
+        requests, duration, refused = self._children.get((route, method, status)) or self._labels(route, method, status)
+        requests.inc()
         if refused is not None:
             refused.inc()
-        if status != 429:  # what was refused at once says nothing of how long answers take
-            took.observe(seconds)
+        if status != 429:  # the time of an immediate refusal says nothing about the time of answers
+            duration.observe(seconds)
 
-    def _look_up(self, route: str, method: str, status: int) -> tuple[Counter, Histogram, Counter | None]:
+    def _labels(self, route: str, method: str, status: int) -> tuple[Counter, Histogram, Counter | None]:
         refused = self.refused.labels(REFUSALS[status]) if status in REFUSALS else None
-        found = self.requests.labels(route, method, str(status)), self.seconds.labels(route), refused
-        self._seen[route, method, status] = found
-        return found
+        children = self.requests.labels(route, method, str(status)), self.seconds.labels(route), refused
+        self._children[route, method, status] = children
+        return children
 
     def text(self) -> bytes:
         return generate_latest(self.registry)

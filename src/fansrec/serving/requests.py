@@ -1,17 +1,18 @@
-"""What may be asked and what is answered, as types; they are also the service's OpenAPI description."""
+"""The types of requests and answers, which are also the OpenAPI description of the service."""
 
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, create_model
+from pydantic_core import from_json
 
 from fansrec.serving.settings import Settings
 
 DEFAULT_K = 10
-LONGEST_ID = 1000
+MAX_ID_LENGTH = 1000
 INT64 = 2**63
 
 Item = Annotated[
-    Annotated[StrictStr, Field(max_length=LONGEST_ID)] | Annotated[StrictInt, Field(ge=-INT64, lt=INT64)],
+    Annotated[StrictStr, Field(max_length=MAX_ID_LENGTH)] | Annotated[StrictInt, Field(ge=-INT64, lt=INT64)],
     Field(union_mode="left_to_right"),
 ]
 Score = Annotated[float, Field(strict=True, allow_inf_nan=False)]
@@ -19,27 +20,29 @@ EXAMPLE: dict[str, Any] = {"lists": [["s0001", "s0007", "s0042"]], "k": 5, "max_
 
 
 class ContinueRequest(BaseModel):
-    """Lists to continue, and the rules for what they get."""
+    """Lists to continue, and the rules for their continuations."""
 
     model_config = ConfigDict(extra="forbid", title="ContinueRequest", json_schema_extra={"examples": [EXAMPLE]})
 
     lists: list[list[Item]] = Field(description="Lists of item ids, or names that only one item has")
-    k: StrictInt = Field(DEFAULT_K, ge=1, description="How many items each list gets")
-    model: StrictStr | None = Field(None, max_length=64, description="Which model answers; the first one unless given")
-    exclude: list[Item] = Field(default_factory=list, description="Items never to give")
-    allow: list[Item] | None = Field(None, description="Give only these")
-    categories: list[StrictStr] | None = Field(None, description="Give only items of these")
-    max_per_group: StrictInt | None = Field(None, ge=1, lt=INT64, description="At most so many of one group (artist)")
-    keep_seen: StrictBool = Field(False, description="Whether items of the list may come again")
-    min_score: Score | None = Field(None, description="Leave out items below this score")
+    k: StrictInt = Field(DEFAULT_K, ge=1, description="Number of items for each list")
+    model: StrictStr | None = Field(None, max_length=64, description="Name of the model; default: the first one")
+    exclude: list[Item] = Field(default_factory=list, description="Items that are never returned")
+    allow: list[Item] | None = Field(None, description="Return only these items")
+    categories: list[StrictStr] | None = Field(None, description="Return only items of these categories")
+    max_per_group: StrictInt | None = Field(
+        None, ge=1, lt=INT64, description="Maximum number of items of one group (artist)"
+    )
+    keep_seen: StrictBool = Field(False, description="Whether items of the list may be returned again")
+    min_score: Score | None = Field(None, description="Minimum score of the returned items")
 
 
 def request_type(limits: Settings) -> type[ContinueRequest]:
-    """The request with a service's own limits, which a client can read in /openapi.json."""
-    # The first bad item ends the search for others: a message for each of a million would take the service's breath.
+    """Return the request type with the limits of a service, which clients can read in /openapi.json."""
+    # Validation stops at the first bad item: a message for each of a million would take too long.
     bounded = Annotated[list[Item], Field(max_length=limits.max_items, fail_fast=True)]
     rule = Field(max_length=limits.max_rule_items, fail_fast=True)
-    only = Field(min_length=1)  # to give nothing at all needs no service
+    not_empty = Field(min_length=1)  # an empty list would allow no item at all
     fields = ContinueRequest.model_fields
     return create_model(
         "ContinueRequest",
@@ -50,14 +53,22 @@ def request_type(limits: Settings) -> type[ContinueRequest]:
         ),
         k=(Annotated[StrictInt, Field(le=limits.max_k)], fields["k"]),
         exclude=(Annotated[list[Item], rule], fields["exclude"]),
-        allow=(Annotated[list[Item], rule, only] | None, fields["allow"]),
-        categories=(Annotated[list[StrictStr], rule, only] | None, fields["categories"]),
+        allow=(Annotated[list[Item], rule, not_empty] | None, fields["allow"]),
+        categories=(Annotated[list[StrictStr], rule, not_empty] | None, fields["categories"]),
     )
+
+
+def parse_validated(body: bytes) -> tuple[list[list[object]], int, dict[str, Any]]:
+    """Return the lists, k and the rules of a body that the front has validated as a `ContinueRequest`."""
+    request = from_json(body)
+    lists, k = request.pop("lists"), request.pop("k", DEFAULT_K)
+    request.pop("model", None)  # the front has chosen it
+    return lists, k, dict(sorted(request.items()))  # sorted, so that equal rules have equal keys in caches
 
 
 class ModelName(BaseModel):
     name: str
-    hash: str = Field(description="SHA-256 of everything the model is made of")
+    hash: str = Field(description="SHA-256 of the contents of the model")
 
 
 class FoundItem(BaseModel):
@@ -73,14 +84,14 @@ class AnsweredItem(FoundItem):
 
 class ListAnswer(BaseModel):
     positions: list[AnsweredItem]
-    unknown: list[Item] = Field(description="Items of the list that the model does not know; they were skipped")
-    reason: str | None = Field(description="Why there are fewer than k items, if there are")
+    unknown: list[Item] = Field(description="Items of the list that the model does not know; they are skipped")
+    reason: str | None = Field(description="Why there are fewer than k items, or null")
 
 
 class ContinueAnswer(BaseModel):
     model: ModelName
-    milliseconds: float = Field(description="From arrival to answer, waiting included")
-    answers: list[ListAnswer] = Field(description="One a list, in the order they were given")
+    milliseconds: float = Field(description="Time from arrival to answer, including the time in the queue")
+    answers: list[ListAnswer] = Field(description="One answer per list, in the order of the request")
 
 
 class FoundItems(BaseModel):
@@ -94,7 +105,7 @@ class Category(BaseModel):
 
 
 class ServedModel(ModelName):
-    model: str = Field(description="Its kind, as `fans train --model` names it")
+    model: str = Field(description="The kind of model, as in `fans train --model`")
     title: str
     recipe: str
     items: int
@@ -103,14 +114,14 @@ class ServedModel(ModelName):
     names: bool
     generation: str = Field(description="one-pass, autoregressive or recall")
     backend: str
-    longest: int | None = Field(description="Most items of a list and its continuation together")
+    longest: int | None = Field(description="Maximum number of items of a list and its continuation together")
 
 
 class Limits(BaseModel):
     lists: int
     items: int
     k: int
-    answer_items: int = Field(description="Most items asked for in a request: its lists times k")
+    answer_items: int = Field(description="Maximum number of requested items: lists times k")
     rule_items: int
     body_bytes: int
     timeout_ms: int
@@ -122,7 +133,7 @@ class ServedModels(BaseModel):
     limits: Limits
 
 
-class Changed(BaseModel):
+class ModelChange(BaseModel):
     models: list[ModelName]
     changed: list[str]
 

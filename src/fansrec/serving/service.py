@@ -1,4 +1,4 @@
-"""A running service: its queue, its models, its counts, and whether it is ready."""
+"""A running service: its dispatcher, deployments, search indexes, keys and metrics, and whether it is ready."""
 
 import asyncio
 import logging
@@ -10,30 +10,29 @@ from typing import Any, Protocol
 from fansrec.errors import BadArtifact
 from fansrec.serving.http.key_ring import KeyRing
 from fansrec.serving.http.problems import Problem
-from fansrec.serving.http.unsent import Unsent
+from fansrec.serving.http.unread_answers import UnreadAnswers
 from fansrec.serving.metrics import Metrics
-from fansrec.serving.processes.deployments import Generations
-from fansrec.serving.processes.dispatch import Dispatcher, overload
+from fansrec.serving.processes.deployment_manager import DeploymentManager
+from fansrec.serving.processes.dispatch import Dispatcher
 from fansrec.serving.search.indexes import Indexes
 from fansrec.serving.settings import Settings
 
 log = logging.getLogger("fansrec.serving")
 
-INTERNAL = ("folder", "vocabulary")  # nobody's business
-FOLLOW_UP_SECONDS = 0.5
-MOST_SEARCHES = 64  # waiting and running; each takes milliseconds
+INTERNAL = ("folder", "vocabulary")  # fields of a model's description that clients do not get
+INDEX_CHECK_SECONDS = 0.5
 
 
-class Described(Protocol):
+class CurrentDeployment(Protocol):
     @property
     def models(self) -> list[dict[str, Any]]: ...
 
 
-class Holders(Protocol):
-    """Who holds the models and changes them: processes of this machine, or replicas of a cluster."""
+class Deployments(Protocol):
+    """What holds the models and changes them: processes of this machine, or replicas of a cluster."""
 
     @property
-    def current(self) -> Described | None: ...
+    def current(self) -> CurrentDeployment | None: ...
     @property
     def ready(self) -> bool: ...
     async def start(self) -> None: ...
@@ -42,125 +41,123 @@ class Holders(Protocol):
     async def close(self) -> None: ...
 
 
-Made = Callable[[Settings, Metrics, Dispatcher, Callable[[], None]], Holders]
+CreateDeployments = Callable[[Settings, Metrics, Dispatcher, Callable[[], None]], Deployments]
 
 
 class Service:
-    def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop, holders: Made = Generations) -> None:
+    def __init__(
+        self, settings: Settings, loop: asyncio.AbstractEventLoop, create: CreateDeployments = DeploymentManager
+    ) -> None:
         self.settings = settings
         self.metrics = Metrics()
         self.keys = KeyRing(settings.keys, grace_s=settings.key_file_grace_s) if settings.keys else None
-        self.unsent = Unsent(settings.max_unsent_bytes, closed=self.metrics.cut_off.inc)
-        self.metrics.unsent_bytes.set_function(lambda: self.unsent.size)
+        self.unread = UnreadAnswers(settings.max_unsent_bytes, on_close=self.metrics.cut_off.inc)
+        self.metrics.unsent_bytes.set_function(lambda: self.unread.size)
         self.dispatcher = Dispatcher(settings, self.metrics, loop)
-        self.generations = holders(settings, self.metrics, self.dispatcher, self.find_items)
+        self.deployments = create(settings, self.metrics, self.dispatcher, self.update_indexes)
         self.indexes = Indexes(index_folder(settings))
         self._indexed: set[str] = set()
-        self._searching = 0
         self.draining = False
         self.metrics.ready.set_function(lambda: self.ready)
 
     async def start(self) -> None:
-        await self.generations.start()
+        await self.deployments.start()
 
     async def close(self) -> None:
         self.indexes.close()
-        await self.generations.close()
+        await self.deployments.close()
 
-    async def counts(self) -> bytes:
-        """What `GET /metrics` says."""
+    async def metrics_text(self) -> bytes:
+        """Return the answer to `GET /metrics`."""
         return self.metrics.text()
 
     @property
     def ready(self) -> bool:
-        return self.generations.ready and not self.draining and self._keys_readable
+        return self.deployments.ready and not self.draining and self._keys_readable
 
     @property
     def _keys_readable(self) -> bool:
         return self.keys is None or self.keys.readable
 
     @property
-    def why_not_ready(self) -> str:
+    def not_ready_reason(self) -> str:
         if self.draining:
-            return "the service is about to stop; ask another"
+            return "the service is about to stop; use another one"
         if not self._keys_readable:
-            return "the key file cannot be read, and nobody is let in; the log says why"
+            return "the key file cannot be read, and every key is refused; the log says why"
         return "the models are being loaded"
 
     @property
-    def served(self) -> list[dict[str, Any]]:
-        """The models as `GET /v1/models` tells them, the default first."""
-        if self.generations.current is None:
-            raise Problem(503, "not-ready", self.why_not_ready, headers={"Retry-After": "1"}, retry_after=1)
-        return self.generations.current.models
+    def models(self) -> list[dict[str, Any]]:
+        """The descriptions of the models, the default first."""
+        if self.deployments.current is None:
+            raise Problem(503, "not-ready", self.not_ready_reason, headers={"Retry-After": "1"}, retry_after=1)
+        return self.deployments.current.models
 
-    def named(self, name: str | None) -> dict[str, Any]:
-        served = self.served
+    def model_named(self, name: str | None) -> dict[str, Any]:
+        """Return the description of a model, of the default one if `name` is None."""
+        models = self.models
         if name is None:
-            return served[0]
-        for model in served:
+            return models[0]
+        for model in models:
             if model["name"] == name:
                 return model
-        raise Problem(404, "unknown-model", f"There is no model of that name; there are: {self._names()}.")
+        names = ", ".join(model["name"] for model in models)
+        raise Problem(404, "unknown-model", f"There is no model of that name; the models are: {names}.")
 
-    def _names(self) -> str:
-        return ", ".join(model["name"] for model in self.served)
-
-    def models(self) -> dict[str, Any]:
-        own = self.settings
+    def describe(self) -> dict[str, Any]:
+        """Return the answer to `GET /v1/models`."""
+        settings = self.settings
         return {
-            "default": self.served[0]["name"],
-            "models": [{key: value for key, value in m.items() if key not in INTERNAL} for m in self.served],
+            "default": self.models[0]["name"],
+            "models": [{key: value for key, value in m.items() if key not in INTERNAL} for m in self.models],
             "limits": {
-                "lists": own.max_lists,
-                "items": own.max_items,
-                "k": own.max_k,
-                "answer_items": own.max_answer_items,
-                "rule_items": own.max_rule_items,
-                "body_bytes": own.max_body_bytes,
-                "timeout_ms": own.timeout_ms,
+                "lists": settings.max_lists,
+                "items": settings.max_items,
+                "k": settings.max_k,
+                "answer_items": settings.max_answer_items,
+                "rule_items": settings.max_rule_items,
+                "body_bytes": settings.max_body_bytes,
+                "timeout_ms": settings.timeout_ms,
             },
         }
 
-    def find_items(self) -> None:
-        """Have indexes made for the models served now, and for no others."""
-        wanted = {model["vocabulary"]: Path(model["folder"]) for model in self.served}
-        for key in self._indexed - {*wanted}:
+    def update_indexes(self) -> None:
+        """Have search indexes built for the models that are served now, and drop the others."""
+        needed = {model["vocabulary"]: Path(model["folder"]) for model in self.models}
+        for key in self._indexed - {*needed}:
             self.indexes.forget(key)
-        for key, folder in wanted.items():
+        for key, folder in needed.items():
             self.indexes.start(key, folder)
-        self._indexed = {*wanted}
-        self._follow_up()
+        self._indexed = {*needed}
+        self._check_indexes()
 
-    def _follow_up(self) -> None:
-        """See how the indexes are getting on, until they are there."""
-        making = [key for key in self._indexed if self.indexes.get(key) is None and not self.indexes.trouble(key)]
-        if making and not self.draining:
-            self.dispatcher.loop.call_later(FOLLOW_UP_SECONDS, self._follow_up)
+    def _check_indexes(self) -> None:
+        """Check repeatedly whether the indexes are built."""
+        missing = [key for key in self._indexed if self.indexes.get(key) is None and not self.indexes.failure(key)]
+        if missing and not self.draining:
+            self.dispatcher.loop.call_later(INDEX_CHECK_SECONDS, self._check_indexes)
 
-    async def found_items(self, model: dict[str, Any], text: str | None, ids: list[str], limit: int) -> list[Any]:
-        """Looked up in a thread: SQLite lets others work meanwhile."""
+    async def find_items(self, model: dict[str, Any], text: str | None, ids: list[str], limit: int) -> list[Any]:
+        """Return items by text, or by ids if `text` is None; in a thread, since SQLite releases Python's lock."""
         index = self.indexes.get(model["vocabulary"])
         if index is None:
-            trouble = self.indexes.trouble(model["vocabulary"])
-            detail = "Items cannot be searched; the log says why." if trouble else "Items are being indexed; try again."
+            failed = self.indexes.failure(model["vocabulary"])
+            detail = "Items cannot be searched; the log says why." if failed else "Items are being indexed; try again."
             raise Problem(503, "indexing", detail, retry_after=1)
-        if self._searching >= MOST_SEARCHES:
-            raise overload()
-        self._searching += 1
-        try:
-            if text is None:
-                return await asyncio.to_thread(index.of_ids, ids)
-            return await asyncio.to_thread(index.search, text, limit)
-        except BadArtifact as error:  # its words name a place of this machine, which is nobody's business
-            log.warning("searching failed: %s", error)
-            raise Problem(503, "indexing", "The index is damaged and made anew; try again.", retry_after=1) from error
-        finally:
-            self._searching -= 1
+        with self.dispatcher.load.searches.reserve():
+            try:
+                if text is None:
+                    return await asyncio.to_thread(index.of_ids, ids)
+                return await asyncio.to_thread(index.search, text, limit)
+            except BadArtifact as error:  # its message names a path of this machine, which clients must not see
+                log.warning("search failed: %s", error)
+                detail = "The index is damaged and is built again; try again."
+                raise Problem(503, "indexing", detail, retry_after=1) from error
 
 
 def index_folder(settings: Settings) -> Path:
-    """Where indexes are kept between runs: as told, or where the system keeps what can be made again."""
+    """Return the folder of the search indexes: that of the settings, or one in the user's cache."""
     if settings.search_folder is not None:
         return settings.search_folder
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"

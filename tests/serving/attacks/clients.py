@@ -1,4 +1,4 @@
-"""Clients that write bytes of their own, and what the service answers them."""
+"""Clients that send raw bytes, and the answers of the service."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from fansrec.serving.http.keys import Role, new_key
 from serving.service import Running
 
-PATIENCE_S = 60  # longer than any answer takes, however slow the machine
+TIMEOUT_S = 60  # longer than any answer takes, also on a slow machine
 BODY = b'{"lists": [["i1", "i2"]], "k": 3}'
 HEADER_S, MAX_CONNECTIONS = 5, 350
 
@@ -25,7 +25,7 @@ class Answer:
 
 
 class Target:
-    """A service with keys for attacks, and an honest client of it."""
+    """A service with keys that is attacked, and a regular client of it."""
 
     def __init__(self, running: Running, keys: dict[Role, str]) -> None:
         self.running, self.keys = running, keys
@@ -38,12 +38,12 @@ class Target:
         client = socket.socket()
         if receive_bytes is not None:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
-        client.settimeout(PATIENCE_S)
+        client.settimeout(TIMEOUT_S)
         client.connect(self.address)
         return client
 
     def send(self, content: bytes) -> list[Answer]:
-        """Send the bytes and wait until the service closes the connection; all its answers."""
+        """Send the bytes, wait until the service closes the connection, and return all its answers."""
         with self.connect() as client:
             with suppress(ConnectionError):  # it may close before it has read everything
                 client.sendall(content)
@@ -53,14 +53,14 @@ class Target:
         return self.running.ask([["i1", "i2"]], headers=self.headers, **more)
 
     def check_unharmed(self) -> None:
-        """The same processes are there, and an honest request is answered."""
+        """Check that the same processes run and a valid request is answered."""
         assert self.running.process.poll() is None
         assert self.ask(k=3).status_code == 200
         assert self.running.http.get("/health/ready").status_code == 200
         assert self.running.workers() == self.workers
 
     def head(self, line: str = "POST /v1/continue HTTP/1.1", *fields: str) -> bytes:
-        """The head of a request with a key and JSON, to be continued by fields and a body."""
+        """Return the head of a JSON request with a key, to which fields and a body are added."""
         lines = [line, "Host: localhost", f"Authorization: Bearer {self.keys['use']}", "Content-Type: application/json"]
         return "\r\n".join([*lines, *fields]).encode("latin-1") + b"\r\n"
 

@@ -1,4 +1,4 @@
-"""One service that all attacks of this folder are tried on; each test leaves it as it found it."""
+"""One service that all tests of this folder attack; each test checks that it is unharmed."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -63,7 +63,7 @@ BODIES: dict[str, tuple[list[str], bytes]] = {
 }  # fmt: skip
 
 
-def test_forty_seven_ways_are_tried() -> None:
+def test_number_of_ambiguous_requests() -> None:
     assert len(BODIES) == 47
 
 
@@ -76,7 +76,7 @@ def test_ambiguous_request_is_refused_and_ends_the_connection(attacked: Target, 
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
-def test_chunked_body_is_taken_from_http_1_1_only(attacked: Target, version: str) -> None:
+def test_chunked_body_is_accepted_from_http_1_1_only(attacked: Target, version: str) -> None:
     head = attacked.head(f"POST /v1/continue HTTP/{version}", CHUNKED, "Connection: close")
     [answer] = attacked.send(head + b"\r\n" + CHUNK + END)
     assert answer.status == (400 if version == "1.0" else 200)
@@ -89,13 +89,13 @@ def test_http_1_0_with_a_length_is_answered(attacked: Target) -> None:
 
 
 @pytest.mark.parametrize("name", ["Authorization", "Content-Type", "Host", "X-API-Key"])
-def test_refusal_names_the_header_that_came_twice(attacked: Target, name: str) -> None:
+def test_refusal_names_the_repeated_header(attacked: Target, name: str) -> None:
     head = attacked.head("POST /v1/continue HTTP/1.1", f"{name}: a", f"{name}: b", LENGTH, "Connection: close")
     [answer] = attacked.send(head + b"\r\n" + BODY)
     assert kind(answer) == "repeated-header" and name.lower() in answer.body.decode().lower()
 
 
-def test_small_chunk_extensions_and_many_small_chunks_are_taken(attacked: Target) -> None:
+def test_small_chunk_extensions_and_many_small_chunks_are_accepted(attacked: Target) -> None:
     pieces = b"".join(b"1;a=b\r\n%c\r\n" % byte for byte in BODY) + b"".join(b"1\r\n \r\n" for _ in range(40_000))
     [answer] = attacked.send(
         attacked.head("POST /v1/continue HTTP/1.1", CHUNKED, "Connection: close") + b"\r\n" + pieces + END
@@ -109,9 +109,9 @@ def test_small_chunk_extensions_and_many_small_chunks_are_taken(attacked: Target
      b"GET /health/live\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"\x16\x03\x01\x02\x00" + bytes(range(200)),
      b"GET /health/live HTTP/3.7\r\nHost: localhost\r\n\r\n", b"GET\t/health/live\tHTTP/1.1\r\n\r\n"],
 )  # fmt: skip
-def test_what_is_not_http_1_is_refused(attacked: Target, request_: bytes) -> None:
+def test_other_protocols_are_refused(attacked: Target, request_: bytes) -> None:
     assert [answer.status for answer in attacked.send(request_)] == [400]
 
 
-def test_the_service_is_unharmed_by_all_of_these(target: Target) -> None:
+def test_service_is_unharmed(target: Target) -> None:
     assert target.ask().status_code == 200

@@ -2,9 +2,9 @@
 
 import pytest
 
+from fansrec.serving.app import _hosts
 from fansrec.serving.http.hosts import Hosts
 from fansrec.serving.http.problems import Problem
-from fansrec.serving.run import _hosts
 from fansrec.serving.settings import Settings
 from serving.attacks.clients import BODY, Target, kind
 
@@ -28,7 +28,7 @@ ORIGINS = (
 )  # fmt: skip
 
 
-def test_as_many_are_tried_as_are_promised() -> None:
+def test_number_of_host_names() -> None:
     assert len({*FOREIGN_HOSTS}) == 24 and len({*KINDS}) + len({*ORIGINS}) == 26
 
 
@@ -47,14 +47,14 @@ def test_own_host_names_are_accepted(attacked: Target, host: str) -> None:
 
 
 @pytest.mark.parametrize("content_type", KINDS)
-def test_content_that_a_form_can_send_is_refused(attacked: Target, content_type: str | None) -> None:
+def test_content_types_of_forms_are_refused(attacked: Target, content_type: str | None) -> None:
     headers = attacked.headers | ({} if content_type is None else {"Content-Type": content_type})
     refused = attacked.running.http.post("/v1/continue", content=BODY, headers=headers)
     assert refused.status_code == 415
 
 
 @pytest.mark.parametrize("origin", ORIGINS)
-def test_other_origins_get_no_leave_to_read_or_ask(attacked: Target, origin: str) -> None:
+def test_other_origins_are_not_allowed(attacked: Target, origin: str) -> None:
     asking = {"Origin": origin, "Access-Control-Request-Method": "POST"}
     preflight = attacked.running.http.options("/v1/continue", headers=asking)
     plain = attacked.running.http.get("/v1/models", headers=attacked.headers | {"Origin": origin})
@@ -63,7 +63,7 @@ def test_other_origins_get_no_leave_to_read_or_ask(attacked: Target, origin: str
         assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
-def test_the_service_is_unharmed_by_all_of_these(target: Target) -> None:
+def test_service_is_unharmed(target: Target) -> None:
     assert target.ask().status_code == 200
 
 
@@ -92,7 +92,7 @@ def answers_to(hosts: Hosts | None, name: str) -> bool:
         ),
     ],
 )
-def test_names_answered_to_depend_on_where_the_service_listens(
+def test_accepted_host_names_depend_on_the_listening_address(
     settings: dict[str, object], accepted: list[str], refused: list[str]
 ) -> None:
     hosts = _hosts(Settings.model_validate({"models": ["m"]} | settings))
@@ -101,6 +101,6 @@ def test_names_answered_to_depend_on_where_the_service_listens(
 
 
 @pytest.mark.parametrize("name", ["http://a.example", "a.example:80", "a b", "", "a/b", "*.example"])
-def test_what_is_not_a_host_name_is_not_a_setting(name: str) -> None:
+def test_invalid_host_name_is_not_a_setting(name: str) -> None:
     with pytest.raises(ValueError, match="allowed_hosts takes names"):
         Settings.model_validate({"models": ["m"], "allowed_hosts": [name]})

@@ -1,4 +1,4 @@
-"""Clients that hold connections: slow ones, idle ones, and more than there is room for."""
+"""Clients that hold connections: slow ones, idle ones, and too many."""
 
 import socket
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def slow_starts(target: Target) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("where", ["headers", "body"])
-def test_slow_clients_are_refused_in_time_and_hold_up_nobody(target: Target, where: str) -> None:
+def test_slow_clients_time_out_and_block_no_other(target: Target, where: str) -> None:
     with connected(target, SLOW, slow_starts(target)[where]) as clients:
         assert target.ask().status_code == 200
         refused = [answers(client) for client in clients]  # each ends when the service closes it
@@ -39,7 +39,7 @@ def test_slow_clients_are_refused_in_time_and_hold_up_nobody(target: Target, whe
 
 
 def fill(target: Target, limit: int, count: int) -> None:
-    """Open more connections than there is room for; those beyond it are refused, and room comes back."""
+    """Open more connections than allowed; those above the limit are refused until others are closed."""
     with connected(target, count, b"") as clients:
         beyond = [[answer.status for answer in answers(client)] for client in clients[limit:]]
         assert [503] in beyond and all(found in ([503], []) for found in beyond)  # a reset may overtake an answer
@@ -55,14 +55,14 @@ def can_ask(target: Target) -> bool:
     return False
 
 
-def test_connections_beyond_the_limit_are_refused_and_room_comes_back(target: Target) -> None:
+def test_connections_above_the_limit_are_refused_until_others_close(target: Target) -> None:
     target.running.http.close()  # its connections would count
     target.running.http = type(target.running.http)(base_url=target.running.url, timeout=60)
     fill(target, MAX_CONNECTIONS, MAX_CONNECTIONS + 30)
 
 
 @pytest.mark.long
-def test_eleven_hundred_connections_under_default_limits(songs: Path, tmp_path: Path) -> None:
+def test_eleven_hundred_connections_with_default_limits(songs: Path, tmp_path: Path) -> None:
     keys = make_keys(tmp_path / "keys")
     with Running(songs / "run", "--workers", 1, "--keys", tmp_path / "keys", FANS_HEADER_TIMEOUT_S=60) as running:
         target = Target(running, keys)

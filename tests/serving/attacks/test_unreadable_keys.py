@@ -1,4 +1,4 @@
-"""A running service whose key file goes away."""
+"""A running service whose key file is moved away."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from serving.attacks.clients import Target, make_keys
 from serving.service import Running, until
 
 
-def test_service_without_its_key_file_refuses_everyone_says_so_and_recovers(songs: Path, tmp_path: Path) -> None:
+def test_service_without_its_key_file_refuses_all_keys_and_recovers(songs: Path, tmp_path: Path) -> None:
     file, away = tmp_path / "keys", tmp_path / "away"
     keys = make_keys(file)
     with Running(songs / "run", "--workers", 1, "--keys", file, FANS_KEY_FILE_GRACE_S=0) as running:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fansrec.serving.http.bodies import ClientLeft, read_body
+from fansrec.serving.http.bodies import ClientDisconnected, read_body
 from fansrec.serving.http.problems import Problem
 
 MEMBER = gzip.compress(b"abc", mtime=0)
@@ -25,7 +25,7 @@ class Limits:
 
 
 def read(pieces: Sequence[bytes | None], limits: Limits | None = None, **headers: str) -> bytes:
-    """The pieces as a client sends them; None is a client that leaves."""
+    """Read a body that a client sends in pieces; None is a client that disconnects."""
     waiting = [
         {"type": "http.disconnect"} if piece is None else {"type": "http.request", "body": piece, "more_body": True}
         for piece in pieces
@@ -49,56 +49,56 @@ def refusal(*args: Any, **headers: str) -> Problem:
 
 
 @pytest.mark.parametrize("size", [0, 999, 1000])
-def test_a_body_up_to_the_limit_is_read_whole(size: int) -> None:
+def test_body_up_to_the_limit_is_read(size: int) -> None:
     assert read([b"x" * size], content_length=str(size)) == b"x" * size
     assert read([b"x" * (size // 2), b"", b"x" * (size - size // 2)]) == b"x" * size
 
 
-def test_a_body_said_to_be_one_byte_too_large_is_refused_before_it_is_read() -> None:
+def test_declared_length_above_the_limit_is_refused_before_reading() -> None:
     assert refusal([], content_length="1001").status == 413
 
 
 @pytest.mark.parametrize("length", ["9" * 30, str(2**63), "0" * 5000 + "1001"])
-def test_an_absurd_length_is_too_large(length: str) -> None:
+def test_huge_declared_length_is_too_large(length: str) -> None:
     assert refusal([], content_length=length).status == 413
 
 
 @pytest.mark.parametrize("length", ["", "-1", "1e3", "²", "1 000"])
-def test_a_length_that_is_no_number_is_refused(length: str) -> None:
+def test_declared_length_must_be_a_number(length: str) -> None:
     assert refusal([b""], content_length=length).status == 400
 
 
-def test_a_body_without_a_length_is_refused_at_the_first_byte_too_many() -> None:
+def test_body_without_length_is_refused_above_the_limit() -> None:
     assert refusal([b"x" * 600, b"x" * 401, b"never read"]).status == 413
 
 
-def test_a_body_that_does_not_come_is_not_waited_for() -> None:
+def test_slow_body_times_out() -> None:
     problem = refusal([], Limits(body_timeout_s=0.02))
     assert problem.status == 408 and problem.headers == {"Connection": "close"}
 
 
-def test_a_client_that_leaves_is_no_problem_to_answer() -> None:
-    with pytest.raises(ClientLeft):
+def test_disconnected_client_gets_no_problem() -> None:
+    with pytest.raises(ClientDisconnected):
         read([b"x", None])
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "GZIP", " x-gzip "])
 @pytest.mark.parametrize("size", [0, 4999, 5000])
-def test_a_packed_body_up_to_the_limit_is_unpacked(size: int, encoding: str) -> None:
+def test_compressed_body_up_to_the_limit_is_decompressed(size: int, encoding: str) -> None:
     assert read([gzip.compress(b"x" * size)], content_encoding=encoding) == b"x" * size
 
 
-def test_a_packed_body_one_byte_too_large_is_refused() -> None:
+def test_decompressed_body_above_the_limit_is_refused() -> None:
     problem = refusal([gzip.compress(b"x" * 5001)], content_encoding="gzip")
     assert problem.status == 413 and "unpacked" in problem.detail
 
 
-def test_a_packed_body_may_not_be_larger_than_a_plain_one() -> None:
+def test_compressed_body_above_the_plain_limit_is_refused() -> None:
     incompressible = gzip.compress(bytes(range(256)) * 8, compresslevel=0)
     assert refusal([incompressible], content_encoding="gzip").status == 413
 
 
-def test_a_bomb_is_never_unpacked() -> None:
+def test_compression_bomb_is_never_decompressed() -> None:
     bomb = gzip.compress(bytes(40 * 2**20))
     limits = Limits(max_body_bytes=2**20, max_unpacked_bytes=2**20)
     tracemalloc.start()
@@ -107,11 +107,11 @@ def test_a_bomb_is_never_unpacked() -> None:
     tracemalloc.stop()
 
 
-def test_a_bomb_of_many_members_is_never_unpacked() -> None:
+def test_compression_bomb_of_many_members_is_refused() -> None:
     assert refusal([gzip.compress(b"x" * 500) * 11], Limits(max_body_bytes=9999), content_encoding="gzip").status == 413
 
 
-def test_others_get_their_turn_while_a_large_body_is_unpacked() -> None:
+def test_decompression_yields_to_other_tasks() -> None:
     async def turns() -> int:
         async def receive() -> Any:
             return {"type": "http.request", "body": gzip.compress(bytes(4 * 2**20))}
@@ -128,7 +128,7 @@ def test_others_get_their_turn_while_a_large_body_is_unpacked() -> None:
 
 
 @pytest.mark.parametrize("after", [b"", b"\0", b"\0" * 100, MEMBER, b"\0\0" + MEMBER])
-def test_members_follow_each_other_and_zeros_are_padding(after: bytes) -> None:
+def test_gzip_members_are_joined_and_zeros_are_padding(after: bytes) -> None:
     expected = b"abc" + (b"abc" if after.strip(b"\0") else b"")
     assert read([MEMBER + after], content_encoding="gzip") == expected
 
@@ -147,29 +147,29 @@ def test_members_follow_each_other_and_zeros_are_padding(after: bytes) -> None:
         b"\0" + MEMBER,
     ],
 )
-def test_what_is_not_sound_gzip_is_refused(broken: bytes) -> None:
+def test_invalid_gzip_is_refused(broken: bytes) -> None:
     assert refusal([broken], content_encoding="gzip").status == 400
 
 
 @pytest.mark.parametrize("encoding", ["br", "deflate", "gzip, gzip", "zstd", "x" * 5000, "", "é"])
-def test_other_encodings_are_refused_with_those_that_are_known(encoding: str) -> None:
+def test_other_encodings_are_refused(encoding: str) -> None:
     problem = refusal([b"x"], content_encoding=encoding)
     assert problem.status == 415 and "gzip" in problem.detail and len(problem.detail) < 300
 
 
-def test_a_transfer_encoding_that_nobody_undoes_is_refused() -> None:
+def test_transfer_encoding_other_than_chunked_is_refused() -> None:
     assert refusal([b"x"], transfer_encoding="gzip, chunked").status == 400
     assert read([b"x"], transfer_encoding="Chunked") == b"x"
 
 
 @given(contents=st.lists(st.binary(max_size=400), min_size=1, max_size=4), cut=st.integers(1, 50))
-def test_a_packed_body_comes_out_as_it_went_in_however_it_is_cut(contents: list[bytes], cut: int) -> None:
+def test_compressed_body_is_restored_from_any_pieces(contents: list[bytes], cut: int) -> None:
     packed = b"".join(map(gzip.compress, contents))
     pieces = [packed[start : start + cut] for start in range(0, len(packed), cut)]
     assert read(pieces, Limits(max_body_bytes=10_000), content_encoding="gzip") == b"".join(contents)
 
 
 @given(st.binary(max_size=300))
-def test_no_bytes_make_the_unpacking_fail(content: bytes) -> None:
+def test_any_bytes_are_decompressed_or_refused(content: bytes) -> None:
     with contextlib.suppress(Problem):
         read([content], content_encoding="gzip")

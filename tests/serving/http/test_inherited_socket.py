@@ -1,4 +1,4 @@
-"""A service on a socket that was opened for it, as systemd does."""
+"""A service on a socket that was opened for it, as systemd does it."""
 
 import os
 import shutil
@@ -23,42 +23,42 @@ TRY_OUT = "import socket; socket.create_connection((sys.argv[1], int(sys.argv[2]
 
 
 @pytest.fixture
-def door() -> Iterator[socket.socket]:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        yield listening
+def listening() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as opened:
+        yield opened
 
 
-def passed(*, pid: int | None = None, count: str = "1") -> dict[str, str]:
+def environment_for(*, pid: int | None = None, count: str = "1") -> dict[str, str]:
     return {"LISTEN_PID": str(os.getpid() if pid is None else pid), "LISTEN_FDS": count, "OTHER": "x"}
 
 
-def test_nothing_is_taken_when_no_socket_was_passed_to_this_process() -> None:
+def test_no_socket_for_this_process_returns_none() -> None:
     assert inherited_socket({}, 1, "127.0.0.1", 1) is None
-    environment = passed(pid=1)
+    environment = environment_for(pid=1)
     assert inherited_socket(environment, os.getpid(), "127.0.0.1", 1) is None
-    assert environment == {"OTHER": "x"}  # children must not take it for theirs
+    assert environment == {"OTHER": "x"}  # so that children do not use it
 
 
 def test_several_sockets_are_refused() -> None:
     with pytest.raises(BadSetting, match="2 sockets"):
-        inherited_socket(passed(count="2"), os.getpid(), "127.0.0.1", 1)
+        inherited_socket(environment_for(count="2"), os.getpid(), "127.0.0.1", 1)
 
 
-def check(door: socket.socket, host: str, port: int) -> subprocess.CompletedProcess[str]:
-    """Take over `door` in a process of its own and print where it listens."""
+def check(listening: socket.socket, host: str, port: int) -> subprocess.CompletedProcess[str]:
+    """Take over `listening` in another process, which prints its address."""
     program = (
         "import os; from fansrec.serving.http.inherited_socket import inherited_socket as i; "
         f"print(i(os.environ, os.getpid(), {host!r}, {port}).getsockname())"
     )
-    command = [sys.executable, "-c", PASS_ON, str(door.fileno()), sys.executable, "-c", program]
-    return subprocess.run(command, pass_fds=[door.fileno()], capture_output=True, text=True)
+    command = [sys.executable, "-c", PASS_ON, str(listening.fileno()), sys.executable, "-c", program]
+    return subprocess.run(command, pass_fds=[listening.fileno()], capture_output=True, text=True)
 
 
-def test_a_socket_is_taken_only_where_the_settings_say(door: socket.socket) -> None:
-    host, port = door.getsockname()
-    assert check(door, host, port).stdout.strip() == str((host, port))
+def test_socket_must_match_the_settings(listening: socket.socket) -> None:
+    host, port = listening.getsockname()
+    assert check(listening, host, port).stdout.strip() == str((host, port))
     for wrong in ((host, port + 1), ("0.0.0.0", port), ("::1", port)):
-        assert "is not one that listens" in check(door, *wrong).stderr
+        assert "is not one that listens" in check(listening, *wrong).stderr
 
 
 @pytest.mark.skipif(
@@ -66,16 +66,16 @@ def test_a_socket_is_taken_only_where_the_settings_say(door: socket.socket) -> N
     or subprocess.run(["unshare", "--net", "true"], capture_output=True).returncode != 0,
     reason="needs the right to make a network namespace (root)",
 )
-def test_the_service_answers_from_an_empty_network(door: socket.socket, songs: Path, tmp_path: Path) -> None:
-    """What PrivateNetwork=yes of the unit does: nothing can be reached from inside, and clients are answered."""
-    host, port = door.getsockname()
+def test_service_answers_from_an_empty_network_namespace(listening: socket.socket, songs: Path, tmp_path: Path) -> None:
+    """As with PrivateNetwork=yes of the unit: nothing can be reached from inside, and clients are answered."""
+    host, port = listening.getsockname()
     inside = ["unshare", "--net", sys.executable, "-c"]
     tried = subprocess.run([*inside, f"import sys; {TRY_OUT}", host, str(port)], capture_output=True, text=True)
     assert tried.returncode != 0 and "OSError" in tried.stderr
     serve = [sys.executable, "-c", "from fansrec.cli.main import run; run()", "serve", str(songs / "run")]
-    command = [*inside, PASS_ON, str(door.fileno()), *serve, "--port", str(port), "--workers", "1"]
+    command = [*inside, PASS_ON, str(listening.fileno()), *serve, "--port", str(port), "--workers", "1"]
     environment = os.environ | {"FANS_SEARCH_FOLDER": str(tmp_path)}
-    service = subprocess.Popen(command, pass_fds=[door.fileno()], env=environment, stderr=subprocess.DEVNULL)
+    service = subprocess.Popen(command, pass_fds=[listening.fileno()], env=environment, stderr=subprocess.DEVNULL)
     try:
         assert ready(f"http://{host}:{port}/health/ready", service)
     finally:
@@ -84,7 +84,7 @@ def test_the_service_answers_from_an_empty_network(door: socket.socket, songs: P
 
 
 def ready(url: str, service: "subprocess.Popen[bytes]") -> bool:
-    """Wait until the service says that it is ready; False if it ended, or after two minutes."""
+    """Wait until the service is ready; return False if it exits, or after two minutes."""
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and service.poll() is None:
         try:

@@ -1,4 +1,4 @@
-"""The key file on disk: who may read it after a change, and what a service does that cannot read it."""
+"""The key file on disk: its permissions after a change, and a service that cannot read it."""
 
 import logging
 import os
@@ -17,7 +17,7 @@ from fansrec.serving.http.keys import new_key, read_key_file, remove_key
 from fansrec.serving.http.problems import Problem
 
 ROOT = os.geteuid() == 0
-OTHER = 12345  # a user and group that nobody here is
+OTHER = 12345  # a user and group that do not exist
 
 
 class Clock:
@@ -82,7 +82,7 @@ def test_key_is_not_changed_where_the_owner_cannot_be_kept(
 
 
 def ring_without_its_file(file: Path, clock: Clock, grace_s: float = 30) -> tuple[KeyRing, str]:
-    """A ring whose file has gone at 1 s, and a key that was in it."""
+    """Return a ring whose file was moved away at 1 s, and a key of that file."""
     key = new_key(file, "web", "use")
     ring = KeyRing(file, clock, grace_s)
     clock.now = 1
@@ -107,13 +107,13 @@ def test_unreadable_key_file_refuses_everyone_after_the_grace_period(
     assert levels == ["WARNING", "ERROR"] and "every key is refused" in caplog.text and str(file) in caplog.text
 
 
-def test_readable_key_file_lets_keys_in_again(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_readable_key_file_accepts_keys_again(file: Path, caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
     ring, key = ring_without_its_file(file, clock)
     clock.now = 100
     assert not ring.readable
     with caplog.at_level(logging.INFO):
-        file.with_name("away").rename(file)  # the very same file, as after a mount that came back
+        file.with_name("away").rename(file)  # the same file, as after a mount that came back
         clock.now = 102
         assert ring.readable and ring.holder_of(key)
     assert "1 keys" in caplog.text
@@ -122,7 +122,7 @@ def test_readable_key_file_lets_keys_in_again(file: Path, caplog: pytest.LogCapt
 def test_removed_key_stays_valid_no_longer_than_the_grace_period(file: Path) -> None:
     clock = Clock()
     ring, key = ring_without_its_file(file, clock, grace_s=5)
-    clock.now = 3600  # nobody asked for an hour: the first request after it is not let in either
+    clock.now = 3600  # the first request after an hour is refused as well
     with pytest.raises(Problem):
         ring.holder_of(key)
 
@@ -140,7 +140,7 @@ def test_broken_key_file_counts_as_unreadable(file: Path, content: bytes) -> Non
 
 
 def as_another_user(work: Callable[[], bool]) -> bool:
-    """What `work` returns in a child process without the rights of root."""
+    """Return the result of `work` in a child process without the rights of root."""
     child = os.fork()
     if child == 0:
         done = False
@@ -165,7 +165,7 @@ def test_key_removed_by_root_is_refused_by_a_service_of_another_user() -> None:
         assert as_another_user(lambda: ring.holder_of(removed) is None and ring.holder_of(kept) is not None)
 
 
-def test_command_makes_keys_that_only_read_metrics(file: Path) -> None:
+def test_command_creates_keys_that_only_read_metrics(file: Path) -> None:
     runner = CliRunner()
     assert runner.invoke(app, ["add", str(file), "prometheus", "--metrics"]).exit_code == 0
     assert [tuple(entry.holder) for entry in read_key_file(file)] == [("prometheus", "metrics")]

@@ -8,27 +8,27 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fansrec.errors import BadArtifact, BadInput, BadSetting, FansError, Interrupted, MissingExtra, UnknownItems
-from fansrec.serving.http.problems import Problem, invalid, problem_of, send_problem
+from fansrec.serving.http.problems import Problem, invalid_request, problem_of, send_problem
 
 
-class Asked(BaseModel):
+class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
     lists: list[list[str | int]]
     k: int = 10
 
 
-def told(problem: Problem, request_id: str = "r1") -> dict[str, Any]:
+def content(problem: Problem, request_id: str = "r1") -> dict[str, Any]:
     return json.loads(problem.body(request_id))
 
 
-def misfit(content: str | bytes) -> ValidationError:
+def error_of(body: str | bytes) -> ValidationError:
     with pytest.raises(ValidationError) as raised:
-        Asked.model_validate_json(content)
+        Body.model_validate_json(body)
     return raised.value
 
 
-def test_a_problem_says_what_where_and_which_request() -> None:
-    assert told(Problem(413, "too-large", "The body is too large.", limit=10)) == {
+def test_problem_has_the_standard_members_and_its_own() -> None:
+    assert content(Problem(413, "too-large", "The body is too large.", limit=10)) == {
         "type": "urn:fansrec:too-large",
         "title": "Too large",
         "status": 413,
@@ -38,15 +38,15 @@ def test_a_problem_says_what_where_and_which_request() -> None:
     }
 
 
-def test_one_problem_can_refuse_many_requests() -> None:
+def test_problem_can_be_sent_to_many_requests() -> None:
     problem = Problem(429, "overload", "Later.", retry_after=1)
-    assert told(problem, "a") == {**told(problem, "b"), "request_id": "a"}
+    assert content(problem, "a") == {**content(problem, "b"), "request_id": "a"}
 
 
-def test_a_member_cannot_take_the_place_of_the_status() -> None:
+def test_member_cannot_replace_a_standard_member() -> None:
     problem = Problem(422, "x", "y")
     problem.members = {"status": 200, "detail": "fine"}
-    assert told(problem)["status"] == 422 and told(problem)["detail"] == "y"
+    assert content(problem)["status"] == 422 and content(problem)["detail"] == "y"
 
 
 anything = st.recursive(
@@ -63,12 +63,12 @@ anything = st.recursive(
 )
 
 
-def test_a_number_too_long_to_be_written_is_told_by_its_size() -> None:
-    assert told(Problem(422, "x", "y", number=10**5000))["number"] == "a number of 16610 bits"
+def test_huge_number_is_described_by_its_size() -> None:
+    assert content(Problem(422, "x", "y", number=10**5000))["number"] == "a number of 16610 bits"
 
 
 @given(detail=st.text(), member=anything, request_id=st.text())
-def test_whatever_is_in_it_a_problem_is_strict_json(detail: str, member: Any, request_id: str) -> None:
+def test_problem_is_always_strict_json(detail: str, member: Any, request_id: str) -> None:
     def never(constant: str) -> None:
         raise AssertionError(f"{constant} is not JSON")
 
@@ -76,20 +76,20 @@ def test_whatever_is_in_it_a_problem_is_strict_json(detail: str, member: Any, re
     assert json.loads(body.decode("utf-8"), parse_constant=never)["status"] == 422
 
 
-def test_a_value_nested_without_end_is_cut() -> None:
+def test_deeply_nested_value_is_truncated() -> None:
     deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]
-    assert "…" in json.dumps(told(Problem(422, "x", "y", deep=deep)), ensure_ascii=False)
+    assert "…" in json.dumps(content(Problem(422, "x", "y", deep=deep)), ensure_ascii=False)
 
 
-def test_a_header_cannot_end_its_line_early() -> None:
+def test_header_cannot_contain_line_breaks() -> None:
     problem = Problem(400, "x", "y", headers={"Allow": "GET\r\nSet-Cookie: é"})
     assert (b"allow", b"GET??Set-Cookie: ?") in problem.raw_headers(0)
 
 
 @pytest.mark.parametrize(("seconds", "header"), [(1, b"1"), (0.2, b"1"), (2.1, b"3"), (float("nan"), b"1")])
-def test_when_to_try_again_is_told_in_whole_seconds(seconds: float, header: bytes) -> None:
+def test_retry_after_is_in_whole_seconds(seconds: float, header: bytes) -> None:
     assert dict(Problem(429, "x", "y", retry_after=seconds).raw_headers(0))[b"retry-after"] == header
 
 
@@ -105,43 +105,43 @@ def test_when_to_try_again_is_told_in_whole_seconds(seconds: float, header: byte
         (FansError("x"), 422, "refused"),
     ],
 )
-def test_every_refusal_of_the_library_has_a_status(error: FansError, status: int, kind: str) -> None:
+def test_every_error_of_the_library_has_a_status(error: FansError, status: int, kind: str) -> None:
     problem = problem_of(error)
     assert (problem.status, problem.kind, problem.detail) == (status, kind, str(error))
 
 
-def test_a_request_that_does_not_fit_is_told_field_by_field() -> None:
-    body = told(invalid(misfit('{"lists": [["a", null]], "k": "many", "deptth": 1}')))
+def test_invalid_request_lists_the_invalid_fields() -> None:
+    body = content(invalid_request(error_of('{"lists": [["a", null]], "k": "many", "deptth": 1}')))
     assert body["status"] == 422 and {error["where"] for error in body["errors"]} == {"k", "deptth", "lists.0.1"}
     assert all(error["what"] for error in body["errors"])
 
 
-def test_an_item_of_no_possible_type_is_named_once() -> None:
-    [error] = told(invalid(misfit('{"lists": [["a", null]]}')))["errors"]
+def test_item_of_a_wrong_type_is_listed_once() -> None:
+    [error] = content(invalid_request(error_of('{"lists": [["a", null]]}')))["errors"]
     assert "string" in error["what"] and "integer" in error["what"]
 
 
-def test_at_most_twenty_fields_are_named() -> None:
-    body = told(invalid(misfit(json.dumps({"lists": [[None] * 30]}))))
+def test_at_most_twenty_fields_are_listed() -> None:
+    body = content(invalid_request(error_of(json.dumps({"lists": [[None] * 30]}))))
     assert [error["where"] for error in body["errors"]] == [f"lists.0.{number}" for number in range(20)]
     assert "the first 20" in body["detail"]
 
 
-def test_countless_mistakes_are_counted_only() -> None:
-    body = told(invalid(misfit(json.dumps({"lists": [[None] * 5000]}))))
+def test_too_many_errors_are_only_counted() -> None:
+    body = content(invalid_request(error_of(json.dumps({"lists": [[None] * 5000]}))))
     assert body["errors"] == [] and "10000 places" in body["detail"]
 
 
 @pytest.mark.parametrize(
     "given_", [{"lists": "x" * 5000}, {"lists": [], "y" * 5000: 1}, {"lists": [], "k": "7" * 9000}]
 )
-def test_no_more_than_a_little_of_the_input_comes_back(given_: dict[str, Any]) -> None:
-    body = invalid(misfit(json.dumps(given_))).body("r")
+def test_only_a_part_of_the_input_is_echoed(given_: dict[str, Any]) -> None:
+    body = invalid_request(error_of(json.dumps(given_))).body("r")
     assert max(body.count(b"x"), body.count(b"y"), body.count(b"7")) < 110
 
 
 @pytest.mark.parametrize(
-    "content",
+    "body",
     [
         b"",
         b"{",
@@ -153,21 +153,21 @@ def test_no_more_than_a_little_of_the_input_comes_back(given_: dict[str, Any]) -
         b"nul",
     ],
 )
-def test_what_is_no_json_is_told_as_well(content: bytes) -> None:
-    assert told(invalid(misfit(content)))["errors"]
+def test_invalid_json_lists_errors(body: bytes) -> None:
+    assert content(invalid_request(error_of(body)))["errors"]
 
 
 @given(st.binary(max_size=200))
-def test_no_bytes_make_the_telling_fail(content: bytes) -> None:
+def test_any_bytes_make_a_valid_problem(body: bytes) -> None:
     problem = Problem(422, "fits", "")
     try:
-        Asked.model_validate_json(content)
+        Body.model_validate_json(body)
     except ValidationError as error:
-        problem = invalid(error)
-    assert told(problem)["status"] == 422
+        problem = invalid_request(error)
+    assert content(problem)["status"] == 422
 
 
-def test_a_problem_is_sent_as_one_whole_answer() -> None:
+def test_problem_is_sent_as_a_complete_answer() -> None:
     sent: list[Any] = []
 
     async def send(message: Any) -> None:

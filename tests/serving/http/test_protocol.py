@@ -1,4 +1,4 @@
-"""Raw sockets against a tiny application behind the bounded protocol."""
+"""Raw sockets against a small application behind the limited protocol."""
 
 import asyncio
 import contextlib
@@ -16,9 +16,9 @@ import uvloop
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fansrec.serving.http import protocol as http
+from fansrec.serving.http import connection
 from fansrec.serving.http.bodies import read_body
-from fansrec.serving.http.protocol import MOST_PIPELINED, protocol_class
+from fansrec.serving.http.protocol import MAX_PIPELINED, protocol_class
 from serving.service import DEADLINE_S, until
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -38,8 +38,8 @@ class Limits:
     max_unpacked_bytes: int = 100_000
 
 
-async def tiny(scope: Any, receive: Any, send: Any) -> None:
-    """Says what it got; /unread without reading, /slow after a while, /held when released, /large with much."""
+async def small_app(scope: Any, receive: Any, send: Any) -> None:
+    """Answer what was received: /unread without reading, /slow late, /held when released, /large with 30 MiB."""
     body = b"" if scope["path"] == "/unread" else await read_body(scope, receive, Limits(max_body_bytes=10**7))
     if scope["path"] == "/slow":
         await asyncio.sleep(0.1)
@@ -57,11 +57,15 @@ async def tiny(scope: Any, receive: Any, send: Any) -> None:
 class Running:
     def __init__(self, limits: Limits, loop: Any) -> None:
         self.limits = limits  # read whenever a timer starts: a test may change it between two steps
-        self.seen: list[tuple[str, str, int]] = []
-        protocol = protocol_class(limits, lambda route, method, status, _: self.seen.append((route, method, status)))
+        self.observed: list[tuple[str, str, int]] = []
+
+        def observe(route: str, method: str, status: int, seconds: float) -> None:
+            self.observed.append((route, method, status))
+
+        protocol = protocol_class(limits, observe)
         self.server = uvicorn.Server(
             uvicorn.Config(
-                tiny,
+                small_app,
                 http=protocol,
                 ws="none",
                 lifespan="off",
@@ -102,7 +106,7 @@ def running(limits: Limits | None = None, loop: Any = uvloop.new_event_loop) -> 
 
 @pytest.fixture(scope="module", params=[uvloop.new_event_loop, asyncio.new_event_loop], ids=["uvloop", "asyncio"])
 def service(request: pytest.FixtureRequest) -> Iterator[Running]:
-    """Patient: no test of anything but timeouts may run into one."""
+    """With long timeouts, which only tests of timeouts may reach."""
     with running(loop=request.param) as service:
         yield service
 
@@ -128,11 +132,11 @@ class Answer:
 
 
 def read_answer(client: socket.socket, rest: bytes = b"") -> tuple[Answer, bytes]:
-    """One answer, and what came after it."""
+    """Return one answer, and the bytes after it."""
     while b"\r\n\r\n" not in rest:
-        got = client.recv(65536)
-        assert got, f"the connection ended after {rest!r}"
-        rest += got
+        data = client.recv(65536)
+        assert data, f"the connection ended after {rest!r}"
+        rest += data
     head, _, rest = rest.partition(b"\r\n\r\n")
     first, *lines = head.decode().split("\r\n")
     headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
@@ -143,12 +147,12 @@ def read_answer(client: socket.socket, rest: bytes = b"") -> tuple[Answer, bytes
 
 
 def ended(client: socket.socket) -> bool:
-    """Whether the other side has said its last word, without a reset."""
+    """Return whether the other side has closed the connection without a reset."""
     return client.recv(65536) == b""
 
 
-def asked(service: Running, *pieces: bytes, pause: float = 0.0) -> Answer:
-    """The answer to bytes that are to be refused; the connection ends after it."""
+def refused(service: Running, *pieces: bytes, pause: float = 0.0) -> Answer:
+    """Return the answer to bytes that are refused; the connection ends after it."""
     with service.connect() as client:
         for piece in pieces:
             client.sendall(piece)
@@ -170,7 +174,7 @@ def alive(service: Running) -> bool:
         return read_answer(client)[0].status == 200
 
 
-def test_a_sound_request_is_answered_and_the_connection_stays(service: Running) -> None:
+def test_valid_request_is_answered_and_the_connection_stays_open(service: Running) -> None:
     with service.connect() as client:
         for _ in range(3):
             client.sendall(b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc")
@@ -178,10 +182,10 @@ def test_a_sound_request_is_answered_and_the_connection_stays(service: Running) 
 
 
 BROKEN = {
-    "no HTTP": b"hello\r\n\r\n",
+    "not HTTP": b"hello\r\n\r\n",
     "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
     "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-    "a made-up method": b"BREW / HTTP/1.1\r\n\r\n",
+    "an unknown method": b"BREW / HTTP/1.1\r\n\r\n",
     "a NUL in a header": b"GET / HTTP/1.1\r\nA: b\0c\r\n\r\n",
     "a NUL in the path": b"GET /\0 HTTP/1.1\r\n\r\n",
     "bytes in the path": b"GET /\xff HTTP/1.1\r\n\r\n",
@@ -196,13 +200,13 @@ BROKEN = {
     "a negative chunk": b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\nabc",
     "an unknown transfer": b"POST / HTTP/1.1\r\nTransfer-Encoding: identity\r\n\r\nabc",
     "a bare line feed": b"GET / HTTP/1.1\nHost: x\n\n",
-    "a version of the future": b"GET / HTTP/7.7\r\n\r\n",
+    "a future version": b"GET / HTTP/7.7\r\n\r\n",
 }
 
 
 @pytest.mark.parametrize("request_", BROKEN.values(), ids=BROKEN.keys())
-def test_broken_http_is_a_problem_and_the_end_of_the_connection(service: Running, request_: bytes) -> None:
-    assert asked(service, request_).kind in ("bad-http", "unsupported-transfer")
+def test_invalid_http_is_refused_and_closes_the_connection(service: Running, request_: bytes) -> None:
+    assert refused(service, request_).kind in ("bad-http", "unsupported-transfer")
 
 
 @pytest.mark.parametrize(
@@ -214,20 +218,20 @@ def test_broken_http_is_a_problem_and_the_end_of_the_connection(service: Running
     ],
 )
 def test_upgrades_and_tunnels_are_refused(service: Running, request_: bytes) -> None:
-    assert asked(service, request_).kind == "no-upgrade"
+    assert refused(service, request_).kind == "no-upgrade"
 
 
-def test_a_request_older_than_headers_is_refused(service: Running) -> None:
-    assert asked(service, b"GET /\r\n\r\n").status == 400
+def test_http_0_9_is_refused(service: Running) -> None:
+    assert refused(service, b"GET /\r\n\r\n").status == 400
 
 
 def headers_of(size: int) -> bytes:
-    """A request whose path and headers have this size: name, value and four bytes around them."""
+    """Return a request whose path and headers have this size: name, value and four bytes around them."""
     return b"GET / HTTP/1.1\r\nX: " + b"a" * (size - 1 - 1 - 4) + b"\r\n\r\n"
 
 
 @pytest.mark.parametrize("size", [1999, 2000])
-def test_headers_up_to_the_limit_are_taken(service: Running, size: int) -> None:
+def test_headers_up_to_the_limit_are_accepted(service: Running, size: int) -> None:
     with service.connect() as client:
         client.sendall(headers_of(size))
         assert read_answer(client)[0].status == 200
@@ -243,26 +247,26 @@ def test_headers_up_to_the_limit_are_taken(service: Running, size: int) -> None:
     ],
 )
 def test_larger_headers_are_refused(service: Running, request_: bytes) -> None:
-    assert asked(service, request_).kind == "headers-too-large"
+    assert refused(service, request_).kind == "headers-too-large"
 
 
-def test_one_endless_header_is_refused_before_its_end(service: Running) -> None:
-    assert asked(service, b"GET / HTTP/1.1\r\nX: ", *[b"a" * 500] * 6, pause=0.01).kind == "headers-too-large"
+def test_endless_header_is_refused_before_its_end(service: Running) -> None:
+    assert refused(service, b"GET / HTTP/1.1\r\nX: ", *[b"a" * 500] * 6, pause=0.01).kind == "headers-too-large"
 
 
-def test_headers_after_a_chunked_body_are_dropped_and_bounded(service: Running) -> None:
+def test_trailers_are_dropped_and_limited(service: Running) -> None:
     start = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n"
     with service.connect() as client:
         client.sendall(start + b"Authorization: no\r\n\r\n")
         assert json.loads(read_answer(client)[0].body) == {"path": "/", "read": 3, "headers": 1}
-    assert asked(service, start, b"a: b\r\n" * 1000).kind == "headers-too-large"
+    assert refused(service, start, b"a: b\r\n" * 1000).kind == "headers-too-large"
 
 
-def test_slow_headers_are_not_waited_for(hasty: Running) -> None:
-    assert asked(hasty, b"GET / HT", b"TP/1.1\r\n", b"A: b\r\n").kind == "slow-headers"
+def test_slow_headers_time_out(hasty: Running) -> None:
+    assert refused(hasty, b"GET / HT", b"TP/1.1\r\n", b"A: b\r\n").kind == "slow-headers"
 
 
-def test_headers_sent_drop_by_drop_are_cut_off_in_time(hasty: Running) -> None:
+def test_headers_sent_byte_by_byte_time_out(hasty: Running) -> None:
     with hasty.connect() as client, contextlib.suppress(ConnectionError):
         for _ in range(120):
             client.sendall(b"a")
@@ -270,21 +274,21 @@ def test_headers_sent_drop_by_drop_are_cut_off_in_time(hasty: Running) -> None:
         assert read_answer(client)[0].kind in ("slow-headers", "bad-http")
 
 
-def test_a_connection_on_which_nothing_comes_is_closed_without_a_word(hasty: Running) -> None:
+def test_connection_without_a_request_is_closed_without_an_answer(hasty: Running) -> None:
     with hasty.connect() as client:
         assert ended(client)
 
 
-def test_a_connection_that_is_not_used_any_more_is_closed(hasty: Running) -> None:
+def test_idle_connection_is_closed(hasty: Running) -> None:
     with hasty.connect() as client:
         client.sendall(GET)
         read_answer(client)
-        client.sendall(b"\r\n" * 3)  # empty lines are no request
+        client.sendall(b"\r\n" * 3)  # empty lines are not a request
         assert ended(client)
 
 
 @pytest.mark.parametrize("loop", [uvloop.new_event_loop, asyncio.new_event_loop], ids=["uvloop", "asyncio"])
-def test_the_next_request_has_its_own_time_for_headers(loop: Any) -> None:
+def test_each_request_has_its_own_header_timeout(loop: Any) -> None:
     with running(loop=loop) as service, service.connect() as client:
         client.sendall(GET)
         read_answer(client)
@@ -296,7 +300,7 @@ def test_the_next_request_has_its_own_time_for_headers(loop: Any) -> None:
         assert read_answer(client)[0].kind == "slow-headers"
 
 
-def test_a_request_that_arrives_while_another_is_answered_has_its_own_time() -> None:
+def test_pipelined_request_is_not_ended_by_the_keep_alive_timeout() -> None:
     with running(Limits(keep_alive_s=1)) as service, service.connect() as client:
         client.sendall(b"GET /slow HTTP/1.1\r\n\r\n" + GET[:9])
         assert read_answer(client)[0].status == 200
@@ -305,7 +309,7 @@ def test_a_request_that_arrives_while_another_is_answered_has_its_own_time() -> 
         assert read_answer(client)[0].status == 200
 
 
-def test_requests_sent_at_once_are_answered_in_turn(service: Running) -> None:
+def test_pipelined_requests_are_answered_in_order(service: Running) -> None:
     with service.connect() as client:
         client.sendall(
             b"GET /slow HTTP/1.1\r\n\r\nPOST /b HTTP/1.1\r\nContent-Length: 1\r\n\r\nxGET /c HTTP/1.1\r\n\r\n"
@@ -318,7 +322,7 @@ def test_requests_sent_at_once_are_answered_in_turn(service: Running) -> None:
 
 
 @pytest.mark.parametrize("broken", [b"\0\0\0", b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n"])
-def test_broken_bytes_after_a_request_do_not_take_its_answer(service: Running, broken: bytes) -> None:
+def test_invalid_bytes_after_a_request_do_not_prevent_its_answer(service: Running, broken: bytes) -> None:
     with service.connect() as client:
         client.sendall(b"GET /slow HTTP/1.1\r\n\r\n" + broken)
         answer, _ = read_answer(client)
@@ -326,17 +330,17 @@ def test_broken_bytes_after_a_request_do_not_take_its_answer(service: Running, b
         assert ended(client)
 
 
-def test_too_many_requests_at_once_are_cut_off_after_those_that_were_taken(service: Running) -> None:
+def test_too_many_pipelined_requests_close_the_connection_after_the_accepted_ones(service: Running) -> None:
     with service.connect() as client:
-        client.sendall(b"GET /slow HTTP/1.1\r\n\r\n" + GET * (MOST_PIPELINED + 10))
+        client.sendall(b"GET /slow HTTP/1.1\r\n\r\n" + GET * (MAX_PIPELINED + 10))
         rest = b""
-        for _ in range(1 + MOST_PIPELINED):
+        for _ in range(1 + MAX_PIPELINED):
             answer, rest = read_answer(client, rest)
         assert answer.headers["connection"] == "close" and not rest and ended(client)
 
 
 @pytest.mark.parametrize("head", [b"", b"Connection: close\r\n"], ids=["kept", "closed"])
-def test_an_answer_before_the_body_has_come_arrives(service: Running, head: bytes) -> None:
+def test_answer_sent_before_the_body_was_received_arrives(service: Running, head: bytes) -> None:
     with service.connect() as client:
         client.sendall(b"POST /unread HTTP/1.1\r\n" + head + b"Content-Length: 50000\r\n\r\n")
         time.sleep(0.05)
@@ -352,7 +356,7 @@ def test_an_answer_before_the_body_has_come_arrives(service: Running, head: byte
             assert read_answer(client)[0].status == 200
 
 
-def test_a_body_without_end_is_not_dropped_for_ever(service: Running) -> None:
+def test_endless_body_is_not_dropped_forever(service: Running) -> None:
     with service.connect() as client:
         client.sendall(b"POST /unread HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n")
         assert read_answer(client)[0].status == 429
@@ -360,7 +364,7 @@ def test_a_body_without_end_is_not_dropped_for_ever(service: Running) -> None:
             send_slowly(client, [b"x" * 10_000] * 1000)
 
 
-def test_a_client_that_asks_first_is_told_no_without_sending(service: Running) -> None:
+def test_expect_100_continue_is_refused_before_the_body(service: Running) -> None:
     with service.connect() as client:
         client.sendall(b"POST /unread HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
         answer, _ = read_answer(client)
@@ -368,7 +372,7 @@ def test_a_client_that_asks_first_is_told_no_without_sending(service: Running) -
         assert ended(client)
 
 
-def test_a_client_that_asks_first_is_told_to_go_on(service: Running) -> None:
+def test_expect_100_continue_is_answered(service: Running) -> None:
     with service.connect() as client:
         client.sendall(b"POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
         assert client.recv(100).startswith(b"HTTP/1.1 100 ")
@@ -376,7 +380,7 @@ def test_a_client_that_asks_first_is_told_to_go_on(service: Running) -> None:
         assert json.loads(read_answer(client)[0].body)["read"] == 5
 
 
-def test_a_client_that_does_not_fetch_its_answer_is_cut_off() -> None:
+def test_client_that_does_not_read_its_answer_is_disconnected() -> None:
     with running(Limits(write_timeout_s=1)) as service, service.connect() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.sendall(b"GET /large HTTP/1.1\r\n\r\n")
@@ -384,29 +388,29 @@ def test_a_client_that_does_not_fetch_its_answer_is_cut_off() -> None:
         assert until(lambda: service.server.server_state.connections == set())
 
 
-def test_connections_beyond_the_limit_are_told_to_come_back() -> None:
+def test_connections_above_the_limit_are_refused_with_retry_after() -> None:
     with running(Limits(max_connections=2)) as service:
         with service.connect() as one, service.connect() as two:
             for held in (one, two):
                 held.sendall(GET)
                 read_answer(held)
-            answer = asked(service, GET)
+            answer = refused(service, GET)
             assert answer.kind == "too-many-connections" and answer.headers["retry-after"] == "1"
             one.sendall(GET)
             assert read_answer(one)[0].status == 200
         assert until(lambda: alive(service))
-        assert set(service.seen) == {("other", "other", 503)}
+        assert set(service.observed) == {("other", "other", 503)}
 
 
-def test_refusals_that_never_reach_the_application_are_counted() -> None:
+def test_refusals_of_the_protocol_are_counted() -> None:
     with running() as service:
-        asked(service, b"\0")
-        asked(service, headers_of(2001))
-        assert service.seen == [("other", "other", 400), ("other", "other", 431)]
+        refused(service, b"\0")
+        refused(service, headers_of(2001))
+        assert service.observed == [("other", "other", 400), ("other", "other", 431)]
 
 
-def test_told_to_stop_it_answers_what_is_on_its_way_and_closes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "GRACE_S", DEADLINE_S)
+def test_shutdown_answers_requests_on_their_way_and_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "GRACE_S", DEADLINE_S)
     RELEASED.clear()
     with running() as service, contextlib.ExitStack() as clients:
         connections: set[Any] = service.server.server_state.connections
@@ -415,11 +419,11 @@ def test_told_to_stop_it_answers_what_is_on_its_way_and_closes(monkeypatch: pyte
         read_answer(idle)
         busy.sendall(b"GET /held HTTP/1.1\r\n\r\n")
         sending.sendall(GET[:9])
-        assert until(lambda: any(each._busy() for each in connections) and any(each.in_headers for each in connections))
+        assert until(lambda: any(each.busy() for each in connections) and any(each.in_headers for each in connections))
         service.server.should_exit = True
-        assert until(lambda: all(connection.draining for connection in connections))
+        assert until(lambda: all(each.draining for each in connections))
         RELEASED.set()
-        idle.sendall(GET)  # a request that was on its way when the service was told
+        idle.sendall(GET)  # a request that was on its way when the service was stopped
         sending.sendall(GET[9:])
         for client in (busy, idle, sending):
             answer, _ = read_answer(client)
@@ -429,7 +433,7 @@ def test_told_to_stop_it_answers_what_is_on_its_way_and_closes(monkeypatch: pyte
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(min_size=1, max_size=300) | st.lists(st.sampled_from(list(BROKEN.values()) + [GET])).map(b"".join))
-def test_no_bytes_bring_it_down(service: Running, content: bytes) -> None:
+def test_any_bytes_leave_the_service_running(service: Running, content: bytes) -> None:
     with service.connect() as client, contextlib.suppress(ConnectionError):
         client.sendall(content)
         client.shutdown(socket.SHUT_WR)

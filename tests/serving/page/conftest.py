@@ -1,4 +1,4 @@
-"""The page as people use it: in Chromium, in front of the real service."""
+"""The page in Chromium, with the real service."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ WAIT_MS = 1000 * DEADLINE_S
 
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Two small models of the same songs, as `fans serve` takes them."""
+    """Return two small models of the same songs as arguments of `fans serve`."""
     folder = tmp_path_factory.mktemp("page")
     made = walks()
     corpus = Corpus(made.items, made.offsets, made.parts, named_vocabulary(made.vocabulary), made.summary)
@@ -47,7 +47,7 @@ def chromium() -> str:
     return found
 
 
-@pytest.fixture(scope="module")  # a session's would keep an event loop running beside all other tests
+@pytest.fixture(scope="module")  # a session fixture would keep an event loop running during other tests
 def browser(chromium: str) -> Iterator[Browser]:
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as driver:
@@ -58,9 +58,9 @@ def browser(chromium: str) -> Iterator[Browser]:
 
 @pytest.fixture
 def open_page(browser: Browser, service: Running) -> Iterator[Callable[..., Screen]]:
-    """Opens the page, or a blank tab without `fragment`, for a test that prepares something before `Screen.goto`.
+    """Return a function that opens the page, or a blank tab if `fragment` is None.
 
-    At the end, whatever a test did: no error, no script of a name's, no request to elsewhere.
+    At the end of each test there must be no error, no script from a name and no request to another host.
     """
     contexts: list[BrowserContext] = []
     screens: list[Screen] = []
@@ -72,8 +72,8 @@ def open_page(browser: Browser, service: Running) -> Iterator[Callable[..., Scre
         ready: bool = True,
         **options: object,
     ) -> Screen:
-        usual = {"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"}  # nothing to wait for
-        context = browser.new_context(**(usual | options))
+        defaults = {"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"}  # no animations to wait for
+        context = browser.new_context(**(defaults | options))
         context.set_default_timeout(WAIT_MS)
         context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
         contexts.append(context)

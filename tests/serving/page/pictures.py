@@ -1,4 +1,4 @@
-"""The pictures of the page in docs/images, from the models that `fans demo --out DEMO` trains.
+"""Take the screenshots of the page in docs/images, with the models that `fans demo --out DEMO` trains.
 
 PYTHONPATH=tests python -m serving.page.pictures DEMO
 """
@@ -43,9 +43,9 @@ def take(address: str, out: Path) -> None:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for name, look in PICTURES.items():
             screen = Screen(browser.new_context(reduced_motion="reduce", **look).new_page(), address)
-            items = LIST[-3:] if "is_mobile" in look else LIST  # a phone shows little of a long list's continuation
+            items = LIST[-3:] if "is_mobile" in look else LIST  # on a phone a long list hides the continuation
             screen.goto("#" + "&".join([*(f"i={item}" for item in items), f"block={BLOCKED}"]))
-            for count in (11, 10):  # answers that nothing else is loaded beside
+            for count in (11, 10):  # so that the latencies are not those of the first load
                 screen.page.evaluate(CHOOSE, count)
                 screen.settle()
             screen.page.screenshot(path=out / name)

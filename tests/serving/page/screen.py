@@ -1,4 +1,4 @@
-"""The page in the words of its user."""
+"""The page as a user operates it."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -7,7 +7,7 @@ Names = list[str]
 
 
 class Screen:
-    """A tab with the page; it writes down every request, console message and dialog."""
+    """A tab with the page; it records every request, console message and dialog."""
 
     def __init__(self, page: Any, address: str, expected: tuple[str, ...] = ()) -> None:
         self.page, self.address, self.expected = page, address, expected
@@ -23,14 +23,14 @@ class Screen:
         dialog.dismiss()
 
     def faults(self) -> Names:
-        """What should never happen: requests to other hosts, errors that the test did not expect."""
+        """Return requests to other hosts, and errors that the test did not expect."""
         here = urlsplit(self.address).netloc
-        away = [
+        foreign = [
             url
             for url in self.requests
             if urlsplit(url).scheme not in ("blob", "data") and urlsplit(url).netloc != here
         ]
-        return away + [text for text in self.messages if not any(word in text for word in self.expected)]
+        return foreign + [text for text in self.messages if not any(part in text for part in self.expected)]
 
     def goto(self, fragment: str = "", ready: bool = True) -> None:
         self.page.goto(f"{self.address}/{fragment}")
@@ -38,23 +38,23 @@ class Screen:
             self.settle()
 
     def reload(self) -> None:
-        """Once the address names the list, which the page writes there a moment after a change."""
+        """Reload once the address contains the list, which the page writes there soon after a change."""
         items = "new URLSearchParams(location.hash.slice(1)).getAll('i').length"
         self.page.wait_for_function(f"() => {items} === document.querySelectorAll('#list li').length")
         self.page.reload()
         self.settle()
 
     def notice(self) -> str:
-        """The last notice, also after it has faded from the screen."""
+        """Return the last notice, also after it has disappeared from the screen."""
         return str(self.page.text_content("#notice")).strip()
 
     def settle(self) -> None:
-        """Until every model has answered what was asked last."""
+        """Wait until every model has answered the last request."""
         self.page.wait_for_selector(".column[aria-busy=false] .accept")
         self.page.wait_for_function("() => !document.querySelector('.column[aria-busy=true]')")
 
     def add(self, text: str) -> None:
-        """The first item that is found."""
+        """Add the first item that is found."""
         self.page.fill("#search", text)
         self.page.wait_for_selector("#options [role=option]")
         self.page.press("#search", "Enter")
@@ -80,17 +80,17 @@ class Screen:
             self.page.keyboard.press(key)
 
     def focused(self) -> str:
-        """The accessible name of what has the focus."""
+        """Return the accessible name of the focused element."""
         return str(self.page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.textContent"))
 
     def drag(self, title: str, onto: str) -> None:
-        """By its handle, in steps, as a hand does."""
+        """Drag a row by its handle in several steps."""
         start = self.page.locator("#list li", has_text=title).locator(".handle").bounding_box()
-        goal = self.page.locator("#list li", has_text=onto).locator(".handle").bounding_box()
+        target = self.page.locator("#list li", has_text=onto).locator(".handle").bounding_box()
         x, y = start["x"] + start["width"] / 2, start["y"] + start["height"] / 2
         self.page.mouse.move(x, y)
         self.page.mouse.down()
-        self.page.mouse.move(x, goal["y"] + goal["height"] / 2, steps=8)
+        self.page.mouse.move(x, target["y"] + target["height"] / 2, steps=8)
         self.page.mouse.up()
 
     def clipboard(self) -> str:

@@ -1,12 +1,12 @@
-"""Songs with names, artists and categories; some of them hold what must never be read as markup."""
+"""Songs with names, artists and categories; some contain markup that must never be parsed."""
 
 from fansrec.vocabulary import Vocabulary
 from worlds import ITEMS_PER_CATEGORY
 
-COLOURS = ("Amber", "Birch", "Copper", "Dune")
+COLORS = ("Amber", "Birch", "Copper", "Dune")
 THINGS = ("Lantern", "Ferry", "Garden", "Harbour", "Window", "Orchard", "Meadow", "River", "Candle", "Mirror")
 THINGS += ("Ladder", "Bridge", "Valley", "Market", "Tower")
-# What a catalogue may hold by accident or by malice; none of it may be more than text.
+# Names that must always be shown as text.
 MARKUP = {
     45: "<img src=x onerror=alert(1)>",
     46: "</script><script>alert(2)</script>",
@@ -20,7 +20,7 @@ CATEGORIES = ["Amber songs", "Birch songs", "Copper songs", "<b onclick=alert(6)
 def named_vocabulary(bare: Vocabulary) -> Vocabulary:
     artists = [f"Artist {n % 6}" if n not in MARKUP else "<script>alert(7)</script>" for n in range(len(bare))]
     titles = [
-        MARKUP.get(n, f"{COLOURS[n // ITEMS_PER_CATEGORY]} {THINGS[n % ITEMS_PER_CATEGORY]}") for n in range(len(bare))
+        MARKUP.get(n, f"{COLORS[n // ITEMS_PER_CATEGORY]} {THINGS[n % ITEMS_PER_CATEGORY]}") for n in range(len(bare))
     ]
     names = [f"{title} - {artist}" for title, artist in zip(titles, artists, strict=True)]
     return Vocabulary(bare.ids, bare.starts, category_names=CATEGORIES, names=names, groups=artists)

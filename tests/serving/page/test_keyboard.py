@@ -1,4 +1,4 @@
-"""Everything without a mouse, and with assistive technology."""
+"""The page without a mouse and with assistive technology."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ from serving.page.screen import Screen
 
 CONTROLS = {"button", "textbox", "combobox", "checkbox", "slider", "link", "option", "menuitem"}
 
-# Elements with text of their own, the colours they have, and the contrast between them.
+# Elements that contain text, their colors, and the contrast between them.
 CONTRASTS = """() => {
   const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
   const linear = (v) => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
@@ -18,7 +18,8 @@ CONTRASTS = """() => {
     }
     return [255, 255, 255];
   };
-  const faint = (element) => element.closest(":disabled, [aria-disabled=true], .taken, .unseen, #notice:not(.shown)");
+  const FAINT = ":disabled, [aria-disabled=true], .taken, .visually-hidden, #notice:not(.shown)";
+  const faint = (element) => element.closest(FAINT);
   return [...document.querySelectorAll("body *")]
     .filter((one) => [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
     .filter((one) => one.checkVisibility() && !faint(one))
@@ -29,29 +30,29 @@ CONTRASTS = """() => {
 }"""
 
 
-def test_the_whole_story_works_without_a_mouse(screen: Screen) -> None:
+def test_page_works_with_the_keyboard_alone(screen: Screen) -> None:
     page = screen.page
     for name, title in (("amber lan", "Lantern"), ("amber fer", "Ferry"), ("amber gar", "Garden")):
         screen.press("/")
         assert page.evaluate("document.activeElement.id") == "search"
-        page.keyboard.type(name)  # letter by letter: what was found for the first few may be shown for a while
+        page.keyboard.type(name)  # letter by letter: results for the first letters may be shown for a while
         page.wait_for_selector(f"#option-0:has-text('Amber {title}')")
         page.wait_for_selector("#option-1", state="detached")
         screen.press("Enter")
         page.evaluate("document.activeElement.blur()")
     screen.settle()
     assert f"continues with 10 items: {screen.answer()[0]}" in page.inner_text(
-        "#said[role=status]"
-    )  # read out, not seen
+        "#announcement[role=status]"
+    )  # for screen readers only
 
     page.focus(".skip")
-    screen.press("Enter")  # its fragment is no list
+    screen.press("Enter")  # its fragment is not a list
     page.focus("#search")
     screen.press("Tab")
     assert screen.focused().startswith("Move Amber Lantern")
     screen.press("Alt+ArrowDown")
     assert screen.titles() == ["Amber Ferry", "Amber Lantern", "Amber Garden"]
-    assert screen.focused() == "Move Amber Lantern - Artist 0, 2 of 3"  # it stays in the hand
+    assert screen.focused() == "Move Amber Lantern - Artist 0, 2 of 3"  # it keeps the focus
     screen.press("ArrowUp", "Delete")
     assert screen.titles() == ["Amber Lantern", "Amber Garden"]
     assert screen.focused().startswith("Move Amber Lantern")
@@ -80,7 +81,7 @@ def test_the_whole_story_works_without_a_mouse(screen: Screen) -> None:
     page.wait_for_selector("#help", state="hidden")
 
 
-def test_search_is_a_combobox_that_keys_go_through(screen: Screen) -> None:
+def test_search_is_a_combobox_with_keyboard_navigation(screen: Screen) -> None:
     page = screen.page
     page.fill("#search", "amber")
     page.wait_for_selector("#options [role=option]")
@@ -110,7 +111,7 @@ def test_every_control_has_a_name(open_page: Callable[..., Screen]) -> None:
             screen.page.evaluate("id => document.querySelector(id).close()", dialog)
 
 
-def test_text_stands_out_from_what_is_behind_it_by_day_and_by_night(open_page: Callable[..., Screen]) -> None:
+def test_text_has_enough_contrast_in_light_and_dark_mode(open_page: Callable[..., Screen]) -> None:
     screen = open_page(fragment="#i=i0&i=i16&block=i3")
     for scheme, background in (("light", "rgb(246, 247, 249)"), ("dark", "rgb(14, 17, 22)")):
         screen.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
@@ -120,7 +121,7 @@ def test_text_stands_out_from_what_is_behind_it_by_day_and_by_night(open_page: C
         assert [(text, round(ratio, 2)) for text, ratio in contrasts if ratio < 4.5] == []
 
 
-def test_a_phone_needs_no_scrolling_sideways_and_a_finger_drags(open_page: Callable[..., Screen]) -> None:
+def test_phone_has_no_horizontal_scrolling_and_a_finger_drags(open_page: Callable[..., Screen]) -> None:
     phone = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
     screen = open_page(fragment="#i=i0&i=i1&i=i2", **phone)
     for opened in (None, "#rules summary"):

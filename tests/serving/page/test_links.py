@@ -1,4 +1,4 @@
-"""Links opened in a page that is already shown, in every order in which timers, events and answers can come."""
+"""Links opened in an open page, in every order of timers, events and answers."""
 
 import json
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from typing import Any
 
 from serving.page.screen import Screen
 
-# While `holding`, timers wait until the test runs them: then nothing depends on which of them is due first.
+# While `holding`, timers wait until the test runs them, so that nothing depends on their order.
 HELD_TIMERS = """() => {
   const [start, stop] = [window.setTimeout, window.clearTimeout];
   const held = new Map();
@@ -23,7 +23,7 @@ HELD_TIMERS = """() => {
     for (const [timer, run] of [...held]) { held.delete(timer); run(); }
   };
 }"""
-# All in one task of the browser: the hashchange event can only come after it.
+# All in one task of the browser: the hashchange event can only fire after it.
 CHANGE_AND_FOLLOW = """(hash) => {
   window.holding = true;
   document.getElementById("clear").click();
@@ -45,7 +45,7 @@ def items_in_address(screen: Screen) -> list[str]:
 
 
 class HeldItems:
-    """Keeps the page's questions for items by id until they are released."""
+    """Holds the page's requests for items by id until they are released."""
 
     def __init__(self, screen: Screen) -> None:
         self.page = screen.page
@@ -54,14 +54,14 @@ class HeldItems:
 
     def wait_for(self, count: int) -> None:
         while len(self.held) < count:
-            self.page.wait_for_timeout(10)  # lets the driver report what the page asks
+            self.page.wait_for_timeout(10)  # lets the driver report the requests of the page
 
     def release(self, number: int) -> None:
-        """Answer one of the questions and wait until the page has the answer."""
+        """Answer one of the requests and wait until the page has the answer."""
         route = self.held[number]
         with self.page.expect_request_finished(lambda request: request == route.request):
             route.continue_()
-        self.page.evaluate("fetch('/health/live').then((answer) => answer.text())")  # comes after that answer
+        self.page.evaluate("fetch('/health/live').then((answer) => answer.text())")  # arrives after that answer
 
 
 def test_link_opened_before_a_change_is_written_to_the_address_is_followed(open_page: Callable[..., Screen]) -> None:
@@ -73,7 +73,7 @@ def test_link_opened_before_a_change_is_written_to_the_address_is_followed(open_
     assert items_in_address(screen) == ["i1", "i2"]
 
 
-def test_skip_link_does_not_keep_a_change_from_the_address(open_page: Callable[..., Screen]) -> None:
+def test_skip_link_does_not_prevent_address_updates(open_page: Callable[..., Screen]) -> None:
     screen = open_page(fragment=None)
     screen.page.add_init_script(f"({HELD_TIMERS})()")
     screen.goto("#i=i0&block=i3")
@@ -82,7 +82,7 @@ def test_skip_link_does_not_keep_a_change_from_the_address(open_page: Callable[.
     assert screen.titles() == []
 
 
-def test_later_of_two_links_is_shown_even_if_it_is_answered_first(open_page: Callable[..., Screen]) -> None:
+def test_later_of_two_links_is_shown_even_if_answered_first(open_page: Callable[..., Screen]) -> None:
     screen = open_page(fragment="#i=i0")
     items = HeldItems(screen)
     for count, item in enumerate(("i1", "i2"), 1):

@@ -1,4 +1,4 @@
-"""What links, files and the storage hold is anything at all: the page takes of it what the service can answer."""
+"""Links, files and the storage may contain anything: the page restores what the service can answer."""
 
 import json
 from collections.abc import Callable
@@ -7,12 +7,12 @@ from typing import Any
 
 from serving.page.screen import Screen
 
-FAILED_LOAD = "Failed to load resource"  # the browser's own line about any answer of 400 and more
+FAILED_LOAD = "Failed to load resource"  # the browser's message for any status of 400 and above
 AMBER = {"item": "i0", "name": "Amber Lantern - Artist 0", "group": "Artist 0", "category": "Amber songs"}
 
 
 def limited(screen: Screen, **limits: int) -> None:
-    """As if the service had these limits."""
+    """Let the page believe that the service has these limits."""
 
     def tell(route: Any) -> None:
         told = route.fetch().json()
@@ -22,27 +22,27 @@ def limited(screen: Screen, **limits: int) -> None:
 
 
 def asked(screen: Screen, fragment: str) -> dict[str, Any]:
-    """What the page asks for first when a link is opened, in a tab that shows nothing else."""
+    """Return the first request of the page when a link is opened in a new tab."""
     screen.page.goto("about:blank")
     with screen.page.expect_request("**/v1/continue") as first:
         screen.goto(fragment)
     return dict(json.loads(first.value.post_data))
 
 
-def test_a_link_cannot_ask_for_more_than_the_service_gives(open_page: Callable[..., Screen]) -> None:
+def test_link_cannot_request_more_items_than_allowed(open_page: Callable[..., Screen]) -> None:
     screen = open_page(fragment=None)
     for told, k in {"300000": 500, "999999999": 500, "-4": 1, "0": 10, "many": 10}.items():
         assert asked(screen, f"#i=i0&k={told}")["k"] == k
         assert screen.page.inner_text("[data-part=k-value]") == str(k)
 
 
-def test_a_link_cannot_ask_for_a_senseless_number_per_artist(open_page: Callable[..., Screen]) -> None:
+def test_link_cannot_set_an_invalid_number_per_artist(open_page: Callable[..., Screen]) -> None:
     screen = open_page(fragment=None)
     for told, most in {"-3": 1, "0": None, "x": None, "2": 2, "9" * 30: 500}.items():
         assert asked(screen, f"#i=i0&per={told}")["max_per_group"] == most
 
 
-def test_a_link_with_more_items_than_the_service_takes_is_cut_and_that_is_told(
+def test_link_with_too_many_items_is_truncated_with_a_notice(
     open_page: Callable[..., Screen],
 ) -> None:
     screen = open_page(fragment=None)
@@ -50,10 +50,10 @@ def test_a_link_with_more_items_than_the_service_takes_is_cut_and_that_is_told(
     fragment = "#" + "&".join([f"i=i{n}" for n in range(6)] + [f"block=i{n}" for n in range(20, 25)])
     question = asked(screen, fragment)
     assert question["lists"] == [["i0", "i1", "i2"]] and question["exclude"] == ["i20", "i21"]
-    assert screen.notice() == "6 items more than this service takes: left out."
+    assert screen.notice() == "6 items more than this service accepts: left out."
 
 
-def test_ids_that_no_address_could_hold_do_not_keep_the_page_from_starting(open_page: Callable[..., Screen]) -> None:
+def test_very_long_ids_do_not_keep_the_page_from_starting(open_page: Callable[..., Screen]) -> None:
     long = "&".join(f"i={n}{'é' * 900}" for n in range(20))  # 100,000 characters as an address
     screen = open_page(fragment=f"#i=i0&{long}&i={'x' * 100_000}")
     assert screen.titles() == ["Amber Lantern"]
@@ -62,14 +62,14 @@ def test_ids_that_no_address_could_hold_do_not_keep_the_page_from_starting(open_
     assert len(told) < 1000
 
 
-def test_the_usual_number_is_within_the_limit_too(open_page: Callable[..., Screen]) -> None:
+def test_default_number_respects_the_limit(open_page: Callable[..., Screen]) -> None:
     screen = open_page(fragment=None)
     limited(screen, k=4)
     screen.goto()
     assert len(screen.answer()) == 4 and screen.page.inner_text("[data-part=k-value]") == "4"
 
 
-def test_a_file_whose_items_are_none_is_refused_with_a_word(screen: Screen, tmp_path: Path) -> None:
+def test_file_with_invalid_items_is_refused_with_a_message(screen: Screen, tmp_path: Path) -> None:
     faults: list[dict[str, Any]] = [{"name": 5}, {"group": {}}, {"item": 1.5}, {"item": "x" * 1001}, {"category": 3}]
     for number, fault in enumerate(faults):
         file = tmp_path / f"{number}.json"
@@ -81,9 +81,7 @@ def test_a_file_whose_items_are_none_is_refused_with_a_word(screen: Screen, tmp_
     assert screen.titles() == []
 
 
-def test_a_file_with_more_items_than_the_service_takes_is_cut_as_a_link_is(
-    open_page: Callable[..., Screen], tmp_path: Path
-) -> None:
+def test_file_with_too_many_items_is_truncated_with_a_notice(open_page: Callable[..., Screen], tmp_path: Path) -> None:
     screen = open_page(fragment=None)
     limited(screen, items=2)
     screen.goto()
@@ -92,10 +90,10 @@ def test_a_file_with_more_items_than_the_service_takes_is_cut_as_a_link_is(
     screen.page.set_input_files("#upload", tmp_path / "long.json")
     screen.page.wait_for_selector("#saved", state="hidden")
     assert screen.titles() == ["Amber Lantern"] * 2
-    assert screen.notice().startswith("long.json: 2 items. 3 items more than this service takes")
+    assert screen.notice().startswith("long.json: 2 items. 3 items more than this service accepts")
 
 
-def test_storage_that_holds_something_else_loses_only_that(screen: Screen) -> None:
+def test_invalid_entries_of_the_storage_are_ignored(screen: Screen) -> None:
     good = {"text": json.dumps({"kind": "fansrec-list", "items": [AMBER]}), "saved": 1}
     kept = {
         "none": None,
@@ -111,12 +109,12 @@ def test_storage_that_holds_something_else_loses_only_that(screen: Screen) -> No
     assert screen.titles() == ["Amber Lantern"]
 
 
-def test_a_refusal_names_what_is_wrong_as_the_page_calls_it(open_page: Callable[..., Screen]) -> None:
+def test_refusal_names_fields_as_on_the_page(open_page: Callable[..., Screen]) -> None:
     screen = open_page(fragment=None, expected=(FAILED_LOAD,))
-    limited(screen, k=1000, items=5000)  # more than the service really takes
+    limited(screen, k=1000, items=5000)  # more than the service really accepts
     screen.goto(f"#k=600&{'&'.join(['i=i0'] * 2001)}", ready=False)
     message = screen.column().locator(".message")
-    message.filter(has_text="does not take this").wait_for()
+    message.filter(has_text="does not accept this").wait_for()
     words = message.inner_text()
     assert "How many: Input should be less than or equal to 500." in words
     assert "Your list: List should have at most 2000 items" in words and "openapi" not in words

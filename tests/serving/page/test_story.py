@@ -8,20 +8,20 @@ from typing import Any
 from serving.page.screen import Screen
 
 
-def test_a_list_is_found_built_continued_and_taken_away(
+def test_list_is_searched_built_continued_and_exported(
     screen: Screen, open_page: Callable[..., Screen], tmp_path: Path
 ) -> None:
     page = screen.page
-    assert page.inner_text("#next-words") == "Start with one of these"
+    assert page.inner_text("#next-heading") == "Start with one of these"
     assert page.is_visible("#empty") and len(screen.answer()) == 10
-    assert page.locator("#columns li").count() == 20  # what stood for them while they were awaited is gone
+    assert page.locator("#columns li").count() == 20  # the placeholders are gone
 
     for name in ("amber lan", "amber fer", "amber gar"):
         screen.add(name)
     assert screen.titles() == ["Amber Lantern", "Amber Ferry", "Amber Garden"]
-    assert page.inner_text("#next-words") == "What comes next" and not page.is_visible("#empty")
+    assert page.inner_text("#next-heading") == "What comes next" and not page.is_visible("#empty")
     assert not set(screen.titles()) & set(screen.answer())
-    assert screen.column().locator(".number").first.inner_text() == "4"  # the continuation goes on counting
+    assert screen.column().locator(".number").first.inner_text() == "4"  # the continuation continues the numbering
 
     screen.drag("Amber Lantern", onto="Amber Garden")
     assert screen.titles() == ["Amber Ferry", "Amber Garden", "Amber Lantern"]
@@ -57,7 +57,7 @@ def test_a_list_is_found_built_continued_and_taken_away(
     assert other.titles() == screen.titles() and other.answer() == screen.answer()
 
 
-def test_rules_hold_and_are_seen_to_hold(open_page: Callable[..., Screen]) -> None:
+def test_rules_are_followed_and_shown(open_page: Callable[..., Screen]) -> None:
     screen = open_page(fragment="#i=i15")
     page = screen.page
     page.click("#rules .chip:has-text('Copper songs')")
@@ -74,7 +74,7 @@ def test_rules_hold_and_are_seen_to_hold(open_page: Callable[..., Screen]) -> No
     assert len(screen.answer()) == len(screen.answer(1)) == 3
 
 
-def test_a_blocked_item_stays_away_until_it_is_unblocked(screen: Screen) -> None:
+def test_blocked_item_is_not_returned_until_unblocked(screen: Screen) -> None:
     page = screen.page
     first = screen.answer()[0]
     screen.column().locator("[aria-label^=Block]").first.click()
@@ -86,7 +86,7 @@ def test_a_blocked_item_stays_away_until_it_is_unblocked(screen: Screen) -> None
     assert first in screen.answer() and not page.is_visible("[data-part=blocked]")
 
 
-def test_repeats_come_only_where_they_are_allowed(open_page: Callable[..., Screen]) -> None:
+def test_repeats_are_returned_only_if_allowed(open_page: Callable[..., Screen]) -> None:
     screen = open_page(fragment="#i=i0&i=i1&i=i2&k=50")
     assert not set(screen.titles()) & set(screen.answer(1))
     screen.page.check("[data-part=keep-seen]")
@@ -94,7 +94,7 @@ def test_repeats_come_only_where_they_are_allowed(open_page: Callable[..., Scree
     assert set(screen.titles()) & set(screen.answer(1))
 
 
-def test_two_models_stand_side_by_side_with_their_latencies(open_page: Callable[..., Screen]) -> None:
+def test_two_models_are_shown_side_by_side_with_latencies(open_page: Callable[..., Screen]) -> None:
     screen = open_page(fragment="#i=i0")
     assert [screen.column(n).locator("select").input_value() for n in (0, 1)] == ["fans", "ease"]
     for number in (0, 1):
@@ -108,12 +108,12 @@ def test_two_models_stand_side_by_side_with_their_latencies(open_page: Callable[
     screen.page.click("#add-second")
     screen.settle()
     assert screen.answer(1) == alone
-    screen.column(0).locator("select").select_option("ease")  # the other's name: they change places
+    screen.column(0).locator("select").select_option("ease")  # the name of the other column swaps the two
     screen.settle()
     assert screen.answer(0) == alone and screen.column(1).locator("select").input_value() == "fans"
 
 
-def test_models_of_one_title_are_told_apart(open_page: Callable[..., Screen]) -> None:
+def test_models_with_the_same_title_are_distinguished(open_page: Callable[..., Screen]) -> None:
     screen = open_page(fragment=None)
 
     def rename(route: Any) -> None:
@@ -126,7 +126,7 @@ def test_models_of_one_title_are_told_apart(open_page: Callable[..., Screen]) ->
     assert screen.column().locator("option").all_text_contents() == ["FANS (fans)", "FANS (ease)"]
 
 
-def test_a_list_is_saved_by_name_and_opened_again(open_page: Callable[..., Screen]) -> None:
+def test_list_is_saved_and_opened_by_name(open_page: Callable[..., Screen]) -> None:
     screen = open_page(fragment="#i=i0")
     page = screen.page
     page.click("#open-saved")
@@ -145,7 +145,7 @@ def test_a_list_is_saved_by_name_and_opened_again(open_page: Callable[..., Scree
     assert page.is_visible("#saved-none")
 
 
-def test_a_file_is_opened_and_another_file_is_refused_with_a_word(screen: Screen, tmp_path: Path) -> None:
+def test_saved_file_is_opened_and_another_file_refused(screen: Screen, tmp_path: Path) -> None:
     page = screen.page
     (tmp_path / "other.json").write_text('{"some": "thing"}')
     page.click("#open-saved")
@@ -158,7 +158,7 @@ def test_a_file_is_opened_and_another_file_is_refused_with_a_word(screen: Screen
     assert screen.titles() == ["Amber Ferry"]
 
 
-def test_a_list_is_copied_as_text_and_as_json(open_page: Callable[..., Screen]) -> None:
+def test_list_is_copied_as_text_and_json(open_page: Callable[..., Screen]) -> None:
     screen = open_page(fragment="#i=i0")
     page = screen.page
     page.click("#open-share")
@@ -177,7 +177,7 @@ def test_a_list_is_copied_as_text_and_as_json(open_page: Callable[..., Screen]) 
     assert page.evaluate("kept.readText()") == "Amber Lantern - Artist 0"
 
 
-def test_a_link_keeps_rules_and_tells_what_nobody_knows(open_page: Callable[..., Screen]) -> None:
+def test_link_restores_rules_and_reports_unknown_items(open_page: Callable[..., Screen]) -> None:
     screen = open_page(fragment="#i=i1&i=gone&i=i2&k=4&only=Birch+songs&block=i20&model=ease")
     assert screen.titles() == ["Amber Ferry", "Amber Garden"]
     assert "gone" in screen.notice()
@@ -187,7 +187,7 @@ def test_a_link_keeps_rules_and_tells_what_nobody_knows(open_page: Callable[...,
     )
 
 
-def test_the_list_survives_a_reload(screen: Screen) -> None:
+def test_list_survives_a_reload(screen: Screen) -> None:
     screen.add("amber lan")
     screen.reload()
     assert screen.titles() == ["Amber Lantern"]

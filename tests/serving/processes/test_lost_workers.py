@@ -1,4 +1,4 @@
-"""Workers that die before they report, with a process that loads models and exists only here."""
+"""Workers that die before they report, with a fake supervisor and fake model hosts."""
 
 import asyncio
 from typing import Any
@@ -6,62 +6,66 @@ from typing import Any
 import pytest
 
 from fansrec.serving.metrics import Metrics
-from fansrec.serving.processes import deployments as generations
-from fansrec.serving.processes.deployments import Generations
+from fansrec.serving.processes import deployment_pool
+from fansrec.serving.processes.deployment_manager import DeploymentManager
+from fansrec.serving.processes.deployment_pool import DeploymentPool
 from fansrec.serving.processes.dispatch import Dispatcher
+from fansrec.serving.processes.supervisor import MODEL_HOST, WORKER
 from fansrec.serving.settings import read_settings
-from serving.processes.test_dispatch import FakeLine
+from serving.processes.test_dispatch import FakeChannel
 from serving.service import DEADLINE_S
 
 MODEL = {"name": "m", "hash": "0", "folder": "/m"}
 
 
-class FakeHost(FakeLine):
-    """A process with loaded models: of the workers it is asked to fork, the first `lost` never report."""
+class FakeModelHost(FakeChannel):
+    """A model host: of the workers it is asked to fork, the first `lost` never report."""
 
-    def __init__(self, of: Generations, generation: int, lost: int) -> None:
+    def __init__(self, pool: DeploymentPool, deployment: int, lost: int) -> None:
         super().__init__()
-        self.of, self.generation, self.lost = of, generation, lost
+        self.pool, self.deployment, self.lost = pool, deployment, lost
 
     def send(self, message: Any, content: bytes = b"") -> None:
         super().send(message, content)
         if len(self.sent) > self.lost:
-            message = {"generation": self.generation, "kind": "worker", "pid": len(self.sent)}
-            asyncio.get_running_loop().call_soon(self.of._came, FakeLine(), message)
+            message = {"deployment": self.deployment, "kind": WORKER, "pid": len(self.sent)}
+            asyncio.get_running_loop().call_soon(self.pool._process_connected, FakeChannel(), message)
 
 
-class FakeStarter:
-    """Starts a fake process for each deployment."""
+class FakeSupervisor:
+    """Starts a fake model host for each deployment."""
 
-    def __init__(self, of: Generations) -> None:
-        self.of = of
-        self.hosts: list[FakeHost] = []
+    def __init__(self, pool: DeploymentPool) -> None:
+        self.pool = pool
+        self.hosts: list[FakeModelHost] = []
 
     async def start(self) -> None: ...
     async def close(self) -> None: ...
 
-    async def order(self, order: dict[str, Any]) -> None:
-        self.hosts.append(FakeHost(self.of, order["generation"], lost=2))
-        self.of._came(self.hosts[-1], {"generation": order["generation"], "kind": "keeper"})  # type: ignore[arg-type]
-        self.hosts[-1].heard({"models": [MODEL | {"hash": str(len(self.hosts))}]}, b"")
+    async def start_model_host(self, order: dict[str, Any]) -> None:
+        host = FakeModelHost(self.pool, order["deployment"], lost=2)
+        self.hosts.append(host)
+        introduction = {"deployment": order["deployment"], "kind": MODEL_HOST}
+        self.pool._process_connected(host, introduction)  # type: ignore[arg-type]
+        host.on_message({"models": [MODEL | {"hash": str(len(self.hosts))}]}, b"")
 
 
-async def started_and_reloaded() -> list[FakeHost]:
+async def start_and_reload() -> list[FakeModelHost]:
     settings = read_settings({"models": ["m"], "workers": 2}, None, {})
     metrics, loop = Metrics(), asyncio.get_running_loop()
-    tested = Generations(settings, metrics, Dispatcher(settings, metrics, loop), lambda: None)
-    starter = FakeStarter(tested)
-    tested._nursery = starter  # type: ignore[assignment]
+    manager = DeploymentManager(settings, metrics, Dispatcher(settings, metrics, loop), lambda: None)
+    supervisor = FakeSupervisor(manager._pool)
+    manager._pool._supervisor = supervisor  # type: ignore[assignment]
     async with asyncio.timeout(DEADLINE_S):
-        await tested.start()
-        assert await tested.reload() == ["m"]
-    await tested.close()
-    return starter.hosts
+        await manager.start()
+        assert await manager.reload() == ["m"]
+    await manager.close()
+    return supervisor.hosts
 
 
-def test_workers_lost_before_they_report_are_asked_for_again_at_start_and_reload(
+def test_workers_lost_before_they_report_are_requested_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(generations, "COME_SECONDS", {"cpu": 0.05})
-    hosts = asyncio.run(started_and_reloaded())
+    monkeypatch.setattr(deployment_pool, "REPORT_SECONDS", {"cpu": 0.05})
+    hosts = asyncio.run(start_and_reload())
     assert [sum(message["kind"] == "fork" for message in host.sent) for host in hosts] == [4, 4]

@@ -1,4 +1,4 @@
-"""Models change under load, and only for good ones."""
+"""Reload and rollback: models change under load, and only to valid ones."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from fansrec.api.continuer import load
 from fansrec.artifact import WEIGHTS, seal
 from fansrec.errors import BadArtifact
 from fansrec.serving.http.keys import new_key
-from fansrec.serving.processes.answering import Served
+from fansrec.serving.processes.loaded_model import LoadedModel
 from fansrec.serving.processes.loading import load_models
 from fansrec.vocabulary import CATEGORIES_FILE
 from serving.service import DEADLINE_S, Running, until
@@ -28,14 +28,14 @@ LISTS: list[list[object]] = [["i1", "i2"], ["i40"]]
 
 @dataclass
 class Changing:
-    """A service that serves whatever a link leads to."""
+    """A service whose model folder is a link."""
 
     service: Running
     link: Path
     admin: dict[str, str]
     runs: dict[str, Path]  # by hash
 
-    def lead_to(self, run: Path) -> None:
+    def point_to(self, run: Path) -> None:
         new = self.link.with_name("next")
         new.symlink_to(run)
         new.replace(self.link)
@@ -59,20 +59,20 @@ def changing(songs: Path, best: Path, tmp_path_factory: pytest.TempPathFactory) 
         yield Changing(service, link, admin, runs)
 
 
-def test_a_reload_follows_the_link_and_a_rollback_returns(changing: Changing) -> None:
+def test_reload_follows_the_link_and_rollback_returns(changing: Changing) -> None:
     first, second = changing.runs
     assert changing.hash() == first
     assert changing.post("reload").json()["changed"] == []
-    changing.lead_to(changing.runs[second])
-    told = changing.post("reload").json()
-    assert told == {"models": [{"name": "fans", "hash": second}], "changed": ["fans"]}
+    changing.point_to(changing.runs[second])
+    reloaded = changing.post("reload").json()
+    assert reloaded == {"models": [{"name": "fans", "hash": second}], "changed": ["fans"]}
     assert changing.hash() == second
     assert changing.post("rollback").json()["models"][0]["hash"] == first == changing.hash()
     assert changing.post("rollback").json()["models"][0]["hash"] == second == changing.hash()
     assert changing.post("rollback").status_code == 200 and changing.hash() == first
 
 
-def test_under_load_no_request_is_lost_and_none_answered_by_a_mixture(changing: Changing) -> None:
+def test_reload_under_load_loses_no_request_and_mixes_no_models(changing: Changing) -> None:
     alone = {
         value: [answer.items for answer in load(run).continue_lists(LISTS, 10)] for value, run in changing.runs.items()
     }
@@ -99,7 +99,7 @@ def test_under_load_no_request_is_lost_and_none_answered_by_a_mixture(changing: 
     try:
         for turn in range(4):
             changing_to, run = list(changing.runs.items())[(turn + 1) % 2]
-            changing.lead_to(run)
+            changing.point_to(run)
             before = dict(seen)
             assert changing.post("reload").status_code == 200
             assert until(lambda: seen[changing_to] > before[changing_to])  # noqa: B023
@@ -161,18 +161,18 @@ UNANSWERABLE = [without_a_category_name, with_ids_that_are_not_integers, with_a_
 
 
 @pytest.mark.parametrize("damage", [damaged, truncated, of_another_shape, not_a_number, emptied, *UNANSWERABLE])
-def test_a_bad_model_is_refused_and_the_old_one_serves_on(
+def test_bad_model_is_refused_and_the_old_one_stays(
     changing: Changing, damage: Callable[[Path], None], tmp_path: Path
 ) -> None:
     before = changing.hash()
     bad = shutil.copytree(next(run for value, run in changing.runs.items() if value != before), tmp_path / "bad")
     damage(bad)
-    changing.lead_to(bad)
+    changing.point_to(bad)
     refused = changing.post("reload")
     assert (refused.status_code, refused.json()["type"]) == (422, "urn:fansrec:bad-artifact")
     assert changing.hash() == before
     assert changing.service.metric_as(changing.admin, 'fans_reloads_total{outcome="refused"}') > 0
-    # A worker that dies now is made of what is in memory, whatever has become of the folder.
+    # A worker that dies now is forked from the models in memory, whatever the folder contains.
     victim = changing.service.workers()[0]
     os.kill(victim, signal.SIGKILL)
     assert until(lambda: victim not in (now := changing.service.workers()) and len(now) == 2)
@@ -193,7 +193,7 @@ def test_answer_that_fails_is_reported_as_a_bad_model(songs: Path, monkeypatch: 
     def fail(*_: object) -> bytes:
         raise ValueError("no JSON")
 
-    monkeypatch.setattr(Served, "body", fail)
+    monkeypatch.setattr(LoadedModel, "body", fail)
     with pytest.raises(BadArtifact, match="cannot answer a request .no JSON."):
         load_models([{"name": "fans", "run": str(songs / "run"), "generation": None}], "cpu", "auto")
 
@@ -202,7 +202,7 @@ def test_reload_and_rollback_need_an_admin_key(changing: Changing) -> None:
     user = new_key(changing.link.with_name("keys"), "user", "use")
     for what in ("reload", "rollback"):
         assert changing.service.http.post(f"/v1/models/{what}").status_code == 401
-        asked = {"authorization": f"Bearer {user}"}
-        assert until(lambda: changing.service.http.get("/v1/models", headers=asked).status_code == 200)  # noqa: B023
-        assert changing.service.http.post(f"/v1/models/{what}", headers=asked).status_code == 403
+        headers = {"authorization": f"Bearer {user}"}
+        assert until(lambda: changing.service.http.get("/v1/models", headers=headers).status_code == 200)  # noqa: B023
+        assert changing.service.http.post(f"/v1/models/{what}", headers=headers).status_code == 403
     assert not any(user in line for line in changing.service.log)

@@ -18,14 +18,13 @@ from fansrec.errors import BadArtifact
 from fansrec.files import write_bytes
 from fansrec.serving.search import index as search_index
 from fansrec.serving.search import indexes as search_indexes
-from fansrec.serving.search import items as search
-from fansrec.serving.search import query as search_query
+from fansrec.serving.search import item_index, query
 from fansrec.serving.search.index import build_index, index_path, key_of
 from fansrec.serving.search.indexes import Indexes
-from fansrec.serving.search.items import Found, ItemIndex
+from fansrec.serving.search.item_index import Found, ItemIndex
 from fansrec.serving.search.query import Search
-from fansrec.serving.search.text import pieces, words
-from fansrec.serving.search.words import Words, packed
+from fansrec.serving.search.spelling import Terms, encode
+from fansrec.serving.search.text import split_pieces, split_words
 from fansrec.vocabulary import Vocabulary
 from serving.service import DEADLINE_S
 
@@ -60,7 +59,7 @@ def vocabulary_of(songs: list[tuple[str | None, str | None]], **more: object) ->
     return Vocabulary(ids, np.array([0, 3, len(songs)]), names, groups, ["first", "rest"], **more)  # type: ignore[arg-type]
 
 
-def written(folder: Path, vocabulary: Vocabulary) -> Path:
+def write(folder: Path, vocabulary: Vocabulary) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in vocabulary.files().items():
         write_bytes(folder / name, content)
@@ -69,15 +68,15 @@ def written(folder: Path, vocabulary: Vocabulary) -> Path:
 
 @pytest.fixture(scope="module", autouse=True)
 def patient() -> Iterator[None]:
-    """Searches that are not broken off because the machine is busy."""
+    """Give searches enough time, also on a busy machine."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "SECONDS", DEADLINE_S)
+        patch.setattr(item_index, "MAX_SECONDS", DEADLINE_S)
         yield
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written(tmp_path_factory.mktemp("run"), vocabulary_of(SONGS))
+    return write(tmp_path_factory.mktemp("run"), vocabulary_of(SONGS))
 
 
 @pytest.fixture(scope="module")
@@ -124,36 +123,36 @@ def names(found: list[Found]) -> list[str | None]:
         ("bjrok", "Jóga"),
     ],
 )
-def test_what_people_type_finds_what_they_mean(index: ItemIndex, typed: str, meant: str) -> None:
+def test_typed_text_finds_the_intended_item(index: ItemIndex, typed: str, meant: str) -> None:
     assert meant in names(index.search(typed, 3))
 
 
-def test_the_name_itself_comes_first_then_names_and_groups_that_begin_so(index: ItemIndex) -> None:
+def test_exact_name_comes_before_names_and_groups_with_that_prefix(index: ItemIndex) -> None:
     assert names(index.search("queen")) == ["Queen", "Killer Queen", "Queen of Hearts", "Dancing 🎉 Queen"]
 
 
-def test_an_article_is_not_missed(index: ItemIndex) -> None:
+def test_articles_are_ignored(index: ItemIndex) -> None:
     assert names(index.search("beatles", 2)) == names(index.search("the beatles", 2)) == ["Help!", "Yesterday"]
 
 
-def test_an_item_without_a_name_is_found_by_its_id(index: ItemIndex) -> None:
+def test_item_without_name_is_found_by_id(index: ItemIndex) -> None:
     assert index.search("SONG 17")[0] == Found("Song-17", None, None, "rest")
 
 
-def test_the_item_of_an_id_comes_first_and_longer_ids_follow(index: ItemIndex) -> None:
+def test_exact_id_comes_before_longer_ids(index: ItemIndex) -> None:
     assert [item.item for item in index.search("song-1", 3)] == ["Song-1", "Song-17", "Song-10"]
 
 
-def test_words_rightly_typed_are_not_mixed_with_guesses(index: ItemIndex) -> None:
+def test_correctly_typed_words_are_not_corrected(index: ItemIndex) -> None:
     assert names(index.search("killer queen")) == ["Killer Queen"]
 
 
-def test_no_more_are_found_than_asked_for(index: ItemIndex) -> None:
+def test_limit_bounds_the_number_of_results(index: ItemIndex) -> None:
     assert [len(index.search("b", limit)) for limit in (0, 1, 2, 3)] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("nothing", ["", " ", "\0", "*", '"', "-", "()", "\ud800", "🦆", "qqqqqq", "NEAR(qq, 2)"])
-def test_what_is_nowhere_finds_nothing(index: ItemIndex, nothing: str) -> None:
+def test_unknown_text_finds_nothing(index: ItemIndex, nothing: str) -> None:
     assert index.search(nothing) == []
 
 
@@ -164,49 +163,49 @@ SYNTAX = st.sampled_from(
 
 @given(typed=st.lists(SYNTAX | st.text(max_size=6) | st.sampled_from(["queen", "beatles", "東京", "🎉"])).map("".join))
 @settings(deadline=None)
-def test_anything_typed_is_only_words_to_look_for(index: ItemIndex, typed: str) -> None:
+def test_query_syntax_is_treated_as_words(index: ItemIndex, typed: str) -> None:
     assert len(index.search(typed, 5)) <= 5
 
 
 @given(text=st.text())
-def test_words_hold_nothing_that_sqlite_could_take_for_syntax_or_for_a_space(text: str) -> None:
-    assert all(char.isalnum() or ord(char) > 127 for word in words(text) for char in word)
-    assert words(text) == [word for piece in pieces(text) for word in piece]
+def test_words_contain_no_query_syntax_and_no_spaces(text: str) -> None:
+    assert all(char.isalnum() or ord(char) > 127 for word in split_words(text) for char in word)
+    assert split_words(text) == [word for piece in split_pieces(text) for word in piece]
 
 
 @pytest.mark.parametrize("typed", ["beatles " * 1250, "x" * 10_000, "東" * 10_000, "a b c d e " * 1000, '"' * 10_000])
-def test_only_the_beginning_of_a_long_text_is_searched_for(index: ItemIndex, typed: str) -> None:
-    assert index.search(typed + " queen") == index.search(typed[: search.LONGEST_TEXT])
+def test_long_text_is_truncated(index: ItemIndex, typed: str) -> None:
+    assert index.search(typed + " queen") == index.search(typed[: item_index.MAX_TEXT])
 
 
-def test_a_search_ends_when_its_time_is_over(index: ItemIndex, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "SECONDS", -1.0)
+def test_search_ends_at_its_time_limit(index: ItemIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(item_index, "MAX_SECONDS", -1.0)
     assert index.search("beetels") == [] and not index.damaged
     monkeypatch.undo()
     assert index.search("beetels")
 
 
-def test_a_search_that_takes_long_is_broken_off(index: ItemIndex, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_query, "STEPS_BETWEEN_LOOKS", 1)
+def test_running_query_is_interrupted_at_the_time_limit(index: ItemIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query, "STEPS_PER_CHECK", 1)
     with index._connection() as connection:
         late = Search(connection, "queen", 10, time.thread_time() + 3600)
-        monkeypatch.setattr(search_query.time, "thread_time", iter([0.0, *[1e12] * 1000]).__next__)
+        monkeypatch.setattr(query.time, "thread_time", iter([0.0, *[1e12] * 1000]).__next__)
         late.run(pytest.fail)
         assert late.ranked() == []
 
 
-def test_a_passing_trouble_does_not_cost_the_index(index: ItemIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_temporary_error_does_not_mark_the_index_as_damaged(index: ItemIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_more_files(path: Path) -> sqlite3.Connection:
         return sqlite3.connect(path / "no folder")
 
-    monkeypatch.setattr(search, "_opened", no_more_files)
+    monkeypatch.setattr(item_index, "_open", no_more_files)
     monkeypatch.setattr(index, "_idle", [])
     with pytest.raises(BadArtifact, match="try again"):
         index.search("queen")
     assert not index.damaged
 
 
-def test_ids_are_found_as_asked_and_unknown_ones_left_out(index: ItemIndex) -> None:
+def test_items_by_id_keep_the_order_and_skip_unknown_ids(index: ItemIndex) -> None:
     found = index.of_ids(["Song-4", "nobody", "song-0", "Song-0", "\ud800", 7])
     assert found == [
         Found("Song-4", "Creep", "Radiohead", "rest"),
@@ -214,15 +213,15 @@ def test_ids_are_found_as_asked_and_unknown_ones_left_out(index: ItemIndex) -> N
     ]
 
 
-def test_items_that_are_numbers_stay_numbers(tmp_path: Path) -> None:
+def test_integer_ids_stay_integers(tmp_path: Path) -> None:
     vocabulary = Vocabulary(["30", "4", "31"], np.array([0, 3]), category_names=["all"], integer_ids=True)
-    index = ItemIndex(build_index(written(tmp_path, vocabulary), tmp_path))
+    index = ItemIndex(build_index(write(tmp_path, vocabulary), tmp_path))
     assert index.search("3") == [Found(30, None, None, "all"), Found(31, None, None, "all")]
     assert [found.item for found in index.of_ids([4, "30"])] == [4, 30]
 
 
 def osa(a: str, b: str) -> int:
-    """Errors between two words, counted the slow way."""
+    """Return the edit distance of two words, computed with the plain table."""
     table = [[max(i, j) if not i * j else 0 for j in range(len(b) + 1)] for i in range(len(a) + 1)]
     for i in range(1, len(a) + 1):
         for j in range(1, len(b) + 1):
@@ -236,61 +235,61 @@ def osa(a: str, b: str) -> int:
     word=st.text("abcd", min_size=3, max_size=9), others=st.lists(st.text("abcd", min_size=1, max_size=11), min_size=1)
 )
 @settings(deadline=None)
-def test_close_words_are_just_those_within_the_errors_allowed(word: str, others: list[str]) -> None:
-    errors = 1 if len(word) < 6 else 2
-    known = Words(packed(others), np.ones(len(others), dtype=np.uint32))
-    near = {n for n, other in enumerate(others) if 1 <= osa(word, other) <= errors}
-    assert {n for n, _ in known.close_to(word, unfinished=False, most=1000)} == near
-    begun = {
+def test_corrections_are_the_words_within_the_edit_distance(word: str, others: list[str]) -> None:
+    edits = 1 if len(word) < 6 else 2
+    terms = Terms(encode(others), np.ones(len(others), dtype=np.uint32))
+    near = {n for n, other in enumerate(others) if 1 <= osa(word, other) <= edits}
+    assert {n for n, _ in terms.close_to(word, unfinished=False, count=1000)} == near
+    prefixes = {
         n
         for n, other in enumerate(others)
-        if other[0] == word[0] and 1 <= min(osa(word, other[:size]) for size in range(len(other) + 1)) <= errors
+        if other[0] == word[0] and 1 <= min(osa(word, other[:size]) for size in range(len(other) + 1)) <= edits
     }
-    goes_on = {n for n, other in enumerate(others) if other.startswith(word)}  # right so far: no guess
-    assert {n for n, _ in known.close_to(word, unfinished=True, most=1000)} >= (near | begun) - goes_on
+    complete = {n for n, other in enumerate(others) if other.startswith(word)}  # right so far: not corrected
+    assert {n for n, _ in terms.close_to(word, unfinished=True, count=1000)} >= (near | prefixes) - complete
 
 
-def test_a_frequent_word_is_meant_rather_than_a_rare_one_a_little_closer() -> None:
-    known = Words(packed(["beetles", "beatles"]), np.array([1, 200], dtype=np.uint32))
-    assert [n for n, _ in known.close_to("beetels", unfinished=True, most=2)] == [1, 0]
+def test_frequent_word_scores_above_a_rare_closer_one() -> None:
+    terms = Terms(encode(["beetles", "beatles"]), np.array([1, 200], dtype=np.uint32))
+    assert [n for n, _ in terms.close_to("beetels", unfinished=True, count=2)] == [1, 0]
 
 
-def test_threads_search_at_once(index: ItemIndex) -> None:
+def test_threads_search_concurrently(index: ItemIndex) -> None:
     typed = ["bea", "beetels", "queen", "song-1"] * 20
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(index.search, typed)) == [index.search(text) for text in typed]
 
 
-def test_a_search_outlives_the_closing_of_its_index(run: Path, tmp_path: Path) -> None:
-    index, going_on, closed = ItemIndex(build_index(run, tmp_path)), threading.Event(), threading.Event()
+def test_running_search_finishes_after_close(run: Path, tmp_path: Path) -> None:
+    index, started, closed = ItemIndex(build_index(run, tmp_path)), threading.Event(), threading.Event()
 
     def search_slowly() -> list[str]:
         with index._connection() as connection:
-            going_on.set()
+            started.set()
             closed.wait(DEADLINE_S)
             return [name for (name,) in connection.execute("SELECT name FROM categories")]
 
     with ThreadPoolExecutor(1) as pool:
         slow = pool.submit(search_slowly)
-        going_on.wait(DEADLINE_S)
+        started.wait(DEADLINE_S)
         index.close()
         closed.set()
         assert slow.result() == ["first", "rest"] and not index._idle
 
 
-def test_the_key_is_the_vocabularys_and_not_the_folders(run: Path, tmp_path: Path) -> None:
-    assert key_of(written(tmp_path / "same", vocabulary_of(SONGS))) == key_of(run)
-    assert key_of(written(tmp_path / "other", vocabulary_of(SONGS[:-1]))) != key_of(run)
+def test_key_depends_on_the_vocabulary_not_on_the_folder(run: Path, tmp_path: Path) -> None:
+    assert key_of(write(tmp_path / "same", vocabulary_of(SONGS))) == key_of(run)
+    assert key_of(write(tmp_path / "other", vocabulary_of(SONGS[:-1]))) != key_of(run)
 
 
-def test_an_index_that_is_there_is_not_made_again(run: Path, tmp_path: Path) -> None:
+def test_existing_index_is_not_built_again(run: Path, tmp_path: Path) -> None:
     path = build_index(run, tmp_path)
-    made = path.stat().st_ino
-    assert build_index(run, tmp_path).stat().st_ino == made
+    inode = path.stat().st_ino
+    assert build_index(run, tmp_path).stat().st_ino == inode
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "another version", "no database"])
-def test_a_damaged_index_is_refused_and_made_anew(run: Path, tmp_path: Path, damage: str) -> None:
+def test_damaged_index_is_refused_and_built_again(run: Path, tmp_path: Path, damage: str) -> None:
     path = build_index(run, tmp_path)
     content = path.read_bytes()
     if damage == "another version":
@@ -299,23 +298,23 @@ def test_a_damaged_index_is_refused_and_made_anew(run: Path, tmp_path: Path, dam
         connection.close()
     else:
         path.write_bytes({"empty": b"", "cut": content[: len(content) // 2], "no database": b"x" * 9000}[damage])
-    with pytest.raises(BadArtifact, match="made anew"):
+    with pytest.raises(BadArtifact, match="built again"):
         ItemIndex(path)
     assert ItemIndex(build_index(run, tmp_path)).search("queen")
 
 
-def test_the_builder_knows_neither_torch_nor_pydantic() -> None:
+def test_builder_imports_neither_torch_nor_pydantic() -> None:
     code = "import sys, fansrec.serving.search.indexes; print({'torch', 'pydantic', 'fastapi'} & set(sys.modules))"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"
 
 
-def test_builders_at_once_do_no_harm_and_leave_one_file(run: Path, tmp_path: Path) -> None:
+def test_concurrent_builders_leave_one_file(run: Path, tmp_path: Path) -> None:
     builders = [subprocess.Popen(search_indexes.command(run, tmp_path), stdout=subprocess.DEVNULL) for _ in range(3)]
     assert [builder.wait(DEADLINE_S) for builder in builders] == [0, 0, 0]
     assert [path.name for path in tmp_path.iterdir()] == [index_path(tmp_path, key_of(run)).name]
 
 
-def test_what_killed_builders_left_is_removed_when_it_is_old(run: Path, tmp_path: Path) -> None:
+def test_old_temporary_files_are_removed(run: Path, tmp_path: Path) -> None:
     old, new, foreign = (tmp_path / name for name in (".items-old", ".items-new", "notes.txt"))
     for path in (old, new, foreign):
         path.write_text("half")
@@ -325,14 +324,14 @@ def test_what_killed_builders_left_is_removed_when_it_is_old(run: Path, tmp_path
     assert not old.exists() and new.exists() and foreign.exists()
 
 
-def test_only_the_indexes_used_last_are_kept(run: Path, tmp_path: Path) -> None:
-    for age in range(search_index.KEPT + 2):
+def test_least_recently_used_indexes_are_removed(run: Path, tmp_path: Path) -> None:
+    for age in range(search_index.MAX_INDEXES + 2):
         path = tmp_path / f"items-1-{age}.sqlite"
         path.touch()
         os.utime(path, (time.time() - age - 1,) * 2)
     build_index(run, tmp_path)
     kept = {path.name for path in tmp_path.glob("*.sqlite")} - {index_path(tmp_path, key_of(run)).name}
-    assert kept == {f"items-1-{age}.sqlite" for age in range(search_index.KEPT - 1)}
+    assert kept == {f"items-1-{age}.sqlite" for age in range(search_index.MAX_INDEXES - 1)}
 
 
 @pytest.fixture
@@ -342,61 +341,61 @@ def indexes(tmp_path: Path) -> Iterator[Indexes]:
     indexes.close()
 
 
-def awaited(indexes: Indexes, key: str) -> ItemIndex:
+def wait_for(indexes: Indexes, key: str) -> ItemIndex:
     end = time.monotonic() + DEADLINE_S
     while (index := indexes.get(key)) is None and time.monotonic() < end:
         time.sleep(0.02)
-    assert index is not None, indexes.trouble(key)
+    assert index is not None, indexes.failure(key)
     return index
 
 
-def test_an_index_is_made_beside_and_is_there_after_a_while(indexes: Indexes, run: Path) -> None:
+def test_missing_index_is_built_in_the_background(indexes: Indexes, run: Path) -> None:
     key = key_of(run)
     assert indexes.get(key) is None
     indexes.start(key, run)
-    assert awaited(indexes, key).search("queen")
-    assert indexes.trouble(key) is None
+    assert wait_for(indexes, key).search("queen")
+    assert indexes.failure(key) is None
 
 
-def test_an_index_that_is_there_is_opened_at_once(indexes: Indexes, run: Path) -> None:
+def test_existing_index_is_opened_at_once(indexes: Indexes, run: Path) -> None:
     build_index(run, indexes.folder)
     indexes.start(key_of(run), run)
     assert indexes.get(key_of(run)) is not None
 
 
-def test_an_index_found_damaged_while_searched_is_made_anew(indexes: Indexes, run: Path) -> None:
+def test_index_damaged_while_searched_is_built_again(indexes: Indexes, run: Path) -> None:
     path, key = build_index(run, indexes.folder), key_of(run)
     content = bytearray(path.read_bytes())
     content[3 * 8192 :] = b"\xa5" * (len(content) - 3 * 8192)
     path.write_bytes(content)
     indexes.start(key, run)
     if (index := indexes.get(key)) is not None:
-        with pytest.raises(BadArtifact, match="made anew"):
+        with pytest.raises(BadArtifact, match="built again"):
             index.search("queen")
-    assert awaited(indexes, key).search("queen")
+    assert wait_for(indexes, key).search("queen")
 
 
-def test_a_builder_that_fails_is_tried_again_but_not_for_ever(
+def test_failing_builder_is_retried_a_limited_number_of_times(
     indexes: Indexes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(search_indexes, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(search_indexes, "RETRY_SECONDS", 0.0)
     indexes.start("key", tmp_path / "nowhere")
     end = time.monotonic() + DEADLINE_S
-    while indexes.trouble("key") is None and time.monotonic() < end:
+    while indexes.failure("key") is None and time.monotonic() < end:
         assert indexes.get("key") is None
         time.sleep(0.02)
-    assert "nowhere" in (indexes.trouble("key") or "")
-    assert len(caplog.records) == search_indexes.MOST_TRIES
+    assert "nowhere" in (indexes.failure("key") or "")
+    assert len(caplog.records) == search_indexes.MAX_ATTEMPTS
 
 
-def test_a_killed_builder_is_followed_by_another(indexes: Indexes, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_indexes, "WAIT_SECONDS", 0.0)
+def test_killed_builder_is_restarted(indexes: Indexes, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search_indexes, "RETRY_SECONDS", 0.0)
     indexes.start(key_of(run), run)
     os.kill(indexes._builders[key_of(run)].process.pid, signal.SIGKILL)  # type: ignore[union-attr]
-    assert awaited(indexes, key_of(run)).search("queen")
+    assert wait_for(indexes, key_of(run)).search("queen")
 
 
-def test_closing_ends_the_builders(indexes: Indexes, run: Path) -> None:
+def test_close_stops_builders(indexes: Indexes, run: Path) -> None:
     indexes.start(key_of(run), run)
     process = indexes._builders[key_of(run)].process
     indexes.close()

@@ -1,1 +1,1 @@
-"""The service on Ray Serve: fronts take requests as they do on one machine, replicas that hold the models answer."""
+"""The HTTP service on Ray Serve: replicas that take requests, and replicas that hold the models."""

@@ -1,4 +1,4 @@
-"""The Serve application: which deployments it has, under which limits, and how it is put on a cluster."""
+"""The application on Ray Serve: its deployments, their limits, and how it is deployed on a cluster."""
 
 import hashlib
 import json
@@ -17,43 +17,43 @@ from fansrec.errors import BadSetting
 from fansrec.serving.settings import Settings
 
 APPLICATION, FRONT, MODELS = "fansrec", "Front", "Models"
-CALLS_A_REPLICA = 2  # of one front: while one is answered, the next is on its way
-MOST_CALLS = 256
-FEWEST_FRONTS = 2  # so that the death of one is no pause
-FRONT_TARGET = 64  # requests under way at a front, on average, above which there will be one more
+CALLS_PER_REPLICA = 2  # of one front: while one is answered, the next is on its way
+MAX_CALLS = 256
+MIN_FRONTS = 2  # so that the death of one causes no interruption
+FRONT_TARGET = 64  # average number of requests in progress at a front above which another front is started
 SCALING = {"upscale_delay_s": 5.0, "downscale_delay_s": 120.0, "look_back_period_s": 5.0, "metrics_interval_s": 1.0}
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How many replicas hold models, at least and at most."""
+    """The minimum and maximum number of replicas that hold models."""
 
     least: int
     most: int
 
 
-def scale_for(asked: Scale | None, device: str, there: Mapping[str, float]) -> Scale:
-    """Unless asked otherwise as many as the cluster has room for, two at least where it has: one may die."""
-    room = max(1, int(there.get("CPU" if device == "cpu" else "GPU", 0)))
-    scale = asked or Scale(min(2, room), room)
-    _refuse_too_many(scale, device, there)
+def choose_scale(requested: Scale | None, device: str, resources: Mapping[str, float]) -> Scale:
+    """Return the requested scale; default: as many replicas as the cluster has room for, and two where possible."""
+    room = max(1, int(resources.get("CPU" if device == "cpu" else "GPU", 0)))
+    scale = requested or Scale(min(2, room), room)
+    _refuse_too_many(scale, device, resources)
     return scale
 
 
-def _refuse_too_many(scale: Scale, device: str, there: Mapping[str, float]) -> None:
-    """Ray would wait for machines that may never come."""
+def _refuse_too_many(scale: Scale, device: str, resources: Mapping[str, float]) -> None:
+    """Raise BadSetting where Ray would wait for machines that may never be added."""
     for kind in ("CPU",) if device == "cpu" else ("CPU", "GPU"):
-        if (has := int(there.get(kind, 0))) < scale.least:
+        if (available := int(resources.get(kind, 0))) < scale.least:
             raise BadSetting(
-                f"{scale.least} replicas need a {kind} each, and the cluster has {has}; "
-                f"ask for fewer (--replicas), or add some"
+                f"{scale.least} replicas need a {kind} each, and the cluster has {available}; "
+                f"request fewer (--replicas), or add machines"
             )
 
 
 def deploy(settings: Settings, config: Config) -> None:
-    """Put the application on the cluster, or in place of what is there: replica after replica, as Serve does it.
+    """Deploy the application on the cluster, or replace the one there replica by replica, as Ray Serve does it.
 
-    If only models are others, no process ends: Ray has each replica take the models it prepared.
+    If only the models differ, no process ends: each replica switches to the models that it has prepared.
     """
     logs = LoggingConfig(log_level="WARNING", enable_access_log=False)  # the application writes its own
     application = _application(settings, Scale(**config["scale"]), config)
@@ -61,48 +61,48 @@ def deploy(settings: Settings, config: Config) -> None:
 
 
 def _application(settings: Settings, scale: Scale, config: Config) -> serve.Application:
-    from fansrec.cluster.serving.front import Front  # which deploys too, when models are reloaded
+    from fansrec.cluster.serving.front import Front  # imported here, since a front deploys too when models are reloaded
 
-    own = settings.model_copy(update={"workers": min(CALLS_A_REPLICA * scale.most, MOST_CALLS)})
-    told = own.model_dump(mode="json")
+    own = settings.model_copy(update={"workers": min(CALLS_PER_REPLICA * scale.most, MAX_CALLS)})
+    values = own.model_dump(mode="json")
     models = _deployment(
         Models,
         MODELS,
         own,
         autoscaling_config=SCALING
         | {"min_replicas": scale.least, "max_replicas": scale.most, "target_ongoing_requests": 1.0},
-        max_ongoing_requests=4 * CALLS_A_REPLICA,
+        max_ongoing_requests=4 * CALLS_PER_REPLICA,
         ray_actor_options={"num_cpus": 1, "num_gpus": 0 if own.device == "cpu" else 1, "runtime_env": {}},
         user_config=config,
-        max_surge_percent=100 if _room(own.device) else 0,
-    ).bind(told)
+        max_surge_percent=100 if _has_room(own.device) else 0,
+    ).bind(values)
     fronts = _deployment(
         Front,
         FRONT,
         own,
         autoscaling_config=SCALING
         | {
-            "min_replicas": FEWEST_FRONTS,
-            "max_replicas": max(FEWEST_FRONTS, scale.most),
+            "min_replicas": MIN_FRONTS,
+            "max_replicas": max(MIN_FRONTS, scale.most),
             "target_ongoing_requests": FRONT_TARGET,
         },
-        max_ongoing_requests=2 * own.queue_requests,  # what is too much, fronts refuse by themselves
+        max_ongoing_requests=2 * own.queue_requests,  # fronts themselves refuse requests at overload
         max_queued_requests=own.queue_requests,
         backpressure_config={"status_code": 429, "retry_after_s": 1},
         ray_actor_options={"num_cpus": 0, "runtime_env": {}},
         user_config=config,
         max_surge_percent=100,
     )
-    return fronts.bind(told, models)
+    return fronts.bind(values, models)
 
 
-def _room(device: str) -> bool:
-    """Whether a new replica can come before an old one goes; where there is no room, it would be waited for forever."""
+def _has_room(device: str) -> bool:
+    """Return whether a new replica can start before an old one ends; without room Ray would wait for it forever."""
     return bool(ray.available_resources().get("CPU" if device == "cpu" else "GPU", 0) >= 1)
 
 
 def _deployment(kind: Any, name: str, settings: Settings, max_surge_percent: int, **options: Any) -> serve.Deployment:
-    made = serve.deployment(
+    deployment = serve.deployment(
         kind,
         name=name,
         graceful_shutdown_timeout_s=settings.drain_s,
@@ -111,11 +111,11 @@ def _deployment(kind: Any, name: str, settings: Settings, max_surge_percent: int
         health_check_timeout_s=settings.hang_s,
         **options,
     )
-    # Serve gives every deployment a version drawn at random, and so ends all processes where only models change.
-    return made.options(version=_version(settings), max_surge_percent=max_surge_percent, _internal=True)
+    # Ray Serve would give each deployment a random version, and so end all processes where only the models change.
+    return deployment.options(version=_version(settings), max_surge_percent=max_surge_percent, _internal=True)
 
 
 def _version(settings: Settings) -> str:
-    """The same for the same code under the same settings; models are no part of it."""
-    told = json.dumps([__version__, settings.model_dump(mode="json", exclude={"models"})], sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
+    """Return a version that is the same for the same code and settings; the models are not a part of it."""
+    values = json.dumps([__version__, settings.model_dump(mode="json", exclude={"models"})], sort_keys=True)
+    return hashlib.sha256(values.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""`fans serve --engine ray`: put the service on a cluster and leave it there, or run a local one until told to stop."""
+"""`fans serve --engine ray`: deploy the service on a cluster, or run it on a local Ray until a signal stops it."""
 
 import os
 import signal
@@ -17,14 +17,15 @@ from ray.serve.exceptions import RayServeException
 from ray.serve.schema import LoggingConfig, ReplicaState
 
 from fansrec.cluster.connection import cluster
-from fansrec.cluster.serving import again
-from fansrec.cluster.serving.application import APPLICATION, FRONT, MODELS, Scale, deploy, scale_for
-from fansrec.cluster.serving.config import PREPARE_SECONDS, Places, agreed, following
+from fansrec.cluster.serving import retry_middleware
+from fansrec.cluster.serving.application import APPLICATION, FRONT, MODELS, Scale, choose_scale, deploy
+from fansrec.cluster.serving.config import PREPARE_SECONDS, Specs, agree, next_config
 from fansrec.errors import BadSetting, Unfinished
-from fansrec.serving.run import KEEP_ALIVE_SECONDS, Announce, bind
+from fansrec.serving.run import Announce
+from fansrec.serving.server import KEEP_ALIVE_SECONDS, bind, url_of
 from fansrec.serving.settings import Settings, read_settings
 
-NOTHING_THERE = (
+IGNORED = (
     "workers",
     "max_connections",
     "max_header_bytes",
@@ -32,93 +33,92 @@ NOTHING_THERE = (
     "write_timeout_s",
     "max_unsent_bytes",
 )
-# For all processes of Serve: what asks a dead front's requests again; and that calls go the short way, which takes a
-# fifth less processor time and suits parts that never block their event loop, as ours do not.
+# For all processes of Ray Serve: the middleware that sends the requests of a dead front again; and direct calls, which
+# take a fifth less processor time and suit deployments that never block their event loop, as ours do not.
 SERVE_ENVIRONMENT = {
-    "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH": f"{again.__name__}.{again.middlewares.__name__}",
+    "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH": f"{retry_middleware.__name__}.middlewares",
     "RAY_SERVE_USE_GRPC_BY_DEFAULT": "1",
     "RAY_SERVE_RUN_USER_CODE_IN_SEPARATE_THREAD": "0",
     "RAY_SERVE_RUN_ROUTER_IN_SEPARATE_LOOP": "0",
 }
 POLL_SECONDS = 0.1
-DRAIN_SECONDS = 1.0, 30.0  # notice, and for what was accepted, where the service is taken off a cluster
+DRAIN_SECONDS = 1.0, 30.0  # notice and time for accepted requests when the service is removed from a cluster
 
 
 def serve_on_ray(settings: Settings, address: str | None, scale: Scale | None, announce: Announce) -> None:
-    """On the cluster at the address: deploy and return. Without one: serve here until told to stop."""
+    """Deploy on the cluster at the address and return; without an address, serve here until a signal stops it."""
     settings = _absolute(settings)
     if address is not None:
         with cluster(address):
-            announce(put(settings, scale))
+            announce(deploy_service(settings, scale))
         return
-    with bind(settings.host, settings.port) as free:  # Ray takes a minute to say that a port is taken
+    with bind(settings.host, settings.port) as free:  # Ray takes a minute to report that a port is in use
         settings = settings.model_copy(update={"port": free.getsockname()[1]})
     with cluster():
-        at = put(settings, scale)
-        stop = _told_to_stop()  # from here on; before, a signal ends the command, which may wait for Ray
-        announce(at)
+        url = deploy_service(settings, scale)
+        stop = _stop_on_signal()  # only now: before, a signal ends the command, which may wait for Ray
+        announce(url)
         stop.wait()
-        ending = threading.Thread(target=_end, args=(settings,), daemon=True)
-        ending.start()
-        while ending.is_alive() and not _ray_is_gone():
-            ending.join(POLL_SECONDS)
+        shutdown = threading.Thread(target=_shut_down, args=(settings,), daemon=True)
+        shutdown.start()
+        while shutdown.is_alive() and not _ray_has_ended():
+            shutdown.join(POLL_SECONDS)
 
 
 def stop_on_ray(address: str | None) -> None:
-    """Take the service off a cluster; what it has accepted is answered first."""
+    """Remove the service from a cluster; accepted requests are answered first."""
     if address is None:
-        raise BadSetting("--stop wants the --address of the cluster the service is on")
+        raise BadSetting("--stop needs the --address of the cluster that the service is on")
     with cluster(address):
         if APPLICATION not in serve.status().applications:
             raise BadSetting(f"there is no service of fansrec on the cluster at {address}")
         if _has_replicas(FRONT):
-            with suppress(Exception):  # fronts that do not answer have nothing to wait for
+            with suppress(Exception):  # fronts that do not answer have no requests to wait for
                 _drain(*DRAIN_SECONDS)
         serve.delete(APPLICATION)
 
 
-def unheeded(settings: Settings) -> list[str]:
-    """Settings that somebody chose and that mean nothing on Ray."""
-    return [name for name in NOTHING_THERE if name in settings.model_fields_set]
+def ignored_settings(settings: Settings) -> list[str]:
+    """Return the names of settings that were given but have no effect on Ray."""
+    return [name for name in IGNORED if name in settings.model_fields_set]
 
 
-def put(settings: Settings, scale: Scale | None) -> str:
-    """The service on the cluster this process is connected to, in place of the one that may be there; its address."""
-    asked: Places = [place.model_dump(mode="json") for place in settings.models]
-    scale = scale_for(scale, settings.device, ray.cluster_resources())
-    checked = None if _has_replicas(MODELS) else _begin_check(settings, asked)
-    settings = _started(settings)
-    old = _front().config.remote().result(timeout_s=PREPARE_SECONDS) if _has_replicas(FRONT) else None
+def deploy_service(settings: Settings, scale: Scale | None) -> str:
+    """Deploy the service on the connected cluster, in place of the one that may be there; return its URL."""
+    requested: Specs = [spec.model_dump(mode="json") for spec in settings.models]
+    scale = choose_scale(scale, settings.device, ray.cluster_resources())
+    checked = None if _has_replicas(MODELS) else _begin_check(settings, requested)
+    settings = _start_proxies(settings)
+    old = _handle(FRONT).config.remote().result(timeout_s=PREPARE_SECONDS) if _has_replicas(FRONT) else None
     if checked is None:
-        prepared = _models().broadcast("prepare", asked).results(timeout_s=PREPARE_SECONDS)
+        prepared = _handle(MODELS).broadcast("prepare", requested).results(timeout_s=PREPARE_SECONDS)
     else:
         prepared = [ray.get(checked, timeout=PREPARE_SECONDS)]
     try:
-        deploy(settings, following(asked, agreed(prepared), old) | {"scale": asdict(scale)})
+        deploy(settings, next_config(requested, agree(prepared), old) | {"scale": asdict(scale)})
     except RuntimeError as error:
-        told = " ".join(str(error).split())[:500]
-        raise Unfinished(f"the service could not be put on the cluster: {told}") from error
-    host = settings.host.strip("[]")
-    return f"http://[{host}]:{settings.port}/" if ":" in host else f"http://{host}:{settings.port}/"
+        message = " ".join(str(error).split())[:500]
+        raise Unfinished(f"the service could not be deployed on the cluster: {message}") from error
+    return url_of(settings.host.strip("[]"), settings.port)
 
 
-def _begin_check(settings: Settings, asked: Places) -> Any:
-    """Where replicas will be; a process that has had a GPU gives it back only by ending."""
-    where = {"num_cpus": 0} if settings.device == "cpu" else {"num_cpus": 0, "num_gpus": 1, "max_calls": 1}
-    return ray.remote(**where)(_check).remote(settings.model_dump(mode="json"), asked)
+def _begin_check(settings: Settings, specs: Specs) -> Any:
+    """Start reading the models where replicas will be; a process releases its GPU only by ending."""
+    options = {"num_cpus": 0} if settings.device == "cpu" else {"num_cpus": 0, "num_gpus": 1, "max_calls": 1}
+    return ray.remote(**options)(_check).remote(settings.model_dump(mode="json"), specs)
 
 
-def _check(settings: dict[str, Any], places: Places) -> dict[str, Any]:
-    """Models are read once before there is any replica, so that a bad one is told in a line."""
-    from fansrec.cluster.serving.desk import Desk
+def _check(settings: dict[str, Any], specs: Specs) -> dict[str, Any]:
+    """Read the models once before there is a replica, so that a bad one is reported in one line."""
+    from fansrec.cluster.serving.engine import ReplicaEngine
 
-    return Desk(Settings.model_validate(settings)).prepare(places)
+    return ReplicaEngine(Settings.model_validate(settings)).prepare(specs)
 
 
-def _started(settings: Settings) -> Settings:
-    """Ray's proxies, listening where the settings say; those that are there already stay where they are."""
-    there = _proxies()
-    if there is None:
+def _start_proxies(settings: Settings) -> Settings:
+    """Start Ray's proxies at the address of the settings; return the settings with the address of running proxies."""
+    running = _running_proxies()
+    if running is None:
         http = HTTPOptions(host=settings.host, port=settings.port, keep_alive_timeout_s=KEEP_ALIVE_SECONDS)
         serve.start(
             http_options=http,
@@ -126,19 +126,19 @@ def _started(settings: Settings) -> Settings:
             controller_options={"runtime_env": {"env_vars": SERVE_ENVIRONMENT}},
         )
         return settings
-    asked = {name: value for name in ("host", "port") if (value := getattr(settings, name)) != getattr(there, name)}
-    if asked.keys() & settings.model_fields_set:
-        raise BadSetting(f"Ray Serve listens on {there.host}:{there.port} there; leave out --host and --port")
-    return listening(settings, there.host, there.port)
+    different = {name for name in ("host", "port") if getattr(settings, name) != getattr(running, name)}
+    if different & settings.model_fields_set:
+        raise BadSetting(f"Ray Serve already listens on {running.host}:{running.port}; leave out --host and --port")
+    return settings_at(settings, running.host, running.port)
 
 
-def listening(settings: Settings, host: str, port: int) -> Settings:
-    """The settings for a service that is there already, refused if they make no sense there: it may want keys."""
+def settings_at(settings: Settings, host: str, port: int) -> Settings:
+    """Return the settings with the address of a running service, validated again, since it may need keys."""
     return read_settings(settings.model_dump(exclude_unset=True) | {"host": host, "port": port}, None, {})
 
 
-def _proxies() -> Any:
-    """Where Serve listens on this cluster; None if it is not there."""
+def _running_proxies() -> Any:
+    """Return the HTTP options of Ray Serve on this cluster, or None if it does not run."""
     try:
         return _get_global_client().http_config
     except RayServeException:
@@ -146,54 +146,48 @@ def _proxies() -> Any:
 
 
 def _has_replicas(deployment: str) -> bool:
-    """Whether anybody can be asked, whatever Serve thinks of the application."""
+    """Return whether a replica of the deployment runs, whatever the status of the application."""
     app = serve.status().applications.get(APPLICATION)
-    there = app.deployments.get(deployment) if app else None
-    return there is not None and there.replica_states.get(ReplicaState.RUNNING, 0) > 0
+    status = app.deployments.get(deployment) if app else None
+    return status is not None and status.replica_states.get(ReplicaState.RUNNING, 0) > 0
 
 
-def _front() -> Any:
-    return serve.get_deployment_handle(FRONT, APPLICATION)
-
-
-def _models() -> Any:
-    return serve.get_deployment_handle(MODELS, APPLICATION)
+def _handle(deployment: str) -> Any:
+    return serve.get_deployment_handle(deployment, APPLICATION)
 
 
 def _absolute(settings: Settings) -> Settings:
-    """Paths as every process understands them; links stay links, so that a reload follows them."""
-    models = [place.model_copy(update={"run": Path(os.path.abspath(place.run))}) for place in settings.models]
-    others = {name: path and Path(os.path.abspath(path)) for name, path in _paths(settings).items()}
+    """Return the settings with absolute paths; links stay links, so that a reload follows them."""
+    models = [spec.model_copy(update={"run": Path(os.path.abspath(spec.run))}) for spec in settings.models]
+    paths = {"keys": settings.keys, "search_folder": settings.search_folder}
+    others = {name: path and Path(os.path.abspath(path)) for name, path in paths.items()}
     return settings.model_copy(update={"models": tuple(models)} | others)
 
 
-def _paths(settings: Settings) -> dict[str, Path | None]:
-    return {"keys": settings.keys, "search_folder": settings.search_folder}
-
-
-def _told_to_stop() -> threading.Event:
+def _stop_on_signal() -> threading.Event:
+    """Return an event that SIGTERM or SIGINT sets."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     return stop
 
 
-def _ray_is_gone() -> bool:
-    """Whether the signal went to Ray's processes too, as it does where a whole group or service is told to end."""
+def _ray_has_ended() -> bool:
+    """Return whether the signal ended Ray's processes too, as when it goes to a whole process group."""
     node = ray._private.worker._global_node
     return node is None or bool(node.dead_processes())
 
 
-def _end(settings: Settings) -> None:
-    with suppress(Exception):  # fronts that do not answer have nothing to wait for
+def _shut_down(settings: Settings) -> None:
+    with suppress(Exception):  # fronts that do not answer have no requests to wait for
         _drain(settings.notice_s, settings.drain_s)
         serve.shutdown()
 
 
 def _drain(notice_s: float, drain_s: float) -> None:
-    """Fronts are ready no longer; after the notice they take nothing any more; what was accepted is answered."""
-    _front().broadcast("drain", False).results(timeout_s=drain_s)
+    """Let fronts report not ready, refuse requests after the notice, and answer those they have accepted."""
+    _handle(FRONT).broadcast("drain", False).results(timeout_s=drain_s)
     time.sleep(notice_s)
     end = time.monotonic() + drain_s
-    while any(_front().broadcast("drain", True).results(timeout_s=drain_s)) and time.monotonic() < end:
+    while any(_handle(FRONT).broadcast("drain", True).results(timeout_s=drain_s)) and time.monotonic() < end:
         time.sleep(POLL_SECONDS)

@@ -1,30 +1,30 @@
-"""What Ray keeps of an application and gives every replica: where models are asked for, which these are, and were."""
+"""The configuration that Ray keeps of the application and gives every replica: which models are and were served."""
 
 from typing import Any
 
 from fansrec import errors
-from fansrec.serving.processes.deployments import Busy
+from fansrec.serving.processes.deployment_manager import Busy
 
-Places = list[dict[str, Any]]  # name, run, generation and, once it is known, hash of each model
-# asked: Places; now, before: {"places": Places, "models": what `GET /v1/models` says} or None; scale: least and most
+Specs = list[dict[str, Any]]  # name, run, generation and, once it is known, hash of each model
+# requested: Specs; current, previous: {"specs": Specs, "models": as in `GET /v1/models`} or None; scale: least and most
 Config = dict[str, Any]
 
-PREPARE_SECONDS = 600.0  # in which replicas must have read models
+PREPARE_SECONDS = 600.0  # within which replicas must have read models
 
 
-def following(asked: Places, told: list[dict[str, Any]], old: Config | None) -> Config:
-    """The models found where they were asked for, after the old ones."""
-    now = {"places": pinned(asked, told), "models": told}
-    return {"asked": asked, "now": now, "before": old["now"] if old else None}
+def next_config(requested: Specs, models: list[dict[str, Any]], old: Config | None) -> Config:
+    """Return the configuration that serves the models found for `requested`, after those of `old`."""
+    current = {"specs": pin(requested, models), "models": models}
+    return {"requested": requested, "current": current, "previous": old["current"] if old else None}
 
 
-def pinned(places: Places, told: list[dict[str, Any]]) -> Places:
-    """The folders that links led to and what was found there, so that every replica reads the same."""
-    return [place | {"run": model["folder"], "hash": model["hash"]} for place, model in zip(places, told, strict=True)]
+def pin(specs: Specs, models: list[dict[str, Any]]) -> Specs:
+    """Return the specs with the folder that a link led to and the hash found there, so that replicas read the same."""
+    return [spec | {"run": model["folder"], "hash": model["hash"]} for spec, model in zip(specs, models, strict=True)]
 
 
-def agreed(prepared: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What all replicas found; one that refuses refuses for all."""
+def agree(prepared: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the models that all replicas found; raise the error of a replica that refuses them."""
     for found in prepared:
         if "refused" in found:
             raise getattr(errors, found["refused"])(found["detail"])

@@ -1,4 +1,4 @@
-"""A front's way to the replicas that hold the models: calls that may be under way at once, each like a worker to it."""
+"""A front's calls to the replicas that hold the models: a fixed number of slots, each of which acts like a worker."""
 
 import asyncio
 import logging
@@ -6,56 +6,58 @@ import time
 from collections.abc import Callable
 from typing import Any, cast
 
-from fansrec.serving.processes.channel import Line, Message
+from fansrec.serving.processes.channel import Channel, Message
 from fansrec.serving.processes.dispatch import Dispatcher, Worker
 
 log = logging.getLogger("fansrec.serving")
 
-AGAIN_SECONDS = 0.05  # before a lost call's place is used again: whoever died has to be noticed first
+REOPEN_SECONDS = 0.05  # before the slot of a lost call is used again, so that Ray can notice the dead replica
 
-Ask = Callable[[Message, bytes], Any]  # awaited, gives the replies and their contents
+CallReplica = Callable[[Message, bytes], Any]  # awaited, returns the packed replies
 
 
 class Slot:
-    """Room for one call. It speaks as the line to a worker does, so that queue, limits, deadlines and retries of the
-    service on one machine are those of a cluster too; which replica takes a call is Ray's affair."""
+    """Room for one call, with the interface of a Channel to a worker.
 
-    def __init__(self, ask: Ask) -> None:
-        self._ask = ask
+    So queue, limits, deadlines and retries are those of the service on one machine; Ray chooses the replica.
+    """
+
+    def __init__(self, call: CallReplica) -> None:
+        self._call = call
         self._task: asyncio.Task[None] | None = None
-        self.heard: Callable[[Message, bytes], None] = lambda message, content: None
-        self.gone: Callable[[], None] = lambda: None
+        self.on_message: Callable[[Message, bytes], None] = lambda message, content: None
+        self.on_close: Callable[[], None] = lambda: None
 
     def send(self, message: Message, content: bytes = b"") -> None:
-        self._task = asyncio.ensure_future(self._call(by_duration(message), content))
+        self._task = asyncio.ensure_future(self._run(with_durations(message), content))
 
     def close(self) -> None:
-        """A call under way ends by itself."""
+        """Do nothing: a call in progress ends by itself."""
 
-    async def _call(self, message: Message, content: bytes) -> None:
+    async def _run(self, message: Message, content: bytes) -> None:
         try:
-            replies, contents = await self._ask(message, content)
-        except Exception as error:  # a replica that died, or was stopped before it had answered: another is asked
+            replies, contents = await self._call(message, content)
+        except Exception as error:  # the replica died, or was stopped before it answered: another one is called
             log.warning("a call was lost: %s", " ".join(str(error).split())[:300] or type(error).__name__)
-            self.gone()
+            self.on_close()
         else:
-            self.heard({"kind": "replies", "replies": replies}, contents)
+            self.on_message({"kind": "replies", "replies": replies}, contents)
 
 
-def open_slots(dispatcher: Dispatcher, ask: Ask, count: int) -> None:
+def open_slots(dispatcher: Dispatcher, call: CallReplica, count: int) -> None:
     for _ in range(count):
-        _open(dispatcher, ask)
+        _open(dispatcher, call)
 
 
-def _open(dispatcher: Dispatcher, ask: Ask) -> None:
-    def lost(worker: Worker) -> None:
-        dispatcher.loop.call_later(AGAIN_SECONDS, _open, dispatcher, ask)
+def _open(dispatcher: Dispatcher, call: CallReplica) -> None:
+    def reopen(worker: Worker) -> None:
+        dispatcher.loop.call_later(REOPEN_SECONDS, _open, dispatcher, call)
 
-    dispatcher.welcome(Worker(cast(Line, Slot(ask)), 0, lost))
+    dispatcher.add_worker(Worker(cast(Channel, Slot(call)), 0, reopen))
 
 
-def by_duration(message: Message) -> Message:
-    """Moments as how long ago and how far off they are: another machine has another clock."""
+def with_durations(message: Message) -> Message:
+    """Return the message with moments as age and time left, since another machine has another clock."""
     now = time.monotonic()
     jobs = [[id_, model, size, now - since, deadline - now] for id_, model, size, since, deadline in message["jobs"]]
     return message | {"jobs": jobs}

@@ -43,7 +43,7 @@ class HybridWeights(Weights):
         self._kept = []
         weights = model.config.weights
         self.model = Model(kind=0, categories_of=self.array(model._categories), encoder=self.encoder(model))
-        self.model.head = Head(items=config.alphabet.items)  # all that tokens need of it
+        self.model.head = Head(items=model.config.alphabet.items)  # all that tokens need of it
         hybrid = Hybrid(
             model=ctypes.addressof(self.model),
             tied=self.tied_classifier(model),

@@ -1,1 +1,1 @@
-"""What stands between a client and the service: connections, limits, keys, refusals, logs."""
+"""HTTP: connections and their limits, the middleware that every request passes, keys, problems, logs."""

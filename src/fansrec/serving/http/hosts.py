@@ -1,7 +1,7 @@
-"""By which names a service may be called: the Host header of a request.
+"""The host names of the service: which Host headers it answers to.
 
-A page elsewhere may have its own name point here (DNS rebinding), and a browser then lets it read the answers. Its
-requests still carry that name, so a service that needs no key answers only to names that are its own.
+A page elsewhere may let its own name point to this machine (DNS rebinding), and a browser then lets it read the
+answers. Its requests still carry that name, so a service without keys answers only to its own names.
 """
 
 import re
@@ -12,14 +12,14 @@ from fansrec.serving.http.problems import Problem
 
 ANY = "*"
 LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|\[::1\]")
-WRITTEN = re.compile(rb"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(:\d{1,5})?")
+HOST_HEADER = re.compile(rb"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(:\d{1,5})?")
 NAME = re.compile(r"[a-z0-9_]([a-z0-9._-]{0,251}[a-z0-9_])?|\[[0-9a-f:.]{2,45}\]")
 
 
 class Hosts:
-    """The names that are answered to: loopback, `names`, and with `addresses` every IP address.
+    """Host names that are answered to: loopback, `names`, and with `addresses` every IP address.
 
-    An address cannot be made to point here by anyone else, so it is safe where the service is reached by address.
+    An IP address cannot be made to point here by others, so it is safe where the service is reached by address.
     """
 
     def __init__(self, names: Iterable[str] = (), addresses: bool = False) -> None:
@@ -27,12 +27,13 @@ class Hosts:
         self._addresses = addresses
 
     def check(self, given: list[bytes]) -> None:
-        """Raise the problem for a request that calls the service by another name, by none, or by several."""
+        """Raise a Problem unless `given`, the Host headers of a request, is one name of the service."""
         if ANY in self._names:
             return
-        written = WRITTEN.fullmatch(given[0]) if len(given) == 1 else None
-        if written is None or not self._is_own(written[1].decode().lower()):
-            raise _wrong_host()
+        match = HOST_HEADER.fullmatch(given[0]) if len(given) == 1 else None
+        if match is None or not self._is_own(match[1].decode().lower()):
+            detail = "The service does not answer to this host name; use localhost or one of its `allowed_hosts`."
+            raise Problem(421, "wrong-host", detail)
 
     def _is_own(self, name: str) -> bool:
         return LOOPBACK.fullmatch(name) is not None or name in self._names or (self._addresses and is_address(name))
@@ -47,10 +48,5 @@ def is_address(name: str) -> bool:
 
 
 def is_host_name(text: str) -> bool:
-    """Whether the text can stand in `allowed_hosts`: a name or an address without a port, or `*` for any."""
+    """Return whether `allowed_hosts` may contain the text: a name or an address without a port, or `*` for any."""
     return text == ANY or NAME.fullmatch(text.lower()) is not None
-
-
-def _wrong_host() -> Problem:
-    detail = "This service does not answer to that host name: call it by localhost or one of its `allowed_hosts`."
-    return Problem(421, "wrong-host", detail)

@@ -8,7 +8,7 @@ from collections.abc import MutableMapping
 
 from fansrec.errors import BadSetting
 
-FIRST = 3  # the descriptor of the first socket passed on
+FIRST = 3  # the descriptor of the first socket that systemd passes
 
 
 def inherited_socket(environment: MutableMapping[str, str], pid: int, host: str, port: int) -> socket.socket | None:
@@ -20,18 +20,18 @@ def inherited_socket(environment: MutableMapping[str, str], pid: int, host: str,
     if given["LISTEN_PID"] != str(pid):
         return None
     if given["LISTEN_FDS"] != "1":
-        raise BadSetting(f"{given['LISTEN_FDS']} sockets were passed on; give the socket unit one ListenStream line")
+        raise BadSetting(f"{given['LISTEN_FDS']} sockets were passed; give the socket unit one ListenStream line")
     try:
         listening = socket.socket(fileno=FIRST)
         listening.set_inheritable(False)
         accepting = listening.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
-        wanted = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
+        expected = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
-        raise BadSetting(f"the socket passed on cannot be used ({error}); check the socket unit") from error
+        raise BadSetting(f"the passed socket cannot be used ({error}); check the socket unit") from error
     address = listening.getsockname()
-    if not accepting or listening.family != wanted[0] or (address[0], address[1]) != (wanted[4][0], port):
+    if not accepting or listening.family != expected[0] or (address[0], address[1]) != (expected[4][0], port):
         raise BadSetting(
-            f"the socket passed on is not one that listens on {host}:{port} (it has {address}); "
-            f"make ListenStream of the socket unit and host and port of the settings agree"
+            f"the passed socket is not one that listens on {host}:{port} (it has {address}); "
+            f"make ListenStream of the socket unit agree with host and port of the settings"
         )
     return listening

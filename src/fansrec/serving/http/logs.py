@@ -1,4 +1,4 @@
-"""Logs on stderr: one JSON object a line, or text. No line ever has a key, nor at info level what users listed."""
+"""Logs on stderr: one JSON object per line, or text. No line contains a key, nor at info level the items of users."""
 
 import asyncio
 import json
@@ -12,106 +12,108 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 
 from fansrec.printable import printable, printable_lines
-from fansrec.serving.http.log_lines import LineWriter
+from fansrec.serving.http.log_writers import BackgroundWriter, DirectWriter
+from fansrec.serving.http.routes import LIVE, READY
 from fansrec.serving.http.tracing import Trace
 
-current: ContextVar[Trace | None] = ContextVar("current", default=None)  # the request that the running code serves
+current_trace: ContextVar[Trace | None] = ContextVar("current_trace", default=None)  # of the request being handled
 
 WINDOW_S = 1.0
-QUIET = ("/health/live", "/health/ready")  # asked every few seconds by machines: at debug level while all is well
+HEALTH = (LIVE.path, READY.path)  # requested every few seconds: logged at debug level while all is well
 KEY = re.compile(r"fans_[A-Za-z0-9_-]{43}")
 ACCESS = logging.getLogger("fansrec.access")
 TO_JSON = json.JSONEncoder(default=repr).encode
 _refusals: Counter[str] = Counter()
-_due: asyncio.AbstractEventLoop | None = None  # on which a line will tell them
+_scheduled: asyncio.AbstractEventLoop | None = None  # the loop that will log them
 
 
 def setup_logs(format: str, level: str, *, background: bool = True, stream: TextIO | None = None) -> None:
-    """Send all logging of this process to stderr.
+    """Send all logging of this process to `stream`, by default stderr.
 
-    `background`: a thread does the writing, so that a pipe nobody reads holds up no request. A process that forks,
-    and so may have no threads, does without.
+    `background`: a thread writes the lines, so that a pipe that is not read cannot block a request. A process that
+    forks may not have threads and writes them directly.
     """
-    global _out, _line
-    _out, _line = LineWriter(stream or sys.stderr, background), json_line if format == "json" else text_line
-    _out.setFormatter(Lines())
+    global _writer, _format_line
+    _writer = (BackgroundWriter if background else DirectWriter)(stream or sys.stderr)
+    _format_line = format_json if format == "json" else format_text
+    _writer.setFormatter(LineFormatter())
     root = logging.getLogger()
     for old in root.handlers[:]:
         root.removeHandler(old)
         old.close()
-    root.addHandler(_out)
+    root.addHandler(_writer)
     root.setLevel(level.upper())
 
 
-def access(route: str, method: str, status: int, seconds: float, key: str | None = None) -> None:
-    """One line for one request: its route as the service names it, never its path or query."""
-    level = logging.DEBUG if route in QUIET and status < 400 else logging.INFO
-    if _out is None or not ACCESS.isEnabledFor(level):
+def log_access(route: str, method: str, status: int, seconds: float, key: str | None = None) -> None:
+    """Log one line for a request: its route as the service names it, never its path or query."""
+    level = logging.DEBUG if route in HEALTH and status < 400 else logging.INFO
+    if _writer is None or not ACCESS.isEnabledFor(level):
         return
-    fields = _of_request()
+    fields = _trace_fields()
     fields |= {"method": method, "route": route, "status": status, "milliseconds": round(seconds * 1000, 3)}
     if key is not None:
         fields["key"] = key
-    # Past the logging module, whose records cost more than all the rest of the way through the gate.
-    _out.put(_line(time.time(), logging.getLevelName(level).lower(), "request", fields))
+    # Without a LogRecord, which would cost more than the rest of the middleware.
+    _writer.put(_format_line(time.time(), logging.getLevelName(level).lower(), "request", fields))
 
 
-def refused(kind: str) -> None:
-    """Count a refusal; once a second a line tells how many there were, since one each would add to the overload."""
-    global _due
+def log_refusal(kind: str) -> None:
+    """Count a refusal; the counts are logged once a second, since a line for each would add to the overload."""
+    global _scheduled
     _refusals[kind] += 1
     try:
         loop = asyncio.get_running_loop()
-    except RuntimeError:  # nothing could tell it later
-        tell_refusals()
+    except RuntimeError:  # nothing could log it later
+        log_refusal_counts()
         return
-    if _due is not loop:
-        _due = loop
-        loop.call_later(WINDOW_S, tell_refusals)
+    if _scheduled is not loop:
+        _scheduled = loop
+        loop.call_later(WINDOW_S, log_refusal_counts)
 
 
-def tell_refusals() -> None:
-    global _due
-    _due = None
+def log_refusal_counts() -> None:
+    global _scheduled
+    _scheduled = None
     for kind, count in _refusals.items():
         ACCESS.warning("refused %d: %s", count, kind, extra={"fields": {"kind": kind, "count": count}})
     _refusals.clear()
 
 
-class Lines(logging.Formatter):
+class LineFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        fields = _of_request()
+        fields = _trace_fields()
         fields["logger"] = record.name
         fields |= getattr(record, "fields", {})
         if record.exc_info:
             fields["exception"] = self.formatException(record.exc_info)
-        return _line(record.created, record.levelname.lower(), record.getMessage(), fields)
+        return _format_line(record.created, record.levelname.lower(), record.getMessage(), fields)
 
 
-def json_line(when: float, level: str, message: str, fields: dict[str, Any]) -> str:
-    return KEY.sub("fans_…", TO_JSON({"time": _time(when), "level": level, "message": message, **fields}))
+def format_json(when: float, level: str, message: str, fields: dict[str, Any]) -> str:
+    return KEY.sub("fans_…", TO_JSON({"time": _format_time(when), "level": level, "message": message, **fields}))
 
 
-def text_line(when: float, level: str, message: str, fields: dict[str, Any]) -> str:
+def format_text(when: float, level: str, message: str, fields: dict[str, Any]) -> str:
     exception = fields.pop("exception", None)
-    shown = "".join(f" {name}={_shown(value)}" for name, value in fields.items())
-    line = f"{_time(when)} {level} {printable(message)}{shown}"
+    pairs = "".join(f" {name}={_format_value(value)}" for name, value in fields.items())
+    line = f"{_format_time(when)} {level} {printable(message)}{pairs}"
     return KEY.sub("fans_…", f"{line}\n  {printable_lines(exception)}" if exception else line)
 
 
-def _time(when: float) -> str:
+def _format_time(when: float) -> str:
     return datetime.fromtimestamp(when, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _of_request() -> dict[str, Any]:
-    trace = current.get()
-    return {} if trace is None else {"request_id": trace.request_id, "trace_id": trace.trace_id}
-
-
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     text = str(value)
     return text if text.isprintable() and " " not in text and text else json.dumps(text)
 
 
-_out: LineWriter | None = None
-_line = json_line
+def _trace_fields() -> dict[str, Any]:
+    trace = current_trace.get()
+    return {} if trace is None else {"request_id": trace.request_id, "trace_id": trace.trace_id}
+
+
+_writer: BackgroundWriter | DirectWriter | None = None
+_format_line = format_json

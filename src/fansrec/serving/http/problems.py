@@ -1,4 +1,4 @@
-"""Everything the service refuses, in one shape (RFC 9457): what is wrong, and what to do."""
+"""Problems (RFC 9457): the one shape of everything the service refuses. They say what is wrong and what to do."""
 
 import json
 import math
@@ -10,14 +10,14 @@ from starlette.types import Send
 
 from fansrec.errors import BadArtifact, BadInput, BadSetting, FansError, MissingExtra, Unfinished, UnknownItems
 
-ECHOED = 100  # of what somebody sent, at most so many characters come back
-NAMED = 20  # so many bad fields are named; the rest is counted
-COUNTED = 2000  # making a Python object of every error takes time: beyond so many none is made
-DEEPEST = 8  # levels of a member's value that are written
-LARGEST = 2**63
+MAX_ECHO = 100  # characters of the input that are sent back
+MAX_FIELDS = 20  # invalid fields that are listed; the others are counted
+MAX_ERRORS = 2000  # above this number of errors no Python object is made of each, since that takes time
+MAX_DEPTH = 8  # levels of a member's value that are written
+INT64 = 2**63
 
-# The first kind that fits is taken.
-KINDS: tuple[tuple[type[FansError], int, str], ...] = (
+# The first class that matches is used.
+STATUSES: tuple[tuple[type[FansError], int, str], ...] = (
     (UnknownItems, 422, "unknown-items"),
     (BadInput, 422, "bad-input"),
     (BadSetting, 422, "bad-setting"),
@@ -28,7 +28,7 @@ KINDS: tuple[tuple[type[FansError], int, str], ...] = (
 
 
 class Problem(Exception):
-    """A refusal on its way to the client; `retry_after` among the members becomes a header too."""
+    """A refusal that is sent to the client; the member `retry_after` is also sent as a header."""
 
     def __init__(
         self, status: int, kind: str, detail: str, *, headers: Mapping[str, str] | None = None, **members: Any
@@ -39,16 +39,18 @@ class Problem(Exception):
         self.detail = detail
         self.headers = dict(headers or {})
         self.members = members
-        self._opening: bytes | None = None
+        self._cached: bytes | None = None
 
     def body(self, request_id: str) -> bytes:
-        """The JSON; all but the request id is written once, since one Problem may refuse thousands of requests."""
-        if self._opening is None:
-            self._opening = self._written()
-        return b'%s,"request_id":%s}' % (self._opening, _json(request_id))
+        """Return the JSON; all but the request id is cached, since one Problem may refuse thousands of requests."""
+        if self._cached is None:
+            title = self.kind.replace("-", " ").capitalize()
+            own = {"type": f"urn:fansrec:{self.kind}", "title": title, "status": self.status, "detail": self.detail}
+            self._cached = _json({**self.members, **own})[:-1]  # members cannot replace the standard ones
+        return b'%s,"request_id":%s}' % (self._cached, _json(request_id))
 
     def raw_headers(self, length: int) -> list[tuple[bytes, bytes]]:
-        """The headers of an answer whose body has `length` bytes."""
+        """Return the headers of an answer whose body has `length` bytes."""
         headers = [
             (b"content-type", b"application/problem+json"),
             (b"content-length", b"%d" % length),
@@ -58,32 +60,27 @@ class Problem(Exception):
             headers.append((b"retry-after", b"%d" % _whole_seconds(self.members["retry_after"])))
         return headers + [(_header(name).lower(), _header(value)) for name, value in self.headers.items()]
 
-    def _written(self) -> bytes:
-        title = self.kind.replace("-", " ").capitalize()
-        told = {"type": f"urn:fansrec:{self.kind}", "title": title, "status": self.status, "detail": self.detail}
-        return _json({**self.members, **told})[:-1]  # a member cannot take the place of the five
-
 
 def _json(value: Any) -> bytes:
-    return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    return json.dumps(_to_plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
-def _plain(value: Any, depth: int = 0) -> Any:
-    """The value as JSON can hold it: what came from outside may be any text and any number."""
+def _to_plain(value: Any, depth: int = 0) -> Any:
+    """Return the value as JSON can hold it: values from requests may be any text and any number."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()  # half a surrogate pair is no text
+        return value.encode("utf-8", "replace").decode()  # a lone surrogate cannot be encoded
     if isinstance(value, int):
-        return int(value) if -LARGEST <= value < LARGEST else f"a number of {value.bit_length()} bits"
+        return int(value) if -INT64 <= value < INT64 else f"a number of {value.bit_length()} bits"
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else str(value)
-    if depth >= DEEPEST:
+    if depth >= MAX_DEPTH:
         return "…"
     if isinstance(value, Mapping):
-        return {str(_plain(key, depth + 1)): _plain(inner, depth + 1) for key, inner in value.items()}
+        return {str(_to_plain(key, depth + 1)): _to_plain(inner, depth + 1) for key, inner in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(inner, depth + 1) for inner in value]
+        return [_to_plain(inner, depth + 1) for inner in value]
     return f"a {type(value).__name__}"
 
 
@@ -92,70 +89,79 @@ def _whole_seconds(seconds: Any) -> int:
 
 
 def _header(text: str) -> bytes:
-    """Text as a header may carry it: printable ASCII, so that nothing can end the line early."""
+    """Return the text as printable ASCII, so that it cannot end the line of its header."""
     return bytes(byte if 32 <= byte < 127 else ord("?") for byte in text.encode("ascii", "replace"))
 
 
 def problem_of(error: FansError) -> Problem:
-    """What the service says where the library refuses."""
-    for error_kind, status, kind in KINDS:
-        if isinstance(error, error_kind):
+    """Return the problem for an error of the library."""
+    for error_class, status, kind in STATUSES:
+        if isinstance(error, error_class):
             return Problem(status, kind, str(error))
     return Problem(422, "refused", str(error))
 
 
-def our_fault(request_id: str) -> Problem:
-    return Problem(500, "internal", f"This is a fault of the service; report it with the request id {request_id}.")
+def internal_problem(request_id: str) -> Problem:
+    return Problem(500, "internal", f"This is a bug of the service; report it with the request id {request_id}.")
 
 
-def invalid(error: ValidationError) -> Problem:
-    """What is wrong with a request that does not fit its type, field by field."""
+def stopping_problem() -> Problem:
+    return Problem(503, "stopping", "The service is stopping; send the request again.", retry_after=1)
+
+
+def deadline_problem() -> Problem:
+    detail = "the answer was not ready before the deadline; request less, or allow more time (Fans-Timeout-Ms)"
+    return Problem(504, "deadline", detail)
+
+
+def invalid_request(error: ValidationError) -> Problem:
+    """Return the problem for a body that is not a valid request; it lists the invalid fields."""
     count = error.error_count()
-    return invalid_fields(error.errors(include_url=False, include_context=False) if count <= COUNTED else [], count)
+    return invalid_fields(error.errors(include_url=False, include_context=False) if count <= MAX_ERRORS else [], count)
 
 
 def invalid_fields(errors: Sequence[Any], count: int) -> Problem:
-    """The same of pydantic's errors as they are listed."""
-    fields = named(errors)
-    detail = "The request does not fit; correct what `errors` names"
+    """Return the same problem for a list of pydantic's errors."""
+    fields = _fields(errors)
+    detail = "The request is not valid; correct the fields in `errors`"
     if not fields:
-        detail = f"The request does not fit in {count} places, too many to name"
-    elif len(fields) == NAMED:
-        detail += f", the first {NAMED} of them"
-    return Problem(422, "invalid-request", detail + "; /openapi.json has the whole shape.", errors=fields)
+        detail = f"The request is not valid in {count} places, too many to list"
+    elif len(fields) == MAX_FIELDS:
+        detail += f", which lists the first {MAX_FIELDS}"
+    return Problem(422, "invalid-request", detail + "; /openapi.json describes requests.", errors=fields)
 
 
-def named(errors: Sequence[Any]) -> list[dict[str, str]]:
-    """Pydantic's errors as a client reads them: where and what, of the first few."""
+def _fields(errors: Sequence[Any]) -> list[dict[str, str]]:
+    """Return the first of pydantic's errors by field: where it is, and what is wrong."""
     fields: dict[str, list[str]] = {}
     for error in errors:
         where = _where(error["loc"])
-        if where not in fields and len(fields) == NAMED:
+        if where not in fields and len(fields) == MAX_FIELDS:
             break
         fields.setdefault(where, []).append(_what(error))
-    return [{"where": where, "what": " / ".join(words[:2])} for where, words in fields.items()]
+    return [{"where": where, "what": " / ".join(messages[:2])} for where, messages in fields.items()]
 
 
-def _where(place: Sequence[int | str]) -> str:
-    """The path of a field. What follows an item's number is the type it was held against, which nobody sent."""
-    numbers = [at for at, part in enumerate(place) if isinstance(part, int)]
-    return cut(".".join(map(str, place[: numbers[-1] + 1] if numbers else place)))
+def _where(location: Sequence[int | str]) -> str:
+    """Return the path of a field, up to the last index: pydantic adds the expected type, which was not sent."""
+    indices = [at for at, part in enumerate(location) if isinstance(part, int)]
+    return cut(".".join(map(str, location[: indices[-1] + 1] if indices else location)))
 
 
 def _what(error: Any) -> str:
-    """Pydantic's words, without more of the input than it takes to find the place."""
-    words, given = str(error["msg"]), error.get("input")
-    if isinstance(given, str) and len(given) > ECHOED:
-        words = words.replace(given, cut(given))
-    return cut(words, 2 * ECHOED)
+    """Return pydantic's message, with no more of the input than is needed to find it."""
+    message, given = str(error["msg"]), error.get("input")
+    if isinstance(given, str) and len(given) > MAX_ECHO:
+        message = message.replace(given, cut(given))
+    return cut(message, 2 * MAX_ECHO)
 
 
-def cut(text: str, longest: int = ECHOED) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+def cut(text: str, length: int = MAX_ECHO) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 async def send_problem(send: Send, problem: Problem, request_id: str) -> None:
-    """The problem as a whole answer, in ASGI's own words."""
+    """Send the problem as a complete ASGI answer."""
     body = problem.body(request_id)
     await send({"type": "http.response.start", "status": problem.status, "headers": problem.raw_headers(len(body))})
     await send({"type": "http.response.body", "body": body})

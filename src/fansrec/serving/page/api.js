@@ -1,4 +1,4 @@
-/** The service as the page sees it: four questions, and every failure as a Problem that says what to do. */
+/** The API of the service as the page uses it; every failure is a Problem whose message says what to do. */
 
 /**
  * @typedef {{item: string|number, name: string|null, group: string|null, category: string}} Item
@@ -9,14 +9,14 @@
  *   model: {name: string, hash: string}, milliseconds: number, roundTrip: number}} Continuation
  */
 
-import { refusalWords } from "./words.js";
+import { formatRefusal } from "./format.js";
 
-const KEY_PLACE = "fans-api-key"; // of the session only: a closed tab forgets it
-const IDS_A_REQUEST = 100;
-const LONGEST_ADDRESS = 8000; // characters, as any proxy lets pass
+const KEY_ENTRY = "fans-api-key"; // in the session storage, which ends with the tab
+const IDS_PER_REQUEST = 100;
+const MAX_URL = 8000; // characters, which every proxy accepts
 
 export class Problem extends Error {
-  /** @param {number} status 0 when no answer came at all  @param {number|null} retryAfter seconds */
+  /** @param {number} status 0 if there was no answer  @param {number|null} retryAfter seconds */
   constructor(status, detail, retryAfter = null) {
     super(detail);
     this.status = status;
@@ -27,49 +27,49 @@ export class Problem extends Error {
     return this.status === 0;
   }
 
-  get keyNeeded() {
+  get needsKey() {
     return this.status === 401 || this.status === 403;
   }
 
-  /** Whether the same question may be answered a little later. */
-  get passing() {
+  /** Whether the same request may succeed a little later. */
+  get temporary() {
     return this.unreachable || [429, 502, 503, 504].includes(this.status);
   }
 }
 
-export const hasKey = () => sessionStorage.getItem(KEY_PLACE) !== null;
-export const keepKey = (/** @type {string} */ key) => sessionStorage.setItem(KEY_PLACE, key);
+export const hasKey = () => sessionStorage.getItem(KEY_ENTRY) !== null;
+export const storeKey = (/** @type {string} */ key) => sessionStorage.setItem(KEY_ENTRY, key);
 
-/** Titles are made distinct: one model may be served twice, in one pass and one by one.
+/** The models with distinct titles: one model may be served twice, in one pass and one by one.
  * @returns {Promise<{default: string, models: Model[], limits: {k: number, items: number, rule_items: number}}>} */
 export async function models() {
-  const told = await ask("/v1/models");
-  const shared = ({ title }) => told.models.filter((other) => other.title === title).length > 1;
+  const answer = await send("/v1/models");
+  const shared = ({ title }) => answer.models.filter((other) => other.title === title).length > 1;
   const titleOf = (model) => (shared(model) ? `${model.title} (${model.name})` : model.title);
-  return { ...told, models: told.models.map((model) => ({ ...model, title: titleOf(model) })) };
+  return { ...answer, models: answer.models.map((model) => ({ ...model, title: titleOf(model) })) };
 }
 
 /** @returns {Promise<Item[]>} */
 export async function search(text, model, signal, limit = 8) {
   const query = new URLSearchParams({ search: text, limit: String(limit), model });
-  return (await ask(`/v1/items?${query}`, { signal })).items;
+  return (await send(`/v1/items?${query}`, { signal })).items;
 }
 
-/** The items of these ids; those that the model does not know are left out. @returns {Promise<Item[]>} */
+/** The items with these ids; ids that the model does not know are left out. @returns {Promise<Item[]>} */
 export async function itemsById(ids, model) {
   const found = [];
   for (const query of queriesFor(ids)) {
-    found.push(...(await ask(`/v1/items?${query}&${new URLSearchParams({ model })}`)).items);
+    found.push(...(await send(`/v1/items?${query}&${new URLSearchParams({ model })}`)).items);
   }
   return found;
 }
 
-/** As few queries as hold the ids. */
+/** The ids in as few queries as possible. */
 function queriesFor(ids) {
   const queries = [];
   for (const id of ids.map((one) => new URLSearchParams({ id: one }).toString())) {
     const last = queries.at(-1);
-    const room = last && last.length < IDS_A_REQUEST && last.join("&").length + id.length < LONGEST_ADDRESS;
+    const room = last && last.length < IDS_PER_REQUEST && last.join("&").length + id.length < MAX_URL;
     if (room) last.push(id);
     else queries.push([id]);
   }
@@ -77,27 +77,27 @@ function queriesFor(ids) {
 }
 
 /** @returns {Promise<Continuation>} */
-export async function continueList(question, signal) {
+export async function continueList(request, signal) {
   const started = performance.now();
-  const { list, ...rules } = question;
+  const { list, ...rules } = request;
   const body = JSON.stringify({ lists: [list], ...rules });
-  const answer = await ask("/v1/continue", {
+  const answer = await send("/v1/continue", {
     method: "POST", headers: { "Content-Type": "application/json" }, body, signal,
   });
   const roundTrip = roundTripSince(started, "/v1/continue");
   return { ...answer.answers[0], model: answer.model, milliseconds: answer.milliseconds, roundTrip };
 }
 
-/** By the network's own clock where it tells: the page itself may be busy drawing the other model's answer. */
+/** By the browser's network timing if available: the page itself may be busy rendering the other model's answer. */
 function roundTripSince(started, path) {
-  const requests = performance.getEntriesByName(new URL(path, location.href).href);
-  const own = requests.find((request) => request.startTime >= started);
+  const entries = performance.getEntriesByName(new URL(path, location.href).href);
+  const own = entries.find((entry) => entry.startTime >= started);
   return own?.responseEnd ? own.responseEnd - own.startTime : performance.now() - started;
 }
 performance.addEventListener("resourcetimingbufferfull", () => performance.clearResourceTimings());
 
-async function ask(path, options = {}) {
-  const key = sessionStorage.getItem(KEY_PLACE);
+async function send(path, options = {}) {
+  const key = sessionStorage.getItem(KEY_ENTRY);
   const headers = { ...options.headers, ...(key && { Authorization: `Bearer ${key}` }) };
   let response;
   try {
@@ -111,15 +111,15 @@ async function ask(path, options = {}) {
 }
 
 async function problemOf(response) {
-  const told = await response.json().catch(() => ({})); // a proxy between may answer with anything
-  const seconds = Number(response.headers.get("Retry-After") ?? told.retry_after);
+  const body = await response.json().catch(() => ({})); // a proxy may answer with anything
+  const seconds = Number(response.headers.get("Retry-After") ?? body.retry_after);
   const retryAfter = Number.isFinite(seconds) && seconds > 0 ? seconds : null;
-  return new Problem(response.status, detailOf(told, response.status), retryAfter);
+  return new Problem(response.status, detailOf(body, response.status), retryAfter);
 }
 
-/** Field by field where the service names them: its own `detail` then sends programmers to the description. */
+/** The invalid fields if the service lists them: its own `detail` is written for programmers. */
 function detailOf({ errors, detail, title }, status) {
-  const named = Array.isArray(errors) ? errors.filter((one) => typeof one?.where === "string" && one.what) : [];
-  if (named.length) return refusalWords(named);
+  const fields = Array.isArray(errors) ? errors.filter((one) => typeof one?.where === "string" && one.what) : [];
+  if (fields.length) return formatRefusal(fields);
   return String(detail ?? title ?? `The service answered with status ${status}.`);
 }

@@ -1,14 +1,15 @@
-/** The models that are asked, one or two side by side: each asks for itself; items that both give are marked. */
+/** One or two models side by side, each with its own requests; items in both continuations are marked. */
 
 import { createColumn, skeleton } from "./answers_view.js";
 import { continueList } from "./api.js";
-import { createAsker } from "./asking.js";
 import { make, placeIcons } from "./dom.js";
-import { banner, noBanner, say } from "./notices.js";
+import { formatFailure } from "./format.js";
+import { announce, hideBanner, showBanner } from "./notices.js";
+import { createRequester } from "./requester.js";
 import { sameItem } from "./state.js";
 
-/** The question to a model about the list as it stands. */
-const questionOf = (state, model, limits) => ({
+/** The request to a model for the current state. */
+const requestOf = (state, model, limits) => ({
   list: state.list.map((entry) => entry.item),
   model: model.name,
   k: Math.min(state.k, limits.k),
@@ -18,52 +19,54 @@ const questionOf = (state, model, limits) => ({
   keep_seen: state.keepSeen,
 });
 
-/** Only those that the model has; a link may name others. */
+/** The chosen categories that the model has; a link may name others. */
 function categoriesOf(state, model) {
   const known = state.only.filter((name) => model.categories.some((category) => category.name === name));
   return known.length ? known : null;
 }
 
-export function createColumns(place, actions) {
+export function createColumns(container, actions) {
   const template = document.getElementById("column");
   let columns = [];
   let state;
 
-  function create(at) {
+  function create(index) {
     const root = template.content.firstElementChild.cloneNode(true);
     placeIcons(root);
-    const view = createColumn(root, { ...actions, again: () => column.asker.again() });
+    const view = createColumn(root, { ...actions, retry: () => column.requester.retry() });
     const select = root.querySelector("select");
-    select.addEventListener("change", () => actions.chooseModel(at, select.value));
-    const column = { at, view, select, model: null, answer: null, asked: null };
-    column.asker = createAsker(continueList, (result) => hear(column, result));
+    select.addEventListener("change", () => actions.chooseModel(index, select.value));
+    const column = { index, view, select, model: null, answer: null, requested: null };
+    column.requester = createRequester(continueList, (result) => show(column, result));
     root.querySelector("[data-part=positions]").replaceChildren(...skeleton(state.k));
-    place.append(root);
+    container.append(root);
     return column;
   }
 
-  function hear(column, { phase, answer, problem, seconds }) {
-    column.view.waiting(phase === "asking");
+  function show(column, { phase, answer, problem, seconds }) {
+    column.view.showWaiting(phase === "waiting");
     if (phase === "answered") {
-      noBanner();
+      hideBanner();
       column.answer = answer;
-      column.view.answered(answer);
+      column.view.showAnswer(answer);
       if (answer.model.hash !== column.model.hash) actions.modelChanged();
     } else if (phase === "failed") {
-      if (problem.unreachable) banner(`${problem.message} Trying again in ${seconds} s.`, againAll);
-      else column.view.failed(problem, seconds);
-      if (!problem.passing) column.answer = null;
-      if (problem.keyNeeded) actions.keyNeeded();
+      if (problem.unreachable) showBanner(formatFailure(problem, seconds), retryAll);
+      else column.view.showFailure(problem, seconds);
+      if (!problem.temporary) column.answer = null;
+      if (problem.needsKey) actions.needsKey();
       if (problem.status === 404) actions.modelChanged();
     }
-    if (phase !== "asking") render();
-    if (phase === "answered" && column.at === 0) say(`${column.model.title} continues with ${column.view.summary()}`);
+    if (phase !== "waiting") render();
+    if (phase === "answered" && column.index === 0) {
+      announce(`${column.model.title} continues with ${column.view.summary()}`);
+    }
   }
 
-  const againAll = () => columns.forEach((column) => column.asker.again());
+  const retryAll = () => columns.forEach((column) => column.requester.retry());
 
-  /** Where the other model gives the same item. */
-  function beside(column) {
+  /** Return the function that finds an item in the continuation of the other model. */
+  function inOther(column) {
     const other = columns.find((one) => one !== column && one.answer);
     return (position) => {
       const found = other ? other.view.positions.findIndex(sameItem(position)) : -1;
@@ -75,41 +78,41 @@ export function createColumns(place, actions) {
     const taken = (position) => !state.keepSeen && state.list.some(sameItem(position));
     for (const column of columns) {
       column.view.describe(column.model, column.answer);
-      if (column.answer) column.view.render({ first: state.list.length + 1, beside: beside(column), taken });
+      if (column.answer) column.view.render({ first: state.list.length + 1, inOther: inOther(column), taken });
     }
   }
 
-  function offer(column, models) {
-    const none = column.at > 0 ? [make("option", { value: "" }, "No second model")] : [];
+  function showModels(column, models) {
+    const none = column.index > 0 ? [make("option", { value: "" }, "No second model")] : [];
     const names = models.map((model) => make("option", { value: model.name }, model.title));
     column.select.replaceChildren(...none, ...names);
     column.select.value = column.model.name;
-    column.select.setAttribute("aria-label", column.at > 0 ? "Second model" : "Model");
+    column.select.setAttribute("aria-label", column.index > 0 ? "Second model" : "Model");
     column.select.disabled = models.length < 2;
   }
 
-  /** Shows the state and asks each model whose question has changed. */
+  /** Show the state, and send the requests that have changed. */
   function update(next, models, limits) {
     state = next;
-    const asked = next.models.map((name) => models.find((model) => model.name === name));
-    for (const column of columns.splice(asked.length)) {
-      column.asker.forget();
+    const chosen = next.models.map((name) => models.find((model) => model.name === name));
+    for (const column of columns.splice(chosen.length)) {
+      column.requester.cancel();
       column.view.root.remove();
     }
-    while (columns.length < asked.length) columns.push(create(columns.length));
-    columns.forEach((column, at) => {
-      column.model = asked[at];
-      offer(column, models);
-      const question = questionOf(state, column.model, limits);
-      const text = JSON.stringify(question);
-      if (text === column.asked) return;
-      column.asked = text;
-      column.view.waiting(true);
-      column.asker.want(question);
+    while (columns.length < chosen.length) columns.push(create(columns.length));
+    columns.forEach((column, index) => {
+      column.model = chosen[index];
+      showModels(column, models);
+      const request = requestOf(state, column.model, limits);
+      const text = JSON.stringify(request);
+      if (text === column.requested) return;
+      column.requested = text;
+      column.view.showWaiting(true);
+      column.requester.request(request);
     });
-    place.classList.toggle("pair", columns.length > 1);
+    container.classList.toggle("pair", columns.length > 1);
     render();
   }
 
-  return { update, againAll };
+  return { update, retryAll };
 }

@@ -1,15 +1,15 @@
-/** The four dialogs: saved lists, sharing, the keys of the keyboard, the API key. */
+/** The four dialogs: saved lists, sharing, keyboard shortcuts, the API key. */
 
-import { keepKey, hasKey } from "./api.js";
+import { hasKey, storeKey } from "./api.js";
 import { iconButton, make } from "./dom.js";
-import { notice } from "./notices.js";
+import { showNotice } from "./notices.js";
 import { copy, download, fromJson, toJson, toText } from "./sharing.js";
-import { forgetList, savedLists, saveList } from "./storage.js";
-import { count, leftWords } from "./words.js";
+import { deleteList, savedLists, saveList } from "./storage.js";
+import { formatCount, formatOmitted } from "./format.js";
 
 const part = (name) => document.getElementById(name);
 
-/** Every dialog closes by its cross, by Escape and by a press beside it. */
+/** Let every dialog close by its cross, by Escape and by a click outside. */
 export function prepareDialogs() {
   for (const dialog of document.querySelectorAll("dialog")) {
     dialog.querySelector("[data-close]")?.addEventListener("click", () => dialog.close());
@@ -19,7 +19,8 @@ export function prepareDialogs() {
 
 export const openHelp = () => part("help").showModal();
 
-/** @param {() => any} limits of the service  @param {(items: any[], blocked: any[], words: string) => void} load */
+/** @param {() => any} limits of the service
+ * @param {(items: any[], blocked: any[], description: string) => void} load */
 export function createSavedDialog(store, limits, load) {
   const dialog = part("saved");
 
@@ -32,18 +33,18 @@ export function createSavedDialog(store, limits, load) {
 
   function row({ name, saved, text }) {
     const when = new Date(saved).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
-    const opening = make("button", { type: "button", class: "wide", click: () => open(text, name) },
+    const openButton = make("button", { type: "button", class: "wide", click: () => open(text, name) },
       make("span", { class: "title" }, name), make("span", { class: "sub" }, when));
-    const forget = iconButton("cross", `Delete ${name}`, { click: () => { forgetList(name); show(); } });
-    return make("li", {}, opening, forget);
+    const deleteButton = iconButton("cross", `Delete ${name}`, { click: () => { deleteList(name); show(); } });
+    return make("li", {}, openButton, deleteButton);
   }
 
   function open(text, name) {
     try {
-      const { items, blocked, left } = fromJson(text, limits());
+      const { items, blocked, omitted } = fromJson(text, limits());
       load(items, blocked, `opened ${name}`);
       dialog.close();
-      notice(`${name}: ${count(items.length, "item")}.${leftWords(left)}`);
+      showNotice(`${name}: ${formatCount(items.length, "item")}.${formatOmitted(omitted)}`);
     } catch (error) {
       part("saved-problem").textContent = error.message;
     }
@@ -56,29 +57,29 @@ export function createSavedDialog(store, limits, load) {
     saveList(name, toJson(store.state));
     part("save-name").value = "";
     show();
-    notice(`Saved as ${name} in this browser.`);
+    showNotice(`Saved as ${name} in this browser.`);
   });
   part("download").addEventListener("click", () => download("list.json", toJson(store.state)));
   part("upload").addEventListener("change", async (event) => {
     const [file] = event.target.files;
     if (file) open(await file.text(), file.name);
-    event.target.value = ""; // the same file may be chosen again
+    event.target.value = ""; // so that the same file can be chosen again
   });
   return () => { part("saved-problem").textContent = ""; show(); dialog.showModal(); };
 }
 
 export function createShareDialog(store) {
   const dialog = part("share");
-  const ways = { "copy-link": ["Link", () => location.href], "copy-text": ["Text", () => toText(store.state)],
+  const formats = { "copy-link": ["Link", () => location.href], "copy-text": ["Text", () => toText(store.state)],
     "copy-json": ["JSON", () => toJson(store.state)] };
-  for (const [name, [words, text]] of Object.entries(ways)) {
+  for (const [name, [label, text]] of Object.entries(formats)) {
     part(name).addEventListener("click", async () => {
       try {
         await copy(text(), dialog);
         dialog.close();
-        notice(`${words} copied.`);
+        showNotice(`${label} copied.`);
       } catch {
-        notice("The browser did not let the page copy. Select the link and copy it.");
+        showNotice("The browser did not allow copying. Select the link and copy it.");
       }
     });
   }
@@ -89,17 +90,17 @@ export function createShareDialog(store) {
   };
 }
 
-/** Asks for a key once, however many questions were refused; `given` is called when there is one. */
-export function createKeyDialog(given) {
+/** Return the function that asks for a key, once for any number of refused requests; `onKey` is called with one. */
+export function createKeyDialog(onKey) {
   const dialog = part("key");
   part("key-form").addEventListener("submit", (event) => {
     event.preventDefault();
     const key = part("key-field").value.trim();
     if (!key) return;
-    keepKey(key);
+    storeKey(key);
     part("key-field").value = "";
     dialog.close();
-    given();
+    onKey();
   });
   return () => {
     if (dialog.open) return;

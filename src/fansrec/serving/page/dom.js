@@ -1,8 +1,9 @@
-/** Making and updating elements. Texts become text nodes, so no name is ever read as markup. */
+/** Creating and updating elements. Texts become text nodes, so a name is never parsed as markup. */
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** @param {string} tag  @param {Record<string, any>} attributes functions are listeners, null and false are left out */
+/** @param {string} tag
+ * @param {Record<string, any>} attributes functions become listeners, null and false are left out */
 export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -13,7 +14,7 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** A picture of the sheet at the end of index.html. */
+/** An icon from the SVG symbols at the end of index.html. */
 export function icon(name) {
   const svg = document.createElementNS(SVG, "svg");
   const use = document.createElementNS(SVG, "use");
@@ -24,7 +25,7 @@ export function icon(name) {
   return svg;
 }
 
-/** Gives the elements below `root` the pictures that `data-icon` names. One without text tells its name on hovering. */
+/** Add the icons that `data-icon` names to the elements below `root`. Those without text get a tooltip. */
 export function placeIcons(root) {
   for (const element of root.querySelectorAll("[data-icon]")) {
     element.prepend(icon(element.dataset.icon));
@@ -35,26 +36,26 @@ export function placeIcons(root) {
 export const iconButton = (name, label, listeners = {}) =>
   make("button", { type: "button", class: "icon-button", "aria-label": label, title: label, ...listeners }, icon(name));
 
-/** Children for `things`, in their order; a child whose key stays is updated, so focus and scrolling stay too. */
-export function showEach(parent, things, keyOf, create, update) {
+/** Show `values` as children in their order; a child whose key stays is updated, so that focus and scrolling stay. */
+export function showEach(parent, values, keyOf, create, update) {
   const before = new Map([...parent.children].map((child) => [child.dataset.key, child]));
-  const children = things.map((thing, place) => {
-    const key = String(keyOf(thing));
-    const child = before.get(key) ?? create(thing);
-    before.delete(key); // the same key a second time makes a second child
+  const children = values.map((value, index) => {
+    const key = String(keyOf(value));
+    const child = before.get(key) ?? create(value);
+    before.delete(key); // a repeated key gets a second child
     child.dataset.key = key;
-    update(child, thing, place);
+    update(child, value, index);
     return child;
   });
   const kept = new Set(children);
   for (const child of [...parent.children]) if (!kept.has(child)) child.remove();
-  children.forEach((child, place) => {
-    if (parent.children[place] !== child) parent.insertBefore(child, parent.children[place] ?? null);
+  children.forEach((child, index) => {
+    if (parent.children[index] !== child) parent.insertBefore(child, parent.children[index] ?? null);
   });
 }
 
-/** `run` is called once things have been quiet for so long. */
-export function debounced(run, wait) {
+/** Return a function that calls `run` once `wait` milliseconds have passed without another call. */
+export function debounce(run, wait) {
   let timer;
   return (...values) => {
     clearTimeout(timer);

@@ -1,7 +1,7 @@
-/** Rows dragged to another place, by mouse, pen or finger. A finger takes the handle; elsewhere it scrolls. */
+/** Dragging rows to another position by mouse, pen or finger. A finger drags by the handle; elsewhere it scrolls. */
 
-const SLACK = 5; // pixels before a press becomes a drag
-const EDGE = 40; // pixels from the end of a scrolled list where it moves along
+const THRESHOLD = 5; // pixels before a press becomes a drag
+const EDGE = 40; // pixels from the ends of a scrollable list where it scrolls
 const EDGE_SPEED = 8;
 
 /** @param {HTMLElement} container of rows  @param {(row: HTMLElement, to: number) => void} drop */
@@ -9,8 +9,8 @@ export function enableDragging(container, drop) {
   container.addEventListener("pointerdown", (event) => {
     const row = event.target.closest("li");
     const handle = event.target.closest("[data-handle]");
-    const onOther = !handle && (event.pointerType !== "mouse" || event.target.closest("button"));
-    if (event.button === 0 && row && !onOther) follow(container, row, event, drop);
+    const onControl = !handle && (event.pointerType !== "mouse" || event.target.closest("button"));
+    if (event.button === 0 && row && !onControl) follow(container, row, event, drop);
   });
 }
 
@@ -28,10 +28,10 @@ function follow(container, row, start, drop) {
   let pointer = start.clientY;
   let frame = 0;
 
-  function place() {
+  function moveRows() {
     const shift = pointer - start.clientY + container.scrollTop - scrolledAtStart;
     const now = middles[from] + shift;
-    // A row is passed when the edge that comes towards it has reached its middle.
+    // A row is passed when the nearer edge of the dragged row has reached its middle.
     const edges = [now - height / 2, now + height / 2];
     to = middles.filter((middle, at) => at !== from && middle < edges[at < from ? 0 : 1]).length;
     row.style.setProperty("translate", `0 ${shift}px`);
@@ -45,7 +45,7 @@ function follow(container, row, start, drop) {
     const { top, bottom } = container.getBoundingClientRect();
     if (pointer < top + EDGE) container.scrollTop -= EDGE_SPEED;
     if (pointer > bottom - EDGE) container.scrollTop += EDGE_SPEED;
-    place();
+    moveRows();
     frame = requestAnimationFrame(scrollAtEdges);
   }
 
@@ -57,20 +57,20 @@ function follow(container, row, start, drop) {
     frame = requestAnimationFrame(scrollAtEdges);
   }
 
-  function end(kept) {
+  function end(accepted) {
     done.abort();
     cancelAnimationFrame(frame);
     container.classList.remove("dragging");
     row.classList.remove("dragged");
     for (const other of rows) other.style.removeProperty("translate");
-    if (dragging && kept && to !== from) drop(row, to);
+    if (dragging && accepted && to !== from) drop(row, to);
   }
 
   const listen = (target, kind, act) => target.addEventListener(kind, act, { signal: done.signal });
   listen(window, "pointermove", (event) => {
     pointer = event.clientY;
-    if (!dragging && Math.abs(pointer - start.clientY) > SLACK) begin();
-    if (dragging) place();
+    if (!dragging && Math.abs(pointer - start.clientY) > THRESHOLD) begin();
+    if (dragging) moveRows();
   });
   listen(window, "pointerup", () => end(true));
   listen(window, "pointercancel", () => end(false));

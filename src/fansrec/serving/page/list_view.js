@@ -1,10 +1,10 @@
-/** The user's list: its rows, moved by dragging or by Alt and arrow keys, taken out by button or Delete. */
+/** The user's list: rows are moved by dragging or by Alt and arrow keys, and removed by button or Delete. */
 
-import { details } from "./colours.js";
+import { details } from "./colors.js";
 import { icon, iconButton, make, showEach } from "./dom.js";
 import { enableDragging } from "./drag.js";
 import { createRoving } from "./roving.js";
-import { labelOf, titleOf } from "./words.js";
+import { labelOf, titleOf } from "./format.js";
 
 /** @param {HTMLElement} container an <ol>  @param {{move: (key, to) => void, remove: (key) => void}} actions */
 export function createListView(container, { move, remove }) {
@@ -17,20 +17,20 @@ export function createListView(container, { move, remove }) {
       "aria-describedby": "list-keys" }, icon("grip"));
     const text = make("span", { class: "text" },
       make("span", { class: "title" }, titleOf(entry)), details(entry.category, entry.group));
-    const out = iconButton("cross", `Remove ${labelOf(entry)}`, { click: () => remove(entry.key) });
-    return make("li", {}, handle, make("span", { class: "number" }), text, out);
+    const removeButton = iconButton("cross", `Remove ${labelOf(entry)}`, { click: () => remove(entry.key) });
+    return make("li", {}, handle, make("span", { class: "number" }), text, removeButton);
   }
 
-  function update(child, entry, place) {
-    child.querySelector(".number").textContent = String(place + 1);
-    child.querySelector(".handle").setAttribute("aria-label", `Move ${labelOf(entry)}, ${place + 1} of ${keys.length}`);
+  function update(child, entry, index) {
+    child.querySelector(".number").textContent = String(index + 1);
+    child.querySelector(".handle").setAttribute("aria-label", `Move ${labelOf(entry)}, ${index + 1} of ${keys.length}`);
   }
 
   function render(list) {
-    const more = list.length > keys.length && keys.length > 0;
+    const grown = list.length > keys.length && keys.length > 0;
     keys = list.map((entry) => entry.key);
     roving.keepFocus(() => showEach(container, list, (entry) => entry.key, row, update));
-    if (more) container.scrollTop = container.scrollHeight; // what was added stands at the end
+    if (grown) container.scrollTop = container.scrollHeight; // show the new item at the end
   }
 
   container.addEventListener("keydown", (event) => {

@@ -1,29 +1,29 @@
-/** What the page says: notices that go away, a banner that stays until things work, words for screen readers. */
+/** Messages: notices that disappear, a banner that stays until the service works, announcements for screen readers. */
 
 import { make } from "./dom.js";
 
-const NOTICE_SHOWN = 4000; // milliseconds
+const NOTICE_TIME = 4000; // milliseconds
 const part = (name) => document.getElementById(name);
 
 let hiding;
 
-/** @param {string} text  @param {{words: string, run: () => void}|null} action a button beside it */
-export function notice(text, action = null) {
-  const place = part("notice");
-  const button = action && make("button", { type: "button", class: "link", click: action.run }, action.words);
-  place.replaceChildren(make("span", {}, text), ...(button ? [button] : []));
-  place.classList.add("shown");
+/** @param {string} text  @param {{label: string, run: () => void}|null} action a button beside it */
+export function showNotice(text, action = null) {
+  const element = part("notice");
+  const button = action && make("button", { type: "button", class: "link", click: action.run }, action.label);
+  element.replaceChildren(make("span", {}, text), ...(button ? [button] : []));
+  element.classList.add("shown");
   clearTimeout(hiding);
-  hiding = setTimeout(() => place.classList.remove("shown"), NOTICE_SHOWN);
+  hiding = setTimeout(() => element.classList.remove("shown"), NOTICE_TIME);
 }
 
-/** Read out, not seen. */
-export const say = (text) => { part("said").textContent = text; };
+/** Screen readers read the text; it is not visible. */
+export const announce = (text) => { part("announcement").textContent = text; };
 
-export function banner(text, again) {
+export function showBanner(text, retry) {
   part("banner-text").textContent = text;
   part("banner").hidden = false;
-  part("banner-again").onclick = again;
+  part("banner-retry").onclick = retry;
 }
 
-export const noBanner = () => { part("banner").hidden = true; };
+export const hideBanner = () => { part("banner").hidden = true; };

@@ -1,4 +1,4 @@
-/** One stop of the tab key for a list of rows, and arrow keys inside it. */
+/** Roving tabindex: a list of rows is one stop of the tab key, and arrow keys move inside it. */
 
 const STEPS = { ArrowUp: -1, ArrowDown: 1 };
 
@@ -8,36 +8,36 @@ export function createRoving(container, handles) {
   const all = () => [...container.querySelectorAll(handles)];
   const rowOf = (element) => element.closest("li");
 
-  /** Only the controls of the current row are reached by the tab key. */
+  /** Let the tab key reach only the controls of the current row. */
   function refresh() {
     const controls = all();
     current = Math.max(0, Math.min(current, controls.length - 1));
-    controls.forEach((control, place) => {
-      for (const button of rowOf(control).querySelectorAll("button")) button.tabIndex = place === current ? 0 : -1;
+    controls.forEach((control, index) => {
+      for (const button of rowOf(control).querySelectorAll("button")) button.tabIndex = index === current ? 0 : -1;
     });
   }
 
-  function focus(place) {
-    current = place;
+  function focus(index) {
+    current = index;
     refresh();
     all()[current]?.focus();
   }
 
   container.addEventListener("focusin", (event) => {
-    const place = all().indexOf(rowOf(event.target)?.querySelector(handles));
-    if (place >= 0) current = place;
+    const index = all().indexOf(rowOf(event.target)?.querySelector(handles));
+    if (index >= 0) current = index;
     refresh();
   });
   container.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey || !rowOf(event.target)) return;
     const last = all().length - 1;
-    const goal = { Home: 0, End: last }[event.key] ?? (event.key in STEPS ? current + STEPS[event.key] : null);
-    if (goal === null) return;
+    const target = { Home: 0, End: last }[event.key] ?? (event.key in STEPS ? current + STEPS[event.key] : null);
+    if (target === null) return;
     event.preventDefault();
-    focus(Math.max(0, Math.min(last, goal)));
+    focus(Math.max(0, Math.min(last, target)));
   });
 
-  /** Runs `render`; where that takes the focused row away, the one now in its place is focused. */
+  /** Run `render`; if it removes the focused row, focus the row that is now at its position. */
   function keepFocus(render) {
     const within = container.contains(document.activeElement);
     render();

@@ -1,15 +1,15 @@
-/** The rules of a continuation: how many, at most so many of an artist, only these categories, nothing blocked. */
+/** The rules of a continuation: number of items, maximum per artist, categories, repeats and blocked items. */
 
-import { swatch } from "./colours.js";
+import { swatch } from "./colors.js";
 import { icon, make, showEach } from "./dom.js";
 import { toggled, unblocked } from "./state.js";
-import { count, labelOf } from "./words.js";
+import { formatCount, labelOf } from "./format.js";
 
-const MOST = 50; // longer answers are for programs
+const MAX_K = 50; // on the page; programs may request more
 
 export function createRulesView(root, store) {
   const part = (name) => root.querySelector(`[data-part="${name}"]`);
-  const change = (next, words, together) => store.change(next, words, together);
+  const change = (next, description, merge) => store.change(next, description, merge);
 
   part("k").addEventListener("input", (event) =>
     change({ ...store.state, k: Number(event.target.value) }, "how many", true));
@@ -32,11 +32,11 @@ export function createRulesView(root, store) {
     return make("li", {}, button);
   }
 
-  /** What holds, in a few words, for when the rules are folded away. */
-  function digest({ k, perGroup, only, keepSeen, blocked }) {
-    const categories = only.length > 2 ? count(only.length, "category", "categories") : only.join(" and ");
+  /** A summary of the rules for the closed panel. */
+  function summarize({ k, perGroup, only, keepSeen, blocked }) {
+    const categories = only.length > 2 ? formatCount(only.length, "category", "categories") : only.join(" and ");
     return [
-      count(k, "item"),
+      formatCount(k, "item"),
       perGroup ? `at most ${perGroup} per artist` : null,
       only.length ? `only ${categories}` : null,
       keepSeen ? "repeats allowed" : null,
@@ -44,9 +44,9 @@ export function createRulesView(root, store) {
     ].filter(Boolean).join(" · ");
   }
 
-  /** @param {import("./api.js").Model[]} models those asked */
+  /** @param {import("./api.js").Model[]} models the chosen ones */
   function render(state, models, limits) {
-    part("k").max = String(Math.min(MOST, limits.k));
+    part("k").max = String(Math.min(MAX_K, limits.k));
     part("k").value = String(state.k);
     part("k-value").textContent = String(state.k);
     part("per-group-field").hidden = !models.some((model) => model.groups);
@@ -59,7 +59,7 @@ export function createRulesView(root, store) {
       child.setAttribute("aria-pressed", String(state.only.includes(category))));
     part("blocked").hidden = state.blocked.length === 0;
     showEach(part("blocked-items"), state.blocked, (item) => item.item, blockedChip, () => {});
-    part("digest").textContent = digest(state);
+    part("summary").textContent = summarize(state);
   }
 
   root.open = matchMedia("(min-width: 60rem)").matches;

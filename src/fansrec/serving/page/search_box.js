@@ -1,17 +1,17 @@
-/** Search by name: a combobox in the pattern of the ARIA guide, its list filled by the service. */
+/** Search by name: a combobox as in the ARIA Authoring Practices, with options from the service. */
 
 import { search } from "./api.js";
-import { createAsker } from "./asking.js";
-import { details } from "./colours.js";
+import { createRequester } from "./requester.js";
+import { details } from "./colors.js";
 import { make } from "./dom.js";
-import { titleOf } from "./words.js";
+import { formatFailure, titleOf } from "./format.js";
 
 /** @param {{input: HTMLInputElement, options: HTMLElement, note: HTMLElement}} parts */
-export function createSearchBox({ input, options, note }, { modelName, isIn, choose, keyNeeded }) {
+export function createSearchBox({ input, options, note }, { modelName, isIn, choose, needsKey }) {
   let found = [];
   let active = -1;
 
-  const asker = createAsker(
+  const requester = createRequester(
     (text, signal) => search(text, modelName(), signal),
     ({ phase, answer, problem, seconds }) => {
       if (phase === "answered") show(answer);
@@ -23,42 +23,42 @@ export function createSearchBox({ input, options, note }, { modelName, isIn, cho
     found = items;
     options.replaceChildren(...items.map(option));
     const nothing = items.length === 0 && input.value.trim() !== "";
-    tell(nothing ? `Nothing is called “${input.value.trim()}”. Fewer letters may find more.` : "");
+    showNote(nothing ? `Nothing is called “${input.value.trim()}”. Fewer letters may find more.` : "");
     input.setAttribute("aria-expanded", String(items.length > 0));
     options.hidden = items.length === 0;
     activate(items.length ? 0 : -1);
   }
 
-  function option(item, place) {
+  function option(item, index) {
     const title = make("span", { class: "title" }, ...marked(titleOf(item), input.value.trim()));
     const rest = [item.group, isIn(item) ? "in your list" : null].filter(Boolean).join(" · ");
-    const choosing = (event) => { event.preventDefault(); take(place); }; // the focus stays in the field
-    return make("li", { role: "option", id: `option-${place}`, "aria-selected": "false", pointerdown: choosing },
+    const choosing = (event) => { event.preventDefault(); take(index); }; // the focus stays in the field
+    return make("li", { role: "option", id: `option-${index}`, "aria-selected": "false", pointerdown: choosing },
       title, details(item.category, rest));
   }
 
-  function activate(place) {
-    active = place;
-    [...options.children].forEach((child, at) => child.setAttribute("aria-selected", String(at === place)));
-    if (place < 0) input.removeAttribute("aria-activedescendant");
-    else input.setAttribute("aria-activedescendant", `option-${place}`);
-    options.children[place]?.scrollIntoView({ block: "nearest" });
+  function activate(index) {
+    active = index;
+    [...options.children].forEach((child, at) => child.setAttribute("aria-selected", String(at === index)));
+    if (index < 0) input.removeAttribute("aria-activedescendant");
+    else input.setAttribute("aria-activedescendant", `option-${index}`);
+    options.children[index]?.scrollIntoView({ block: "nearest" });
   }
 
-  function take(place) {
-    const item = found[place];
+  function take(index) {
+    const item = found[index];
     clear();
     if (item) choose(item);
   }
 
   function clear() {
     input.value = "";
-    asker.forget();
+    requester.cancel();
     show([]);
   }
 
   function close() {
-    asker.forget();
+    requester.cancel();
     found = [];
     options.hidden = true;
     input.setAttribute("aria-expanded", "false");
@@ -67,33 +67,33 @@ export function createSearchBox({ input, options, note }, { modelName, isIn, cho
 
   function fail(problem, seconds) {
     show([]);
-    if (problem.keyNeeded) keyNeeded();
-    tell(seconds === null ? problem.message : `${problem.message} Trying again in ${Math.ceil(seconds)} s.`);
+    if (problem.needsKey) needsKey();
+    showNote(formatFailure(problem, seconds));
   }
 
-  function tell(text) {
+  function showNote(text) {
     note.textContent = text;
     note.hidden = text === "";
   }
 
-  const ask = () => (input.value.trim() ? asker.want(input.value.trim()) : clear());
+  const update = () => (input.value.trim() ? requester.request(input.value.trim()) : clear());
   const keys = {
-    ArrowDown: () => (found.length ? activate((active + 1) % found.length) : ask()),
+    ArrowDown: () => (found.length ? activate((active + 1) % found.length) : update()),
     ArrowUp: () => found.length && activate((active - 1 + found.length) % found.length),
     Enter: () => active >= 0 && take(active),
     Escape: () => (options.hidden ? clear() : close()),
   };
-  input.addEventListener("input", ask);
-  input.addEventListener("focus", () => input.value.trim() && ask());
+  input.addEventListener("input", update);
+  input.addEventListener("focus", () => input.value.trim() && update());
   input.addEventListener("blur", close);
   input.addEventListener("keydown", (event) => {
-    if (!(event.key in keys) || event.isComposing) return; // Enter that ends a composed character chooses nothing
+    if (!(event.key in keys) || event.isComposing) return; // Enter that ends a composition must not choose an option
     event.preventDefault();
     keys[event.key]();
   });
 }
 
-/** The title in pieces, those that were typed as <mark>. */
+/** The title in pieces, with the typed ones as <mark>. */
 function marked(title, typed) {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
   const lower = title.toLowerCase();

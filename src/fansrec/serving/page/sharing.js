@@ -1,11 +1,11 @@
-/** A list outside of the page: in a link, in a file, as text. Inside it is always {items, rules}. */
+/** A list outside of the page: in a link, in a file, as text. */
 
-import { checked, isItem } from "./checking.js";
-import { labelOf } from "./words.js";
+import { isItem, validate } from "./validation.js";
+import { labelOf } from "./format.js";
 
-const KIND = "fansrec-list"; // so that some other JSON file is not taken for a list
+const KIND = "fansrec-list"; // so that another JSON file is not taken for a list
 
-/** The fragment never reaches the service, so a shared list is told to nobody but the one who gets the link. */
+/** The list as a URL fragment, which browsers never send to the service: only the recipient of the link sees it. */
 export function toFragment(state) {
   const parts = new URLSearchParams();
   for (const { item } of state.list) parts.append("i", String(item));
@@ -18,11 +18,11 @@ export function toFragment(state) {
   return parts.toString();
 }
 
-/** Ids, rules and models of a link; null where the fragment holds none. */
+/** Ids, rules and models of a link, or null if the fragment has none. */
 export function fromFragment(fragment, limits) {
   const parts = new URLSearchParams(fragment.replace(/^#/, ""));
   if (!["i", "block", "only", "k"].some((name) => parts.has(name))) return null;
-  const told = {
+  const values = {
     items: parts.getAll("i"),
     blocked: parts.getAll("block"),
     only: parts.getAll("only"),
@@ -30,7 +30,7 @@ export function fromFragment(fragment, limits) {
     perGroup: Number.parseInt(parts.get("per"), 10),
     keepSeen: parts.get("repeat") === "1",
   };
-  return { ...checked(told, limits), models: parts.getAll("model") };
+  return { ...validate(values, limits), models: parts.getAll("model") };
 }
 
 const plain = ({ item, name, group, category }) => ({ item, name, group, category });
@@ -40,22 +40,22 @@ export const toJson = (state) => `${JSON.stringify({
   kind: KIND, items: state.list.map(plain), blocked: state.blocked.map(plain),
 }, null, 2)}\n`;
 
-/** What a file or the storage holds; throws where that is no list.
- * @returns {{items: any[], blocked: any[], left: number}} */
+/** Parse a list from a file or the storage; throw an Error if it is not one.
+ * @returns {{items: any[], blocked: any[], omitted: number}} */
 export function fromJson(text, limits) {
-  let told;
+  let value;
   try {
-    told = JSON.parse(text);
+    value = JSON.parse(text);
   } catch {
     throw new Error("This file is not JSON.");
   }
-  const lists = [told?.items, told?.blocked ?? []];
-  if (told?.kind !== KIND || !lists.every((list) => Array.isArray(list) && list.every(isItem))) {
+  const lists = [value?.items, value?.blocked ?? []];
+  if (value?.kind !== KIND || !lists.every((list) => Array.isArray(list) && list.every(isItem))) {
     throw new Error("This file is not a list saved by this page.");
   }
   const texts = ({ item, name, group, category }) => ({ item, name: name ?? null, group: group ?? null, category });
   const [items, blocked] = lists.map((list) => list.map(texts));
-  return checked({ items, blocked }, limits);
+  return validate({ items, blocked }, limits);
 }
 
 export function download(name, text) {
@@ -66,14 +66,14 @@ export function download(name, text) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-/** The clipboard's own way exists on secure hosts only; elsewhere a selection is copied. */
-export async function copy(text, place = document.body) {
+/** Copy with the clipboard API, or by a selection on hosts that are not secure, where the API is missing. */
+export async function copy(text, container = document.body) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const field = document.createElement("textarea");
   field.value = text;
-  place.append(field);
+  container.append(field);
   field.select();
   const copied = document.execCommand("copy");
   field.remove();
-  if (!copied) throw new Error("The browser did not let the page copy.");
+  if (!copied) throw new Error("The browser did not allow copying.");
 }

@@ -1,27 +1,27 @@
-/** Lists kept in this browser under a name: {name: {text, saved}} in one entry of its storage. */
+/** Lists saved in this browser by name: {name: {text, saved}} in one entry of its local storage. */
 
-import { checkedSaved } from "./checking.js";
+import { validSavedLists } from "./validation.js";
 
-const PLACE = "fans-lists";
+const ENTRY = "fans-lists";
 
 function all() {
   try {
-    return checkedSaved(JSON.parse(localStorage.getItem(PLACE)));
+    return validSavedLists(JSON.parse(localStorage.getItem(ENTRY)));
   } catch {
-    return {}; // storage that is switched off or holds something else counts as empty
+    return {}; // disabled or foreign storage counts as empty
   }
 }
 
-/** The newest first. @returns {{name: string, saved: number, text: string}[]} */
+/** The saved lists, the newest first. @returns {{name: string, saved: number, text: string}[]} */
 export const savedLists = () =>
   Object.entries(all())
     .map(([name, { saved, text }]) => ({ name, saved, text }))
     .sort((one, other) => other.saved - one.saved);
 
 export const saveList = (name, text) =>
-  localStorage.setItem(PLACE, JSON.stringify({ ...all(), [name]: { text, saved: Date.now() } }));
+  localStorage.setItem(ENTRY, JSON.stringify({ ...all(), [name]: { text, saved: Date.now() } }));
 
-export function forgetList(name) {
-  const { [name]: gone, ...others } = all();
-  localStorage.setItem(PLACE, JSON.stringify(others));
+export function deleteList(name) {
+  const { [name]: deleted, ...others } = all();
+  localStorage.setItem(ENTRY, JSON.stringify(others));
 }

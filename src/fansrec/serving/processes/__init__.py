@@ -1,1 +1,1 @@
-"""Who does the work: the queue, the processes that hold models, and how a request gets to them and back."""
+"""The processes behind the HTTP front: the request queue, the supervisor, model hosts, workers and their channels."""

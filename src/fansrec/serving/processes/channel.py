@@ -1,4 +1,4 @@
-"""Frames between the front and its processes: sizes, a line of JSON, and the bytes that belong to it."""
+"""The channel between the front and one of its processes: frames of two sizes, one line of JSON and some bytes."""
 
 import asyncio
 import socket
@@ -13,49 +13,50 @@ SIZES = struct.Struct("!II")
 Message = dict[str, Any]
 
 
-def packed(message: Message, content: bytes = b"") -> bytes:
+def pack(message: Message, content: bytes = b"") -> bytes:
+    """Return the frame that carries a message and the bytes that belong to it."""
     line = to_json(message)
     return SIZES.pack(len(line), len(content)) + line + content
 
 
 def receive(connection: socket.socket) -> tuple[Message, bytes] | None:
-    """The next frame, waited for; None when the other side has gone."""
-    sizes = _exactly(connection, SIZES.size)
+    """Wait for the next frame and return it; None when the other side has closed the connection."""
+    sizes = _receive_exactly(connection, SIZES.size)
     if sizes is None:
         return None
     line_size, content_size = SIZES.unpack(sizes)
-    rest = _exactly(connection, line_size + content_size)
-    return None if rest is None else (from_json(rest[:line_size]), bytes(rest[line_size:]))
+    rest = _receive_exactly(connection, line_size + content_size)
+    return None if rest is None else (from_json(rest[:line_size]), rest[line_size:])
 
 
-def _exactly(connection: socket.socket, size: int) -> bytearray | None:
-    content, place = bytearray(size), 0
+def _receive_exactly(connection: socket.socket, size: int) -> bytes | None:
+    content, received = bytearray(size), 0
     view = memoryview(content)
-    while place < size:
+    while received < size:
         try:
-            got = connection.recv_into(view[place:])
+            count = connection.recv_into(view[received:])
         except ConnectionError:
             return None
-        if got == 0:
+        if count == 0:
             return None
-        place += got
-    return content
+        received += count
+    return bytes(content)
 
 
-class Line(asyncio.Protocol):
-    """The front's end of a connection to one of its processes."""
+class Channel(asyncio.Protocol):
+    """The front's end of a connection to one of its processes; the owner sets `on_message` and `on_close`."""
 
-    def __init__(self, opened: Callable[["Line"], None]) -> None:
-        self._opened = opened
+    def __init__(self, on_open: Callable[["Channel"], None]) -> None:
+        self._on_open = on_open
         self._buffer = bytearray()
-        self.heard: Callable[[Message, bytes], None] = lambda message, content: None
-        self.gone: Callable[[], None] = lambda: None
+        self.on_message: Callable[[Message, bytes], None] = lambda message, content: None
+        self.on_close: Callable[[], None] = lambda: None
         self.open = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.WriteTransport, transport)
         self.open = True
-        self._opened(self)
+        self._on_open(self)
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
@@ -66,15 +67,15 @@ class Line(asyncio.Protocol):
                 return
             frame = bytes(self._buffer[:end])
             del self._buffer[:end]
-            self.heard(from_json(frame[SIZES.size : start]), frame[start:])
+            self.on_message(from_json(frame[SIZES.size : start]), frame[start:])
 
     def connection_lost(self, error: Exception | None) -> None:
         self.open = False
-        self.gone()
+        self.on_close()
 
     def send(self, message: Message, content: bytes = b"") -> None:
         if self.open:
-            self._transport.write(packed(message, content))
+            self._transport.write(pack(message, content))
 
     def close(self) -> None:
         if self.open:

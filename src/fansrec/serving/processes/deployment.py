@@ -1,4 +1,4 @@
-"""One generation of models: the keeper process that has loaded them, and the workers forked from it."""
+"""A deployment: models that are served together, the model host that has loaded them, and its workers."""
 
 import asyncio
 import time
@@ -6,26 +6,26 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from fansrec.errors import FansError
-from fansrec.serving.processes.channel import Line
+from fansrec.errors import BadArtifact, FansError
+from fansrec.serving.processes.channel import Channel, Message
 from fansrec.serving.processes.dispatch import Dispatcher, Worker
 
 
 @dataclass(eq=False)
-class Generation:
-    number: int
+class Deployment:
+    id: int
     dispatcher: Dispatcher
-    wanted: int  # workers
-    come_seconds: float  # a worker that has not reported after so long is asked for again
-    short: Callable[["Generation"], None]  # hears that a worker was lost
-    loaded: asyncio.Future[list[dict[str, Any]]]  # what `GET /v1/models` says of its models
-    keeper: Line | None = None
-    at_work: bool = False  # whether it shall have workers
-    serving: bool = False  # whether they get requests
+    worker_count: int
+    report_seconds: float  # a worker that has not reported after this time is requested again
+    on_worker_lost: Callable[["Deployment"], None]
+    loaded: asyncio.Future[list[dict[str, Any]]]  # the descriptions of its models, as for `GET /v1/models`
+    model_host: Channel | None = None
+    active: bool = False  # whether it should have workers
+    serving: bool = False  # whether its workers get requests
     workers: set[Worker] = field(default_factory=set)
-    coming: list[float] = field(default_factory=list)  # when workers were asked for that have not reported yet
-    manned: asyncio.Event = field(default_factory=asyncio.Event)  # it has all its workers, or will never have
-    trouble: str | None = None  # why it never will
+    requested: list[float] = field(default_factory=list)  # when workers were requested that have not reported yet
+    started: asyncio.Event = field(default_factory=asyncio.Event)  # set when all workers are there, or never will be
+    failure: str | None = None  # why they never will be
 
     @property
     def models(self) -> list[dict[str, Any]]:
@@ -35,55 +35,67 @@ class Generation:
     def hashes(self) -> dict[str, str]:
         return {model["name"]: model["hash"] for model in self.models}
 
-    def fork(self) -> None:
-        """Ask for the workers that are missing."""
+    def request_workers(self) -> None:
+        """Have the model host fork the workers that are missing."""
         now = time.monotonic()
-        self.coming = [asked for asked in self.coming if now - asked < self.come_seconds]
-        if self.keeper is None or not self.at_work:
+        self.requested = [since for since in self.requested if now - since < self.report_seconds]
+        if self.model_host is None or not self.active:
             return
-        for _ in range(self.wanted - len(self.workers) - len(self.coming)):
-            self.coming.append(now)
-            self.keeper.send({"kind": "fork"})
+        for _ in range(self.worker_count - len(self.workers) - len(self.requested)):
+            self.requested.append(now)
+            self.model_host.send({"kind": "fork"})
 
-    def worker_came(self, line: Line, pid: int) -> None:
-        del self.coming[:1]
-        if not self.at_work or len(self.workers) >= self.wanted:
-            line.close()  # too late: others were asked for in its place
+    def add_model_host(self, channel: Channel, on_close: Callable[[], None]) -> None:
+        self.model_host = channel
+        channel.on_message = lambda message, content: self._models_loaded(message)
+        channel.on_close = on_close
+
+    def _models_loaded(self, message: Message) -> None:
+        if "refused" in message:
+            self.fail(BadArtifact(message["refused"]))
+        elif not self.loaded.done():
+            self.loaded.set_result(message["models"])
+
+    def add_worker(self, channel: Channel, pid: int) -> None:
+        del self.requested[:1]
+        if not self.active or len(self.workers) >= self.worker_count:
+            channel.close()  # too late: another worker was requested in its place
             return
-        worker = Worker(line, pid, self._worker_gone)
-        line.gone = lambda: self._worker_gone(worker)
+        worker = Worker(channel, pid, self._worker_lost)
+        channel.on_close = lambda: self._worker_lost(worker)
         self.workers.add(worker)
-        if len(self.workers) >= self.wanted:
-            self.manned.set()
+        if len(self.workers) >= self.worker_count:
+            self.started.set()
         if self.serving:
-            self.dispatcher.welcome(worker)
+            self.dispatcher.add_worker(worker)
 
-    def _worker_gone(self, worker: Worker) -> None:
-        if worker in self.workers:  # not sent home
+    def _worker_lost(self, worker: Worker) -> None:
+        if worker in self.workers:  # otherwise it was retired
             self.workers.discard(worker)
-            self.short(self)
+            self.on_worker_lost(self)
 
     def serve(self) -> None:
+        """Send requests to the workers."""
         self.serving = True
         for worker in self.workers:
-            self.dispatcher.welcome(worker)
+            self.dispatcher.add_worker(worker)
 
-    def send_home(self) -> None:
-        """Workers end what they have begun; the models stay with the keeper."""
-        self.at_work = self.serving = False
-        self.manned.clear()
+    def stop_workers(self) -> None:
+        """Let the workers finish what they have begun; the models stay in the model host."""
+        self.active = self.serving = False
+        self.started.clear()
         workers, self.workers = self.workers, set()
         for worker in workers:
-            self.dispatcher.retire(worker)
+            self.dispatcher.retire_worker(worker)
 
-    def dismiss(self) -> None:
-        self.send_home()
-        if self.keeper is not None:
-            self.keeper.close()
+    def close(self) -> None:
+        self.stop_workers()
+        if self.model_host is not None:
+            self.model_host.close()
 
     def fail(self, error: FansError) -> None:
-        """Whoever waits for it need not wait any longer."""
-        self.trouble = str(error)
-        self.manned.set()
+        """Report the error to the code that waits for the models or for the workers."""
+        self.failure = str(error)
+        self.started.set()
         if not self.loaded.done():
             self.loaded.set_exception(error)

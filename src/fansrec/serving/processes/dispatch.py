@@ -1,4 +1,4 @@
-"""Who answers what: batches go to free workers, answers to those who wait, and the work of a lost worker to another."""
+"""The dispatcher: sends batches to idle workers, replies to waiting requests, and retries the work of lost workers."""
 
 import contextlib
 import itertools
@@ -11,49 +11,40 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from fansrec import errors
-from fansrec.serving.http.problems import Problem, problem_of
+from fansrec.serving.http.problems import Problem, deadline_problem, problem_of
 from fansrec.serving.metrics import Metrics
-from fansrec.serving.processes.channel import Line, Message
-from fansrec.serving.processes.queue import CROWDED, Queue, Waiting
+from fansrec.serving.processes.channel import Channel, Message
+from fansrec.serving.processes.jobs import BUG, LATE, Job, Reply, pack_jobs, unpack_replies
+from fansrec.serving.processes.load_limits import LoadLimits, overload_problem
+from fansrec.serving.processes.queue import Queue, QueuedRequest
 from fansrec.serving.settings import Settings
 
 log = logging.getLogger("fansrec.serving")
 
-MOST_TRIES = 3  # of a request over which workers die: the fourth might die too
+MAX_FAILURES = 3  # workers that may die with a request before it is given up
 PING_SECONDS = 1.0
-LEARNING = 0.02  # how much the latest answer counts for what is expected of the next
-
-
-def overload() -> Problem:
-    detail = "The service has as many requests as it can answer in time; try again in a second."
-    return Problem(429, "overload", detail, retry_after=1)
-
-
-# Told thousands of times a second, so it must cost nothing to make; never raised: that would keep all it passed alive.
-OVERLOAD = overload()
 
 
 @dataclass(eq=False)
 class Worker:
     """A worker process as the front sees it."""
 
-    line: Line
+    channel: Channel
     pid: int
-    lost: Callable[["Worker"], None]
-    batch: dict[int, Waiting] = field(default_factory=dict)
-    asked_at: float = 0.0  # when it was last given something, a batch or a ping; 0: it has answered
-    heard_at: float = 0.0
-    retiring: bool = False  # leaves when its batch is done
-    fate: str = "died"  # what is said of it when it is gone: died or hung
+    on_lost: Callable[["Worker"], None]
+    batch: dict[int, QueuedRequest] = field(default_factory=dict)
+    sent_at: float = 0.0  # when it was last sent a batch or a ping; 0: it has replied
+    received_at: float = 0.0
+    retiring: bool = False  # ends when its batch is done
+    cause: str = "died"  # label of the metric if the worker is lost: died or hung
 
 
 class Dispatcher:
     def __init__(self, settings: Settings, metrics: Metrics, loop: AbstractEventLoop) -> None:
         self._settings, self._metrics, self.loop = settings, metrics, loop
         self.queue = Queue(settings.queue_requests, settings.queue_tokens)
+        self.load = LoadLimits(settings, self.queue)
         self._ids = itertools.count()
-        self._shedding = False
-        self._pace = 0.0  # seconds a worker takes for a token, of late; nothing is known yet
         self._idle: list[Worker] = []
         self._busy: set[Worker] = set()
         metrics.queue_requests.set_function(lambda: len(self.queue))
@@ -61,92 +52,69 @@ class Dispatcher:
         metrics.workers.labels("ready").set_function(lambda: len(self._idle) + len(self._busy))
         metrics.workers.labels("busy").set_function(lambda: len(self._busy))
 
-    # Requests
-
-    def overloaded(self, tokens: int = 0) -> Problem | None:
-        """A word to whom there is no room for.
-
-        Once full, a queue is left to empty a little: at its very brim most would be read only to be refused.
-        """
-        longest = self._settings.queue_ms / 1e3
-        if self.queue.full(tokens) or self._wait > longest:
-            self._shedding = True
-            return OVERLOAD
-        self._shedding = self._shedding and (self.queue.crowded or self._wait > CROWDED * longest)
-        return OVERLOAD if self._shedding else None
-
-    @property
-    def _wait(self) -> float:
-        """Seconds that a request would wait now, if workers go on as they did."""
-        return self.queue.tokens * self._pace / self._settings.worker_count
-
-    def ask(self, model: str, body: bytes, tokens: int, since: float, deadline: float) -> Waiting:
-        """Take a request in; its `answer` comes, or the Problem that prevents it."""
-        request = Waiting(next(self._ids), model, body, tokens, since, deadline, self.loop.create_future())
-        if self.overloaded(tokens):
-            raise overload()
+    def submit(self, model: str, body: bytes, tokens: int, since: float, deadline: float) -> QueuedRequest:
+        """Queue a request; its `answer` becomes the content of the answer or the Problem that prevents it."""
+        if self.load.refusal(tokens):
+            raise overload_problem()
+        job = Job(next(self._ids), model, body, since, deadline)
+        request = QueuedRequest(job, tokens, self.loop.create_future())
         self.queue.put(request)
-        self._feed()
+        self._dispatch()
         return request
 
-    def forget(self, request: Waiting) -> None:
-        """Nobody waits for it any more: what has not begun never does."""
-        self.queue.drop(request)
+    def cancel(self, request: QueuedRequest) -> None:
+        """Drop a request that nobody waits for; work that has begun is finished."""
+        self.queue.remove(request)
         request.answer.cancel()
 
     # Workers
 
-    def welcome(self, worker: Worker) -> None:
-        worker.line.heard = lambda message, content: self._heard(worker, message, content)
-        worker.line.gone = lambda: self._gone(worker)
-        worker.heard_at = time.monotonic()
+    def add_worker(self, worker: Worker) -> None:
+        worker.channel.on_message = lambda message, content: self._receive(worker, message, content)
+        worker.channel.on_close = lambda: self._worker_lost(worker)
+        worker.received_at = time.monotonic()
         self._idle.append(worker)
-        self._feed()
+        self._dispatch()
 
-    def retire(self, worker: Worker) -> None:
-        """Let a worker finish what it has, and no more."""
+    def retire_worker(self, worker: Worker) -> None:
+        """Let a worker finish its batch and send it nothing more."""
         worker.retiring = True
         if not worker.batch:
             if worker in self._idle:
                 self._idle.remove(worker)
-            worker.line.close()
+            worker.channel.close()
 
-    def _feed(self) -> None:
+    def _dispatch(self) -> None:
         while self._idle and self.queue:
-            worker = self._idle.pop()  # the one that worked last: its memory is warm
-            batch = self.queue.take(self._settings.batch_tokens, len(self._idle) + 1 + len(self._busy))
+            worker = self._idle.pop()  # the one that worked last, since its caches are warm
+            batch = self.queue.take_batch(self._settings.batch_tokens, len(self._idle) + 1 + len(self._busy))
             now = time.monotonic()
             worker.batch = {request.id: request for request in batch}
-            worker.asked_at = now
+            worker.sent_at = now
             self._busy.add(worker)
-            jobs = [[r.id, r.model, len(r.body), r.since, r.deadline] for r in batch]
-            message = {"kind": "batch", "budget": self._settings.batch_tokens, "jobs": jobs}
-            worker.line.send(message, b"".join([request.body for request in batch]))
+            jobs, bodies = pack_jobs(request.job for request in batch)
+            worker.channel.send({"kind": "batch", "budget": self._settings.batch_tokens, "jobs": jobs}, bodies)
             for request in batch:
                 request.started = now
-                self._metrics.queue_seconds.observe(now - request.since)
+                self._metrics.queue_seconds.observe(now - request.job.since)
             self._metrics.batch_requests.observe(len(batch))
 
-    def _heard(self, worker: Worker, message: Message, content: bytes) -> None:
-        worker.heard_at = time.monotonic()
+    def _receive(self, worker: Worker, message: Message, content: bytes) -> None:
+        worker.received_at = time.monotonic()
         if message["kind"] == "pong":
-            worker.asked_at = 0.0 if not worker.batch else worker.asked_at
+            worker.sent_at = 0.0 if not worker.batch else worker.sent_at
             return
-        start, answered, seconds = 0, [], worker.heard_at - worker.asked_at
-        for id_, size, lists, items, error, detail in message["replies"]:
-            request = worker.batch.pop(id_)
-            self._settle(request, content[start : start + size], error, detail)
-            answered.append((request.model, lists, items))
-            if not error:
-                self._learn(seconds / (len(message["replies"]) * request.tokens))
-            start += size
-        self.loop.call_soon(self._count, answered, seconds)  # after those who waited have their answers
-        worker.asked_at = worker.heard_at
+        answered, seconds = [], worker.received_at - worker.sent_at
+        for reply in unpack_replies(message["replies"], content):
+            request = worker.batch.pop(reply.id)
+            _resolve(request, reply)
+            answered.append((request.job.model, reply.lists, reply.items))
+            if not reply.error:
+                self.load.observe(seconds / (len(message["replies"]) * request.tokens))
+        self.loop.call_soon(self._count, answered, seconds)  # after the waiting requests have their answers
+        worker.sent_at = worker.received_at
         if not worker.batch:
-            self._free(worker)
-
-    def _learn(self, pace: float) -> None:
-        self._pace += LEARNING * (pace - self._pace) if self._pace else pace
+            self._release(worker)
 
     def _count(self, answered: list[tuple[str, int, int]], seconds: float) -> None:
         for model, lists, items in answered:
@@ -156,81 +124,77 @@ class Dispatcher:
         if total := sum(lists for _, lists, _ in answered):
             self._metrics.batch_lists.observe(total)
 
-    def _settle(self, request: Waiting, content: bytes, error: str, detail: str) -> None:
-        if request.answer.done():
-            return
-        if not error:
-            request.answer.set_result(content)
-        elif error == "late":
-            request.answer.set_exception(too_late())
-        elif error == "bug":
-            request.answer.set_exception(Problem(500, "bug", f"the service failed over this request ({detail})"))
-        else:
-            request.answer.set_exception(problem_of(getattr(errors, error)(detail)))
-
-    def _free(self, worker: Worker) -> None:
-        worker.asked_at = 0.0
+    def _release(self, worker: Worker) -> None:
+        worker.sent_at = 0.0
         self._busy.discard(worker)
         if worker.retiring:
-            worker.line.close()
+            worker.channel.close()
         else:
             self._idle.append(worker)
-            self._feed()
+            self._dispatch()
 
-    def _gone(self, worker: Worker) -> None:
-        """A worker has died: its requests go back to the head of the queue, in their order."""
+    def _worker_lost(self, worker: Worker) -> None:
+        """Return the requests of a worker that has died to the head of the queue, in their order."""
         self._busy.discard(worker)
         if worker in self._idle:
             self._idle.remove(worker)
         if not worker.retiring or worker.batch:
-            self._metrics.deaths.labels(worker.fate).inc()
-            log.warning("worker %d is gone; %d requests go to another", worker.pid, len(worker.batch))
+            self._metrics.deaths.labels(worker.cause).inc()
+            log.warning("worker %d is lost; %d requests go to another worker", worker.pid, len(worker.batch))
         for request in reversed(worker.batch.values()):
-            self._try_again(request)
+            self._retry(request)
         worker.batch = {}
-        worker.lost(worker)
-        self._feed()
+        worker.on_lost(worker)
+        self._dispatch()
 
-    def _try_again(self, request: Waiting) -> None:
-        request.tries += 1
+    def _retry(self, request: QueuedRequest) -> None:
+        request.failures += 1
         if request.answer.done():
             return
-        if request.tries >= MOST_TRIES:
-            detail = f"{request.tries} workers died over this request; it will not be tried again"
+        if request.failures >= MAX_FAILURES:
+            detail = f"{request.failures} workers died while they had this request; it will not be tried again"
             request.answer.set_exception(Problem(500, "workers-died", detail))
             return
         self._metrics.retried.inc()
-        self.queue.put_back(request)
+        self.queue.put_first(request)
 
     # Health of workers
 
-    def look_after(self) -> None:
-        """Called a few times a second: replace who hangs, ask the idle whether they live."""
+    def check_workers(self) -> None:
+        """Kill workers that hang and ping idle ones; called a few times a second."""
         now = time.monotonic()
         for worker in [*self._busy, *self._idle]:
             if self._hangs(worker, now):
                 log.warning("worker %d hangs and is replaced", worker.pid)
-                worker.fate = "hung"
+                worker.cause = "hung"
                 kill(worker.pid)
-                worker.line.close()
-            elif not worker.asked_at and now - worker.heard_at > PING_SECONDS:
-                worker.asked_at = now
-                worker.line.send({"kind": "ping"})
+                worker.channel.close()
+            elif not worker.sent_at and now - worker.received_at > PING_SECONDS:
+                worker.sent_at = now
+                worker.channel.send({"kind": "ping"})
 
     def _hangs(self, worker: Worker, now: float) -> bool:
-        """Silent for too long, though a worker says now and then that it is alive; or busy for nobody any more."""
-        patience = self._settings.hang_s
-        silent = worker.asked_at > 0 and now - max(worker.asked_at, worker.heard_at) > patience
-        for_nobody = bool(worker.batch) and all(r.deadline + patience < now for r in worker.batch.values())
-        return silent or for_nobody
+        """Return whether a worker was silent for too long, or works only on requests long past their deadline."""
+        limit = self._settings.hang_s
+        silent = worker.sent_at > 0 and now - max(worker.sent_at, worker.received_at) > limit
+        expired = bool(worker.batch) and all(r.job.deadline + limit < now for r in worker.batch.values())
+        return silent or expired
+
+
+def _resolve(request: QueuedRequest, reply: Reply) -> None:
+    if request.answer.done():
+        return
+    if not reply.error:
+        request.answer.set_result(reply.content)
+    elif reply.error == LATE:
+        request.answer.set_exception(deadline_problem())
+    elif reply.error == BUG:
+        detail = f"the service failed while it answered this request ({reply.detail})"
+        request.answer.set_exception(Problem(500, "bug", detail))
+    else:
+        request.answer.set_exception(problem_of(getattr(errors, reply.error)(reply.detail)))
 
 
 def kill(pid: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-
-
-def too_late() -> Problem:
-    return Problem(
-        504, "deadline", "the answer did not come within the deadline; ask for less, or allow more (Fans-Timeout-Ms)"
-    )

@@ -1,4 +1,4 @@
-"""Models as a service holds them: read, tried, and told about."""
+"""Loading the models of a deployment, trying each of them once, and describing them."""
 
 import math
 from pathlib import Path
@@ -10,53 +10,53 @@ from fansrec.api.continuer import Continuer
 from fansrec.artifact import read_artifact, recipe_of
 from fansrec.errors import BadArtifact
 from fansrec.models.registry import command_name
-from fansrec.serving.processes.answering import Job, Served
-from fansrec.serving.processes.channel import Message
+from fansrec.serving.processes.jobs import Job
+from fansrec.serving.processes.loaded_model import LoadedModel
 from fansrec.serving.search.index import key_of
 
 
-def load_models(places: list[Message], device: str, backend: str) -> dict[str, Served]:
-    """All models of a generation, ready to be forked with; one that is damaged refuses them all."""
-    return {place["name"]: _load(place, device, backend) for place in places}
+def load_models(specs: list[dict[str, Any]], device: str, backend: str) -> dict[str, LoadedModel]:
+    """Return all models of a deployment, ready to fork workers with; a damaged model refuses them all."""
+    return {spec["name"]: _load(spec, device, backend) for spec in specs}
 
 
-def _load(place: Message, device: str, backend: str) -> Served:
-    artifact = read_artifact(Path(place["run"]).resolve())  # what a link leads to now, also when it moves on
-    on_host = device == "cpu"  # a GPU's state does not survive a fork: each worker goes there by itself
-    continuer = Continuer(artifact, "cpu", backend if on_host else "torch", place["generation"])
-    served = Served(place["name"], continuer, None if on_host else (device, backend))
-    _try_out(served)
-    return served
+def _load(spec: dict[str, Any], device: str, backend: str) -> LoadedModel:
+    artifact = read_artifact(Path(spec["run"]).resolve())  # the folder that a link leads to now
+    on_cpu = device == "cpu"  # a GPU's state does not survive a fork, so each worker moves there by itself
+    continuer = Continuer(artifact, "cpu", backend if on_cpu else "torch", spec["generation"])
+    model = LoadedModel(spec["name"], continuer, None if on_cpu else (device, backend))
+    _try_out(model)
+    return model
 
 
-def _try_out(served: Served) -> None:
+def _try_out(model: LoadedModel) -> None:
     """Answer one request as a worker does, up to the JSON of the answer; raise BadArtifact where that fails.
 
-    Whatever is made for the first answer is then there before users come.
+    Everything that is computed for the first answer is then in memory before users send requests.
     """
     try:
-        served.continuer.vocabulary.group_indices  # noqa: B018
-        _format_everything(served)
+        model.continuer.vocabulary.group_indices  # noqa: B018
+        _format_everything(model)
     except Exception as error:
-        folder = served.continuer.artifact.folder
+        folder = model.continuer.artifact.folder
         raise BadArtifact(f"{folder}: the model cannot answer a request ({error}); train it again") from error
 
 
-def _format_everything(served: Served) -> None:
+def _format_everything(model: LoadedModel) -> None:
     """Format an answer, the labels of every category and the description of the model."""
-    vocabulary = served.continuer.vocabulary
+    vocabulary = model.continuer.vocabulary
     request = {"lists": [[vocabulary.ids[0]]], "k": 1}
-    served.run([served.prepare(Job(0, served.name, to_json(request), 0.0, math.inf))], lambda: None)
-    to_json([served.details(first) for first in vocabulary.starts[:-1].tolist()])
-    to_json(described(served))
+    model.run([model.prepare(Job(0, model.name, to_json(request), 0.0, math.inf))], lambda: None)
+    to_json([model.details(first) for first in vocabulary.starts[:-1].tolist()])
+    to_json(describe(model))
 
 
-def described(served: Served) -> dict[str, Any]:
-    """What `GET /v1/models` says of a model, and where its items can be indexed."""
-    artifact, vocabulary, engine = served.continuer.artifact, served.continuer.vocabulary, served.continuer.engine
+def describe(model: LoadedModel) -> dict[str, Any]:
+    """Return what `GET /v1/models` answers about a model, and the folder and the key of its search index."""
+    artifact, vocabulary, engine = model.continuer.artifact, model.continuer.vocabulary, model.continuer.engine
     sizes = (vocabulary.starts[1:] - vocabulary.starts[:-1]).tolist()
     return {
-        "name": served.name,
+        "name": model.name,
         "hash": artifact.hash,
         "model": command_name(artifact.config["model"]),
         "title": artifact.model.title,
@@ -68,7 +68,7 @@ def described(served: Served) -> dict[str, Any]:
         "groups": bool(vocabulary.groups),
         "names": bool(vocabulary.names),
         "generation": engine.generation,
-        "backend": engine.backend if served.elsewhere is None else served.elsewhere[0],
+        "backend": engine.backend if model.target is None else model.target[0],
         "longest": artifact.model.longest_sequence(),
         "folder": str(artifact.folder),
         "vocabulary": key_of(artifact.folder),

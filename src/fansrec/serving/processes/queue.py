@@ -1,75 +1,77 @@
-"""Requests that wait for a worker: bounded in number and in tokens, given out in batches."""
+"""The queue of requests that wait for a worker, bounded by their number and by their tokens."""
 
 import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass
 
-CROWDED = 0.75  # of what it may hold
+from fansrec.serving.processes.jobs import Job
+
+CROWDED = 0.75  # share of a limit above which a queue that was full still counts as full
 
 
 @dataclass(eq=False)
-class Waiting:
+class QueuedRequest:
     """A request from its arrival to its answer."""
 
-    id: int
-    model: str
-    body: bytes
-    tokens: int  # items given and asked for: what an answer costs
-    since: float
-    deadline: float
+    job: Job
+    tokens: int  # items given and requested: the cost of an answer
     answer: asyncio.Future[bytes]
     started: float = 0.0  # when a worker got it
-    tries: int = 0  # workers that died or hung over it
+    failures: int = 0  # workers that died or hung while they had it
+
+    @property
+    def id(self) -> int:
+        return self.job.id
 
 
 class Queue:
-    def __init__(self, most_requests: int, most_tokens: int) -> None:
-        self._most_requests, self._most_tokens = most_requests, most_tokens
-        self._waiting: OrderedDict[int, Waiting] = OrderedDict()
+    def __init__(self, max_requests: int, max_tokens: int) -> None:
+        self._max_requests, self._max_tokens = max_requests, max_tokens
+        self._requests: OrderedDict[int, QueuedRequest] = OrderedDict()
         self.tokens = 0
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self._requests)
 
     def full(self, tokens: int = 0) -> bool:
-        """Whether there is no room; a queue with nobody in it takes a request of any size."""
-        crowded = len(self._waiting) >= self._most_requests or self.tokens + tokens > self._most_tokens
-        return bool(self._waiting) and crowded
+        """Return whether a request of that many tokens has no room; an empty queue takes a request of any size."""
+        over = len(self._requests) >= self._max_requests or self.tokens + tokens > self._max_tokens
+        return bool(self._requests) and over
 
     @property
     def crowded(self) -> bool:
-        return len(self._waiting) > CROWDED * self._most_requests or self.tokens > CROWDED * self._most_tokens
+        return len(self._requests) > CROWDED * self._max_requests or self.tokens > CROWDED * self._max_tokens
 
-    def put(self, request: Waiting) -> None:
-        self._waiting[request.id] = request
+    def put(self, request: QueuedRequest) -> None:
+        self._requests[request.id] = request
         self.tokens += request.tokens
 
-    def put_back(self, request: Waiting) -> None:
-        """To the head: it has waited already."""
+    def put_first(self, request: QueuedRequest) -> None:
+        """Put a request at the head of the queue, since it has waited already."""
         self.put(request)
-        self._waiting.move_to_end(request.id, last=False)
+        self._requests.move_to_end(request.id, last=False)
 
-    def drop(self, request: Waiting) -> bool:
-        """Forget a request that nobody waits for; False if it was not waiting here."""
-        if self._waiting.pop(request.id, None) is None:
+    def remove(self, request: QueuedRequest) -> bool:
+        """Remove a request that nobody waits for; return False if it is not in the queue."""
+        if self._requests.pop(request.id, None) is None:
             return False
         self.tokens -= request.tokens
         return True
 
-    def take(self, budget: int, workers: int) -> list[Waiting]:
-        """The next batch: a fair share among the workers, no more tokens than the budget, but one request at least.
+    def take_batch(self, max_tokens: int, workers: int) -> list[QueuedRequest]:
+        """Remove and return the next batch: a fair share for one of `workers`, at most `max_tokens`, but one request.
 
-        A request over which a worker has died goes alone, so that it takes no other with it again.
+        A request with which a worker has died goes alone, so that it cannot harm other requests again.
         """
-        room = min(budget, -(-self.tokens // max(workers, 1)))
-        batch: list[Waiting] = []
-        while self._waiting:
-            request = next(iter(self._waiting.values()))
-            if batch and (request.tokens > room or request.tries):
+        room = min(max_tokens, -(-self.tokens // max(workers, 1)))
+        batch: list[QueuedRequest] = []
+        while self._requests:
+            request = next(iter(self._requests.values()))
+            if batch and (request.tokens > room or request.failures):
                 break
-            self.drop(request)
+            self.remove(request)
             batch.append(request)
             room -= request.tokens
-            if request.tries:
+            if request.failures:
                 break
         return batch

@@ -1,144 +1,121 @@
-"""Where the service's processes come from: one that has imported everything, and forks the rest in milliseconds.
+"""The supervisor as the front sees it: starts the supervisor process, restarts it, and orders model hosts from it."""
 
-nursery -> keeper (has loaded the models of one generation) -> workers. Each connects to the front's socket, says who
-it is, and leaves when the front is gone. A worker that dies is forked again from models that are in memory, so
-neither the time to load them nor the state of their folder matters; a keeper that fails to load harms nobody.
-"""
-
-import contextlib
-import gc
+import asyncio
+import logging
 import os
 import shutil
-import signal
-import socket
 import sys
+import tempfile
 import time
+from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Callable
-from typing import NoReturn
 
-from fansrec.errors import FansError
-from fansrec.files import format_os_error
-from fansrec.serving.http.logs import setup_logs
-from fansrec.serving.processes.answering import Job, Reply, Served
-from fansrec.serving.processes.batches import answer_jobs
-from fansrec.serving.processes.channel import Message, packed, receive
-from fansrec.serving.processes.loading import described, load_models
+from fansrec.errors import FansError, Unfinished
+from fansrec.serving.processes.channel import Channel, Message
+from fansrec.serving.settings import Settings
 
-MOTHER, KEEPER, WORKER = "nursery", "keeper", "worker"
-BREATH_SECONDS = 0.25
-NICENESS = 5  # the front, which has little to do, goes first: it is the one that refuses when there is too much
+log = logging.getLogger("fansrec.serving")
+
+SUPERVISOR, MODEL_HOST, WORKER = "supervisor", "model host", "worker"  # kinds of processes, in their first message
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+BACKOFF_SECONDS = (0.0, 0.0, 0.05, 0.2, 1.0, 5.0)  # before a process that dies repeatedly is started again
+RESET_SECONDS = 10.0  # without a death after which the next one counts as the first
 
 
-def main() -> None:
-    import torch
+class Backoff:
+    """Delays restarts: none at first, longer ones when processes die repeatedly."""
 
-    torch.set_num_threads(1)  # threads would not survive a fork; the workers are the threads
-    setup_logs(sys.argv[2], sys.argv[3], background=False)
-    for ignored in (signal.SIGINT, signal.SIGTERM):  # a terminal tells everyone; only the front decides
-        signal.signal(ignored, signal.SIG_IGN)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead are buried by the system
-    path = sys.argv[1]
-    try:
-        front = _connect(path, {"kind": MOTHER})
-    except OSError:
-        return  # the front has gone before we came
-    _fork_on_request(front, lambda order: _keep(path, order))
-    shutil.rmtree(os.path.dirname(path), ignore_errors=True)  # a front that was killed could not
+    def __init__(self, processes: int) -> None:
+        self._processes = max(1, processes)  # that may all die for one reason
+        self._deaths: list[float] = []
+
+    async def wait(self) -> None:
+        now = time.monotonic()
+        self._deaths = [then for then in self._deaths if now - then < RESET_SECONDS] + [now]
+        step = min(len(self._deaths) // self._processes, len(BACKOFF_SECONDS) - 1)
+        await asyncio.sleep(BACKOFF_SECONDS[step])
 
 
-def _connect(path: str, hello: Message) -> socket.socket:
-    connection = socket.socket(socket.AF_UNIX)
-    connection.connect(path)
-    connection.sendall(packed(hello | {"pid": os.getpid()}))
-    return connection
+class Supervisor:
+    """A handle of the supervisor process.
+
+    `on_connect` gets the channel and the first message of each model host and worker; `on_lost` is called when the
+    supervisor process has died, so that orders may be lost.
+    """
+
+    def __init__(
+        self, settings: Settings, on_connect: Callable[[Channel, Message], None], on_lost: Callable[[], None]
+    ) -> None:
+        self._log_arguments = settings.log_style, settings.log_level
+        self._on_connect, self._on_lost = on_connect, on_lost
+        self._backoff = Backoff(1)
+        self._folder: str | None = None  # of the socket that all processes connect to
+        self._server: asyncio.AbstractServer | None = None
+        self._process: Process | None = None
+        self._channel: asyncio.Future[Channel] | None = None
+        self._restarting: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        self._folder = tempfile.mkdtemp(prefix="fans-serve-")  # only this user may enter it
+        loop = asyncio.get_running_loop()
+        self._channel = loop.create_future()
+        self._server = await loop.create_unix_server(lambda: Channel(self._opened), self._socket)
+        self._process = await self._start_process()
+        self._restarting = asyncio.ensure_future(self._restart())
+
+    async def start_model_host(self, order: Message) -> None:
+        """Have a model host forked; it connects by itself."""
+        assert self._channel is not None
+        (await asyncio.shield(self._channel)).send(order)
+
+    async def close(self) -> None:
+        if self._restarting is not None:
+            self._restarting.cancel()
+        if self._server is not None:
+            self._server.close()
+        if self._channel is not None and self._channel.done() and not self._channel.exception():
+            self._channel.result().close()
+        if self._process is not None:
+            await self._process.wait()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def _socket(self) -> str:
+        return f"{self._folder}/front"
+
+    async def _start_process(self) -> Process:
+        module = "fansrec.serving.processes.supervisor_process"
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", module, self._socket, *self._log_arguments),
+            env=os.environ | ONE_THREAD,
+            stdin=DEVNULL,
+            start_new_session=True,
+        )
+
+    async def _restart(self) -> None:
+        """Start the process again whenever it ends."""
+        while True:
+            assert self._process is not None and self._channel is not None
+            await self._process.wait()
+            log.error("the supervisor is lost; starting another one")
+            if not self._channel.done():
+                self._channel.set_exception(process_lost())
+                self._channel.exception()  # marks it as retrieved, even if nothing waits for it
+            self._channel = asyncio.get_running_loop().create_future()
+            self._on_lost()
+            await self._backoff.wait()
+            self._process = await self._start_process()
+
+    def _opened(self, channel: Channel) -> None:
+        channel.on_message = lambda message, content: self._introduced(channel, message)
+
+    def _introduced(self, channel: Channel, message: Message) -> None:
+        if message["kind"] != SUPERVISOR:
+            self._on_connect(channel, message)
+        elif self._channel is not None and not self._channel.done():
+            self._channel.set_result(channel)
 
 
-def _fork_on_request(front: socket.socket, child: Callable[[Message], object]) -> None:
-    """One child for each message of the front, until it closes the connection."""
-    gc.collect()
-    gc.freeze()  # what the collector does not touch stays shared with the children
-    while (frame := receive(front)) is not None:
-        if os.fork() == 0:
-            front.close()
-            _live(child, frame[0])
-
-
-def _live(child: Callable[[Message], object], order: Message) -> NoReturn:
-    """A child ends here, whatever happens: it must never go on in its parent's loop."""
-    code = 1
-    try:
-        child(order)
-        code = 0
-    except BrokenPipeError:
-        code = 0  # the front has gone
-    except BaseException:
-        import traceback
-
-        traceback.print_exc()
-    finally:
-        os._exit(code)
-
-
-def _keep(path: str, order: Message) -> None:
-    """A keeper's life: load, say what was loaded, fork workers."""
-    front = _connect(path, {"kind": KEEPER, "generation": order["generation"]})
-    try:
-        models = load_models(order["models"], order["device"], order["backend"])
-    except (FansError, OSError) as error:
-        front.sendall(packed({"refused": format_os_error(error) if isinstance(error, OSError) else str(error)}))
-        return
-    front.sendall(packed({"models": [described(served) for served in models.values()]}))
-    _fork_on_request(front, lambda request: _work(path, order["generation"], models))
-
-
-def _work(path: str, generation: int, models: dict[str, Served]) -> None:
-    with contextlib.suppress(OSError):  # not everyone may; it is only better
-        os.nice(NICENESS)
-    hello: Message = {"kind": WORKER, "generation": generation}
-    try:
-        for served in models.values():
-            served.settle()
-    except Exception as error:
-        _connect(path, hello | {"failed": f"a worker cannot use them ({error})"})
-        raise
-    front = Voice(_connect(path, hello))
-    while (frame := receive(front.connection)) is not None:
-        message, content = frame
-        if message["kind"] == "ping":
-            front.say({"kind": "pong"})
-            continue
-        for replies in answer_jobs(models, _jobs(message, content), message["budget"], front.breathe):
-            front.say(*_told(replies))
-
-
-class Voice:
-    """What a worker says to the front: answers, and in long work now and then that it goes on."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self.connection = connection
-        self._spoke = 0.0
-
-    def say(self, message: Message, content: bytes = b"") -> None:
-        self._spoke = time.monotonic()
-        self.connection.sendall(packed(message, content))
-
-    def breathe(self) -> None:
-        if time.monotonic() - self._spoke > BREATH_SECONDS:
-            self.say({"kind": "pong"})
-
-
-def _jobs(message: Message, content: bytes) -> list[Job]:
-    jobs, start = [], 0
-    for id_, model, size, since, deadline in message["jobs"]:
-        jobs.append(Job(id_, model, content[start : start + size], since, deadline))
-        start += size
-    return jobs
-
-
-def _told(replies: list[Reply]) -> tuple[Message, bytes]:
-    heads = [[r.id, len(r.content), r.lists, r.items, r.error, r.detail] for r in replies]
-    return {"kind": "replies", "replies": heads}, b"".join(r.content for r in replies)
-
-
-if __name__ == "__main__":
-    main()
+def process_lost() -> FansError:
+    return Unfinished("the process that loads models died; the log says why")

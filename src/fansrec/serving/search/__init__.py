@@ -1,1 +1,1 @@
-"""Items by name: an SQLite index, how it is made and how it is asked."""
+"""Search for items by name: an SQLite index, how it is built and how it is queried."""

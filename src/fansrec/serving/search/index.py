@@ -1,8 +1,8 @@
-"""The index that items are searched in: one SQLite file, made from a vocabulary by a process of its own.
+"""Building the search index: one SQLite file, made from a vocabulary by a process of its own.
 
     python -m fansrec.serving.search.index RUN INDEX_FOLDER
 
-It may be killed at any moment, and several may make the same file: whole files are renamed into place.
+The process may be killed at any moment, and several may build the same file: complete files are renamed into place.
 """
 
 import os
@@ -22,20 +22,20 @@ from numpy.typing import NDArray
 from fansrec.errors import BadArtifact, FansError
 from fansrec.files import format_os_error, write_atomically
 from fansrec.files import sha256 as file_sum
-from fansrec.serving.search.text import words
-from fansrec.serving.search.words import SHORTEST, packed
+from fansrec.serving.search.spelling import MIN_LENGTH, encode
+from fansrec.serving.search.text import split_words
 from fansrec.vocabulary import CATEGORIES_FILE, ITEMS_FILE, Vocabulary, read_vocabulary
 
 APPLICATION = 0x46414E53  # FANS, in the file's header
-VERSION = 1  # of the tables below, and of how words are cut: another one is another file
-KEPT = 8  # indexes in the folder; those unused the longest go
-ABANDONED_SECONDS = 3600  # after that nobody writes a temporary file any more
-ROWS_AT_ONCE = 10_000
-TERMS = 500_000  # words that typing errors are looked for in; the most frequent ones
-NICE = 10  # whoever answers requests goes first
+VERSION = 1  # of the tables below and of the word splitting; part of the file name
+MAX_INDEXES = 8  # in the folder; the least recently used ones are removed
+ABANDONED_SECONDS = 3600  # age of a temporary file that no process writes any more
+ROWS_PER_BATCH = 10_000
+MAX_TERMS = 500_000  # the most frequent words, with which misspelled ones are compared
+NICENESS = 10  # processes that answer requests have priority
 
 # Items are numbered from the shortest name to the longest, groups from the largest to the smallest: the first hits
-# in the order of numbers are then the best ones, and the 100,000 others need not be looked at.
+# in the order of numbers are then the best ones, and the 100,000 others need not be read.
 TABLES = f"""
 PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};
 CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -51,16 +51,16 @@ CREATE INDEX by_id ON items (id COLLATE NOCASE);
 CREATE INDEX by_group ON items (grp, number) WHERE grp IS NOT NULL;
 CREATE INDEX by_plain ON groups (plain);
 """
-QUICK = """
+FAST_WRITES = """
 PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;
 PRAGMA cache_size = -32000;
 """
 
-Groups = dict[str | None, tuple[int | None, str]]  # number and words of each
+Groups = dict[str | None, tuple[int | None, str]]  # number and normalized words of each group
 
 
 def key_of(run: Path) -> str:
-    """What an index is known by: the same vocabulary has the same, whatever model it belongs to."""
+    """Return the key of the index of a run: models with the same vocabulary share one."""
     sums = [file_sum(run / name) for name in (ITEMS_FILE, CATEGORIES_FILE)]
     return sha256("".join(sums).encode()).hexdigest()
 
@@ -69,37 +69,37 @@ def index_path(folder: Path, key: str) -> Path:
     return folder / f"items-{VERSION}-{key}.sqlite"
 
 
-def whole(path: Path) -> bool:
-    """Whether this is an index of this version, and as long as it was when it was made."""
+def is_complete(path: Path) -> bool:
+    """Return whether the file is an index of this version with the size that its header declares."""
     try:
         with path.open("rb") as file:
             header = file.read(100)
     except OSError:
         return False
-    numbers = [int.from_bytes(header[at : at + 4], "big") for at in (28, 60, 68)]  # pages, user_version, application_id
-    page = int.from_bytes(header[16:18], "big")
-    return numbers[1:] == [VERSION, APPLICATION] and path.stat().st_size == numbers[0] * page
+    pages, version, application = (int.from_bytes(header[at : at + 4], "big") for at in (28, 60, 68))
+    page_size = int.from_bytes(header[16:18], "big")
+    return (version, application) == (VERSION, APPLICATION) and path.stat().st_size == pages * page_size
 
 
 def build_index(run: Path, folder: Path) -> Path:
-    """The index of a run's vocabulary, made now unless it is there."""
+    """Return the index of a run's vocabulary; build it unless it exists."""
     folder.mkdir(parents=True, exist_ok=True)
     path = index_path(folder, key := key_of(run))
-    if not whole(path):
+    if not is_complete(path):
         vocabulary = read_vocabulary(run)
         if key_of(run) != key:
             raise BadArtifact(f"{run} changed while its items were read; index it again")
         write_atomically(path, lambda temporary: write_index(temporary, vocabulary))
-        tidy(folder)
+        remove_old(folder)
     return path
 
 
 def write_index(path: Path, vocabulary: Vocabulary) -> None:
     connection = sqlite3.connect(path, isolation_level=None)
     try:
-        connection.executescript(QUICK + TABLES)
+        connection.executescript(FAST_WRITES + TABLES)
         connection.execute("BEGIN")
-        # Much is gathered before it is written, and merged once at the end.
+        # Rows are collected in memory before they are written, and merged once at the end.
         connection.execute("INSERT INTO item_words (item_words, rank) VALUES ('hashsize', 33554432)")
         connection.execute("INSERT INTO item_words (item_words, rank) VALUES ('automerge', 0)")
         counts: Counter[str] = Counter()
@@ -115,13 +115,13 @@ def write_index(path: Path, vocabulary: Vocabulary) -> None:
 
 
 def _write_groups(connection: sqlite3.Connection, vocabulary: Vocabulary, counts: Counter[str]) -> Groups:
-    """Number and words of every group; the one of the most items has the first number."""
+    """Write the groups, the largest one first; return number and words of each."""
     groups: Groups = {None: (None, "")}
     sizes = Counter(group for group in vocabulary.groups or () if group is not None)
     for number, (name, size) in enumerate(sizes.most_common()):
-        in_name = words(name)
-        groups[name] = number, " ".join(in_name)
-        counts.update(dict.fromkeys(in_name, size))
+        words = split_words(name)
+        groups[name] = number, " ".join(words)
+        counts.update(dict.fromkeys(words, size))
     rows = [(number, name, plain) for name, (number, plain) in groups.items() if number is not None]
     connection.executemany("INSERT INTO groups VALUES (?, ?, ?)", rows)
     connection.executemany("INSERT INTO group_words (rowid, name) VALUES (?, ?)", (row[::2] for row in rows))
@@ -131,60 +131,62 @@ def _write_groups(connection: sqlite3.Connection, vocabulary: Vocabulary, counts
 def _write_items(connection: sqlite3.Connection, vocabulary: Vocabulary, groups: Groups, counts: Counter[str]) -> None:
     connection.executemany("INSERT INTO categories VALUES (?, ?)", enumerate(vocabulary.category_names))
     order = _by_length(vocabulary)
-    for start in range(0, len(order), ROWS_AT_ONCE):
-        items = order[start : start + ROWS_AT_ONCE]
+    for start in range(0, len(order), ROWS_PER_BATCH):
+        items = order[start : start + ROWS_PER_BATCH]
         categories = vocabulary.categories[items].tolist()
-        ids, names, in_groups = (_of(column, items) for column in (vocabulary.ids, vocabulary.names, vocabulary.groups))
+        ids, names, in_groups = (
+            _select(column, items) for column in (vocabulary.ids, vocabulary.names, vocabulary.groups)
+        )
         numbers = range(start, start + len(items))
         group_numbers, group_words = zip(*[groups[group] for group in in_groups], strict=True)
         rows = zip(numbers, ids, names, group_numbers, categories, strict=True)
         connection.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?)", rows)
-        in_names = [words(name or id_ or "") for name, id_ in zip(names, ids, strict=True)]
+        in_names = [split_words(name or id_ or "") for name, id_ in zip(names, ids, strict=True)]
         texts = zip(numbers, map(" ".join, in_names), group_words, strict=True)
         connection.executemany("INSERT INTO item_words (rowid, name, grp) VALUES (?, ?, ?)", texts)
         counts.update(word for word in chain.from_iterable(in_names) if word.isalpha())
 
 
-def _of(column: Sequence[str | None] | None, items: NDArray[np.int64]) -> list[str | None]:
+def _select(column: Sequence[str | None] | None, items: NDArray[np.int64]) -> list[str | None]:
     return [None] * len(items) if column is None else [column[item] for item in items.tolist()]
 
 
 def _by_length(vocabulary: Vocabulary) -> NDArray[np.int64]:
-    """The items from the shortest name to the longest; a name that is missing is an id."""
+    """Return the items from the shortest name to the longest; an item without a name has its id."""
     names: Iterable[str | None] = vocabulary.names or vocabulary.ids
     sizes = (len(name if name is not None else vocabulary.ids[item]) for item, name in enumerate(names))
     return np.argsort(np.fromiter(sizes, np.int64, len(vocabulary)), kind="stable")
 
 
 def _write_terms(connection: sqlite3.Connection, counts: Counter[str]) -> None:
-    """The words a mistyped one may mean: letters only, since a wrong digit makes another number, not an error."""
+    """Write the words that a misspelled one may mean: letters only, since another digit is another number."""
     kept = sorted(
-        (word, count) for word, count in counts.most_common(TERMS) if len(word) >= SHORTEST and word.isalpha()
+        (word, count) for word, count in counts.most_common(MAX_TERMS) if len(word) >= MIN_LENGTH and word.isalpha()
     )
     connection.executemany("INSERT INTO terms VALUES (?, ?, ?)", ((n, *row) for n, row in enumerate(kept)))
-    letters, frequencies = packed([word for word, _ in kept]), np.array([count for _, count in kept], dtype=np.uint32)
+    letters, frequencies = encode([word for word, _ in kept]), np.array([count for _, count in kept], dtype=np.uint32)
     facts = {"letters": letters.tobytes(), "counts": frequencies.tobytes()}
     connection.executemany("INSERT INTO facts VALUES (?, ?)", facts.items())
 
 
-def tidy(folder: Path) -> None:
-    """Remove what killed processes left behind, and the indexes nobody has opened for the longest."""
+def remove_old(folder: Path) -> None:
+    """Remove temporary files of killed processes, and the least recently used indexes."""
     indexes = sorted(folder.glob("items-*.sqlite"), key=_age)
-    left = [path for path in folder.glob(".items-*") if _age(path) > ABANDONED_SECONDS]
-    for path in indexes[KEPT:] + left:
+    abandoned = [path for path in folder.glob(".items-*") if _age(path) > ABANDONED_SECONDS]
+    for path in indexes[MAX_INDEXES:] + abandoned:
         path.unlink(missing_ok=True)
 
 
 def _age(path: Path) -> float:
     try:
         return time.time() - path.stat().st_mtime
-    except FileNotFoundError:  # somebody else was quicker
+    except FileNotFoundError:  # another process was faster
         return 0.0
 
 
 def main() -> int:
-    with suppress(OSError):  # not everyone may
-        os.nice(NICE)
+    with suppress(OSError):  # not every user may
+        os.nice(NICENESS)
     run, folder = map(Path, sys.argv[1:])
     try:
         print(build_index(run, folder))

@@ -1,4 +1,4 @@
-"""The indexes a service searches: opened when they are there, made by processes of their own when they are not."""
+"""The search indexes of a service: opened if they exist, otherwise built by processes of their own."""
 
 import logging
 import os
@@ -14,55 +14,56 @@ from typing import IO
 
 from fansrec.errors import BadArtifact
 from fansrec.files import format_os_error
-from fansrec.serving.search.index import index_path, whole
-from fansrec.serving.search.items import ItemIndex
+from fansrec.serving.search.index import index_path, is_complete
+from fansrec.serving.search.item_index import ItemIndex
 
 log = logging.getLogger("fansrec.serving")
 
-MOST_TRIES = 3
-WAIT_SECONDS = 2.0  # after the first failure, twice as long after the next
-LAST_WORDS = 500  # characters of what a builder said, for the log
+MAX_ATTEMPTS = 3
+RETRY_SECONDS = 2.0  # after the first failure, twice as long after the next
+MAX_LOGGED = 500  # characters of a builder's error output that are logged
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 @dataclass
 class Builder:
-    """What is known of an index that is not there yet."""
+    """The process that builds an index, and its attempts so far."""
 
     run: Path
     process: subprocess.Popen[bytes] | None = None
-    said: IO[bytes] = field(default_factory=tempfile.TemporaryFile)
-    tries: int = 0
+    errors: IO[bytes] = field(default_factory=tempfile.TemporaryFile)
+    attempts: int = 0
     not_before: float = 0.0
-    trouble: str | None = None  # what was wrong the last time
+    failure: str | None = None  # of the last attempt
 
-    def begin(self, folder: Path) -> None:
-        self.tries += 1
-        self.said.truncate(0)
-        self.said.seek(0)
+    def start(self, folder: Path) -> None:
+        self.attempts += 1
+        self.errors.truncate(0)
+        self.errors.seek(0)
         self.process = subprocess.Popen(
             command(self.run, folder),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=self.said,
+            stderr=self.errors,
             env=os.environ | ONE_THREAD,
-            start_new_session=True,  # what a terminal's Ctrl-C ends is up to `close`
+            start_new_session=True,  # Ctrl-C in a terminal must not end it; `close` does
         )
 
-    def end(self) -> None:
+    def stop(self) -> None:
         if self.process is not None:
             self.process.kill()
             self.process.wait()
-        self.said.close()
+        self.errors.close()
 
-    def failed(self, why: str) -> None:
-        self.trouble, self.process = why, None
-        self.not_before = time.monotonic() + WAIT_SECONDS * 2 ** (self.tries - 1)
-        log.error("the search index of %s could not be made (try %d of %d): %s", self.run, self.tries, MOST_TRIES, why)
+    def fail(self, reason: str) -> None:
+        self.failure, self.process = reason, None
+        self.not_before = time.monotonic() + RETRY_SECONDS * 2 ** (self.attempts - 1)
+        message = "the search index of %s could not be built (attempt %d of %d): %s"
+        log.error(message, self.run, self.attempts, MAX_ATTEMPTS, reason)
 
-    def last_words(self) -> str:
-        self.said.seek(0)
-        return self.said.read().decode(errors="replace").strip()[-LAST_WORDS:]
+    def error_output(self) -> str:
+        self.errors.seek(0)
+        return self.errors.read().decode(errors="replace").strip()[-MAX_LOGGED:]
 
 
 def command(run: Path, folder: Path) -> Sequence[str]:
@@ -70,7 +71,7 @@ def command(run: Path, folder: Path) -> Sequence[str]:
 
 
 class Indexes:
-    """Used by one thread; nothing here waits for a builder, so that the thread may be an event loop's."""
+    """Used by one thread; nothing here waits for a builder, so the thread may run an event loop."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -79,43 +80,43 @@ class Indexes:
         self._builders: dict[str, Builder] = {}
 
     def start(self, key: str, run: Path) -> None:
-        """See to it that there will be an index of a run's vocabulary, whose `key_of` is this."""
+        """Have an index built for a run's vocabulary, whose `key_of` is `key`."""
         if key not in self._runs:
             self._runs[key] = run
             self.get(key)
 
     def get(self, key: str) -> ItemIndex | None:
-        """The index, or None while it is being made; called again and again it finds out how the making goes."""
+        """Return the index, or None while it is being built; repeated calls follow the progress."""
         index = self._open.get(key)
         if index is not None and index.damaged:
             del self._open[key]
             index.close()
             _remove(index.path)
-        if key in self._runs and key not in self._open and not self._opened(key):
-            self._make(key)
+        if key in self._runs and key not in self._open and not self._try_open(key):
+            self._build(key)
         return self._open.get(key)
 
-    def trouble(self, key: str) -> str | None:
-        """Why there is no index, once all tries to make it have failed."""
+    def failure(self, key: str) -> str | None:
+        """Return why there is no index, once all attempts to build it have failed."""
         builder = self._builders.get(key)
-        given_up = builder is not None and builder.process is None and builder.tries >= MOST_TRIES
-        return builder.trouble if builder and given_up else None
+        given_up = builder is not None and builder.process is None and builder.attempts >= MAX_ATTEMPTS
+        return builder.failure if builder and given_up else None
 
     def forget(self, key: str) -> None:
-        """Nobody will search it any more; the file stays."""
+        """Close an index that is no longer searched; its file stays."""
         self._runs.pop(key, None)
         if index := self._open.pop(key, None):
             index.close()
         if builder := self._builders.pop(key, None):
-            builder.end()
+            builder.stop()
 
     def close(self) -> None:
         for key in [*self._runs]:
             self.forget(key)
 
-    def _opened(self, key: str) -> bool:
+    def _try_open(self, key: str) -> bool:
         path = index_path(self.folder, key)
-        if not whole(path):
+        if not is_complete(path):
             return False
         try:
             self._open[key] = ItemIndex(path)
@@ -124,24 +125,24 @@ class Indexes:
             _remove(path)
             return False
         if builder := self._builders.pop(key, None):
-            builder.end()
-        with suppress(OSError):  # a folder that may only be read
-            os.utime(path)  # used: to be kept before others
+            builder.stop()
+        with suppress(OSError):  # a folder without write permission
+            os.utime(path)  # marks it as used
         return True
 
-    def _make(self, key: str) -> None:
+    def _build(self, key: str) -> None:
         builder = self._builders[key] = self._builders.get(key) or Builder(self._runs[key])
         if builder.process is not None:
             if (code := builder.process.poll()) is None:
                 return
-            changed = f"{builder.run} no longer holds the items it was started with"
-            builder.failed(changed if code == 0 else builder.last_words() or f"its process ended with {code}")
-        if builder.tries < MOST_TRIES and time.monotonic() >= builder.not_before:
-            builder.begin(self.folder)
+            changed = f"{builder.run} no longer has the items it was started with"
+            builder.fail(changed if code == 0 else builder.error_output() or f"its process exited with {code}")
+        if builder.attempts < MAX_ATTEMPTS and time.monotonic() >= builder.not_before:
+            builder.start(self.folder)
 
 
 def _remove(path: Path) -> None:
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
-        log.error("a damaged search index stands in the way: %s", format_os_error(error))
+        log.error("a damaged search index cannot be removed: %s", format_os_error(error))

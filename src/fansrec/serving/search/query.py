@@ -1,4 +1,4 @@
-"""One search in an index: stages that find items, the surest first, until there are enough or time is over."""
+"""One search in an index: stages that find items, the most certain first, until there are enough or time is over."""
 
 import json
 import sqlite3
@@ -6,17 +6,17 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, zip_longest
 
-from fansrec.serving.search.text import pieces, without_article, words
-from fansrec.serving.search.words import SIZE, Words
+from fansrec.serving.search.spelling import SIZE, Terms
+from fansrec.serving.search.text import split_pieces, split_words, without_article
 
-MOST_PIECES = 8
-MOST_SPLIT = 3  # words; of more, none is split
-MOST_GROUPS = 5
-MOST_GUESSES = 8  # words that a mistyped one may have been
-SURE = 0.0  # how likely a word is that was typed rightly; guesses are less so, or far more frequent
-STEPS_BETWEEN_LOOKS = 2_000  # of SQLite's machine, at the clock
-LATEST_SECONDS = 20.0  # on a machine with a slow disk or with much other work, where processor time stands still
-GUESSED_ITEMS = 100  # looked at to find the likeliest
+MAX_PIECES = 8
+MAX_SPLIT = 3  # words; of longer texts, no word is split
+MAX_GROUPS = 5
+MAX_CORRECTIONS = 8  # of a misspelled word
+AS_TYPED = 0.0  # score of a word as it was typed; corrections score less, unless they are far more frequent
+STEPS_PER_CHECK = 2_000  # of SQLite's virtual machine between two looks at the clock
+MAX_ELAPSED_SECONDS = 20.0  # on a machine with a slow disk or much other work, where processor time stands still
+CORRECTED_ITEMS = 100  # that are ranked by the scores of their words
 
 BY_ID = "SELECT number FROM items WHERE id COLLATE NOCASE = ?1 ORDER BY id = ?1 DESC LIMIT ?2"
 BY_ID_PREFIX = """
@@ -29,112 +29,113 @@ SAME_GROUP = "SELECT number FROM groups WHERE plain IN (?1, 'the ' || ?1) ORDER 
 GROUPS_BY_WORDS = "SELECT rowid FROM group_words WHERE group_words MATCH ?1 ORDER BY rowid LIMIT ?2"
 TERMS = "SELECT number, word FROM terms WHERE number IN (SELECT value FROM json_each(?1))"
 ROWS = """
-SELECT items.id, items.name, groups.name, categories.name FROM json_each(?1) AS wanted
-JOIN items ON items.number = wanted.value JOIN categories ON categories.number = items.category
-LEFT JOIN groups ON groups.number = items.grp ORDER BY wanted.key
+SELECT items.id, items.name, groups.name, categories.name FROM json_each(?1) AS requested
+JOIN items ON items.number = requested.value JOIN categories ON categories.number = items.category
+LEFT JOIN groups ON groups.number = items.grp ORDER BY requested.key
 """
 
 
 class Search:
-    """What is looked for, and what was found so far."""
+    """The text of a search, and the items found so far."""
 
     def __init__(self, connection: sqlite3.Connection, text: str, limit: int, end: float) -> None:
         self._connection = connection
-        self._end, self._latest = end, time.monotonic() + LATEST_SECONDS
+        self._end, self._latest = end, time.monotonic() + MAX_ELAPSED_SECONDS
         self._text = text
         self._limit = limit
-        self._pieces = pieces(text)[:MOST_PIECES]
+        self._pieces = split_pieces(text)[:MAX_PIECES]
         self._found: dict[int, None] = {}  # in order
 
-    def run(self, known: Callable[[], Words]) -> None:
-        self._connection.set_progress_handler(self._is_over, STEPS_BETWEEN_LOOKS)
+    def run(self, terms: Callable[[], Terms]) -> None:
+        self._connection.set_progress_handler(self._is_over, STEPS_PER_CHECK)
         try:
-            self._plainly()
-            # Few items have all of several words, so that few hits are no sign of an error.
+            self._find_as_typed()
+            # Few items contain all of several words, so few hits do not mean that the text is misspelled.
             if len(self._found) < (self._limit if len(self._pieces) == 1 else 1):
-                self._respaced()
-                self._mistyped(known())
+                self._find_respaced()
+                self._find_corrected(terms())
         except TimeoutError:
-            pass  # what was found so far is the answer
+            pass  # the items found so far are the result
         finally:
             self._connection.set_progress_handler(None, 0)
 
-    def _plainly(self) -> None:
-        """The item of that id; then names that begin so, in turn with items of groups called so; then any words."""
+    def _find_as_typed(self) -> None:
+        """Find the item with that id; then names that begin so, in turn with items of such groups; then any words."""
         self._add(self._numbers(BY_ID, self._text))
         if self._pieces:
-            named = self._either("name : ^ {}", _phrase(chain(*self._pieces)))
+            named = self._by_words("name : ^ {}", _phrase(chain(*self._pieces)))
             self._add(_in_turn([named, self._of_groups()]))
-            self._add(self._either("{}", _last_begun(self._pieces)))
+            self._add(self._by_words("{}", _all_words(self._pieces)))
             if not self._found:
-                self._add(self._numbers(BY_WORDS, _all_begun(self._pieces)))
+                self._add(self._numbers(BY_WORDS, _all_prefixes(self._pieces)))
         if len(self._found) < self._limit:
             self._add(self._numbers(BY_ID_PREFIX, self._text))
 
-    def _either(self, form: str, query: str) -> list[int]:
-        """Hits of whole words and then, if there are few, of words that begin so: all of those must be gathered."""
+    def _by_words(self, form: str, query: str) -> list[int]:
+        """Return hits of whole words and, if they are few, of prefixes, which take longer."""
         whole = self._numbers(BY_WORDS, form.format(query))
         return whole if len(whole) == self._limit else whole + self._numbers(BY_WORDS, form.format(query + " *"))
 
     def _of_groups(self) -> list[int]:
-        same = self._numbers(SAME_GROUP, " ".join(chain(*self._pieces)), MOST_GROUPS)
-        like = self._numbers(GROUPS_BY_WORDS, _last_begun(self._pieces) + " *", MOST_GROUPS)
+        same = self._numbers(SAME_GROUP, " ".join(chain(*self._pieces)), MAX_GROUPS)
+        like = self._numbers(GROUPS_BY_WORDS, _all_words(self._pieces) + " *", MAX_GROUPS)
         items = {group: self._numbers(OF_GROUP, group) for group in [*same, *like]}
         return [*chain(*(items[group] for group in same)), *_in_turn([items[group] for group in like])]
 
-    def _respaced(self) -> None:
-        """One space forgotten, or one too many."""
-        queries = [f"({_last_begun(changed)} *)" for changed in _respaced(self._pieces)]
+    def _find_respaced(self) -> None:
+        """Find items if one space is missing, or one is too many."""
+        queries = [f"({_all_words(changed)} *)" for changed in _respaced(self._pieces)]
         if queries:
             self._add(self._numbers(BY_WORDS, " OR ".join(queries)))
 
-    def _mistyped(self, known: Words) -> None:
-        """Words that are nowhere are taken for the wrong ones, and all of them if that does not help."""
-        places = range(len(self._pieces))
-        strange = [n for n in places if not self._numbers(BY_WORDS, _phrase(self._pieces[n]), 1)]
-        self._guess(known, strange or places)
-        if not self._found and 0 < len(strange) < len(places):
-            self._guess(known, places)
+    def _find_corrected(self, terms: Terms) -> None:
+        """Correct the words that no item has, and all words if that finds nothing."""
+        positions = range(len(self._pieces))
+        unknown = [n for n in positions if not self._numbers(BY_WORDS, _phrase(self._pieces[n]), 1)]
+        self._correct(terms, unknown or positions)
+        if not self._found and 0 < len(unknown) < len(positions):
+            self._correct(terms, positions)
 
-    def _guess(self, known: Words, places: Sequence[int]) -> None:
-        guesses = {n: self._guesses(known, n) for n in places}
-        for most in (1, MOST_GUESSES) if any(guesses.values()) else ():
+    def _correct(self, terms: Terms, positions: Sequence[int]) -> None:
+        corrections = {n: self._corrections(terms, n) for n in positions}
+        for count in (1, MAX_CORRECTIONS) if any(corrections.values()) else ():
             choices = [
-                {_phrase(piece): SURE} | {_phrase([word]): likely for word, likely in guesses.get(n, [])[:most]}
+                {_phrase(piece): AS_TYPED} | {_phrase([word]): score for word, score in corrections.get(n, [])[:count]}
                 for n, piece in enumerate(self._pieces)
             ]
-            # The last word may go on as it was typed, beside all that it may mean.
+            # The last word may also be the prefix of a word.
             query = " AND ".join(f"({' OR '.join(choice)})" for choice in choices)
             query = f"{query[:-1]} OR {_phrase(self._pieces[-1])} *)"
-            self._add(self._likeliest(self._numbers(BY_WORDS, query, GUESSED_ITEMS), choices))
+            self._add(self._rank(self._numbers(BY_WORDS, query, CORRECTED_ITEMS), choices))
 
-    def _guesses(self, known: Words, place: int) -> list[tuple[str, float]]:
-        """Words that a piece may have been meant to be, and how likely each is."""
-        piece = self._pieces[place]
+    def _corrections(self, terms: Terms, position: int) -> list[tuple[str, float]]:
+        """Return the words that a piece may be meant to be, and the score of each."""
+        piece = self._pieces[position]
         if len(piece) > 1:
             return []
-        close = known.close_to(piece[0], unfinished=place == len(self._pieces) - 1, most=MOST_GUESSES)
+        close = terms.close_to(piece[0], unfinished=position == len(self._pieces) - 1, count=MAX_CORRECTIONS)
         spelled = dict(self._connection.execute(TERMS, (json.dumps([number for number, _ in close]),)))
-        return [(spelled[number], likely) for number, likely in close]
+        return [(spelled[number], score) for number, score in close]
 
-    def _likeliest(self, numbers: list[int], choices: Sequence[dict[str, float]]) -> list[int]:
-        """The items by how likely the words are that brought them here; the shortest first among equals."""
-        likely: dict[int, float] = {}
+    def _rank(self, numbers: list[int], choices: Sequence[dict[str, float]]) -> list[int]:
+        """Return the items by the scores of the words that matched; among equals the shortest name first."""
+        scores: dict[int, float] = {}
         rows = self._connection.execute(ROWS, (json.dumps(numbers),))
         for number, (id_, name, group, _) in zip(numbers, rows, strict=True):
-            there = {_phrase([word]) for word in words(f"{name or id_} {group or ''}")}
-            likely[number] = sum(
-                max((score for word, score in choice.items() if word in there), default=SURE) for choice in choices
+            present = {_phrase([word]) for word in split_words(f"{name or id_} {group or ''}")}
+            scores[number] = sum(
+                max((score for word, score in choice.items() if word in present), default=AS_TYPED)
+                for choice in choices
             )
-        return sorted(numbers, key=lambda number: -likely[number])
+        return sorted(numbers, key=lambda number: -scores[number])
 
     def ranked(self) -> list[int]:
-        """What is called exactly so comes first, with or without an article; all else stays in order."""
+        """Return the items found, those with exactly this name first (articles do not count)."""
         numbers = list(self._found)
-        wanted = without_article(" ".join(chain(*self._pieces)))
+        text = without_article(" ".join(chain(*self._pieces)))
         rows = self._connection.execute(ROWS, (json.dumps(numbers),))
-        names = (without_article(" ".join(words(name or id_))) for id_, name, _, _ in rows)
-        same = {number for number, name in zip(numbers, names, strict=True) if name == wanted}
+        names = (without_article(" ".join(split_words(name or id_))) for id_, name, _, _ in rows)
+        same = {number for number, name in zip(numbers, names, strict=True) if name == text}
         return sorted(numbers, key=lambda number: number not in same)[: self._limit]
 
     def _is_over(self) -> bool:
@@ -143,11 +144,11 @@ class Search:
     def _add(self, numbers: Iterable[int]) -> None:
         self._found |= dict.fromkeys(numbers)
 
-    def _numbers(self, statement: str, wanted: str | int, most: int | None = None) -> list[int]:
+    def _numbers(self, statement: str, value: str | int, limit: int | None = None) -> list[int]:
         if self._is_over():
             raise TimeoutError
         try:
-            return [number for (number,) in self._connection.execute(statement, (wanted, most or self._limit))]
+            return [number for (number,) in self._connection.execute(statement, (value, limit or self._limit))]
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
                 raise TimeoutError from error
@@ -155,16 +156,16 @@ class Search:
 
 
 def _phrase(tokens: Iterable[str]) -> str:
-    """Tokens are letters and digits only, so that no quote can end this one."""
+    """Return a quoted phrase; tokens are letters and digits only, so none can end the quotes."""
     return f'"{" ".join(tokens)}"'
 
 
-def _last_begun(pieces: Iterable[Sequence[str]]) -> str:
-    """A query that a star may follow: what is typed last may go on."""
+def _all_words(pieces: Iterable[Sequence[str]]) -> str:
+    """Return a query for all pieces; a star after it makes the last one a prefix."""
     return " AND ".join(map(_phrase, pieces))
 
 
-def _all_begun(pieces: Iterable[Sequence[str]]) -> str:
+def _all_prefixes(pieces: Iterable[Sequence[str]]) -> str:
     return " AND ".join(f"{_phrase(piece)} *" for piece in pieces)
 
 
@@ -173,11 +174,11 @@ def _in_turn(columns: Sequence[Iterable[int]]) -> list[int]:
 
 
 def _respaced(pieces: Sequence[list[str]]) -> Iterator[list[list[str]]]:
-    """All that it would be with one space less, or one more."""
+    """Yield the pieces with one space less, and with one more."""
     for n, piece in enumerate(pieces):
         before, after = list(pieces[:n]), list(pieces[n + 1 :])
         if after and len(piece) == len(after[0]) == 1:
             yield [*before, [piece[0] + after[0][0]], *after[1:]]
-        if len(piece) == 1 and len(pieces) <= MOST_SPLIT:
+        if len(piece) == 1 and len(pieces) <= MAX_SPLIT:
             for at in range(2, min(len(piece[0]) - 1, SIZE)):
                 yield [*before, [piece[0][:at], piece[0][at:]], *after]

@@ -1,0 +1,63 @@
+"""The sizes of a request that are not the size of its body: headers, framing of chunks, and bytes that are dropped."""
+
+from fansrec.serving.http.problems import Problem
+from fansrec.serving.settings import Settings
+
+MAX_DROPPED_BODIES = 16  # times the largest body that is read and dropped, for clients that read only after sending
+HEADER_FRAMING = 4  # bytes around a header: its colon, its space and the end of its line
+CHUNK_FRAMING = 16  # bytes around a chunk: its size, and the ends of two lines
+
+
+class MessageSize:
+    """Counts the bytes of one request; a method raises a Problem when its limit is exceeded."""
+
+    def __init__(self, limits: Settings) -> None:
+        self._limits = limits
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin to count the next request."""
+        self._headers = self._unparsed = self._dropped = 0
+        self._framing = 0  # all that is neither body nor the usual framing of its chunks
+
+    def add_url(self, url: bytes) -> None:
+        self._add_to_headers(len(url))
+
+    def add_header(self, name: bytes, value: bytes) -> None:
+        self._add_to_headers(len(name) + len(value) + HEADER_FRAMING)
+
+    def _add_to_headers(self, size: int) -> None:
+        self._headers += size
+        if self._headers > self._limits.max_header_bytes:
+            raise self._headers_too_large()
+
+    def add_unparsed(self, size: int) -> None:
+        """Count bytes of headers that the parser keeps to itself, such as a single endless header."""
+        self._unparsed += size
+        if self._unparsed > self._limits.max_header_bytes:
+            raise self._headers_too_large()
+
+    def add_received(self, size: int) -> None:
+        """Count bytes of this request; never below 0, or many small chunks would allow large extensions."""
+        self._framing = max(0, self._framing + size)
+
+    def subtract_chunk(self) -> None:
+        self._framing -= CHUNK_FRAMING
+
+    def subtract_body(self, size: int) -> None:
+        self._framing -= size
+
+    def check_framing(self) -> None:
+        limit = self._limits.max_header_bytes
+        if self._framing - self._headers > limit:
+            detail = f"The framing of the body (chunk extensions, spaces) is larger than {limit} bytes; leave it out."
+            raise Problem(431, "framing-too-large", detail, limit=limit)
+
+    def drop(self, size: int) -> bool:
+        """Count bytes that are dropped; return whether they are too many."""
+        self._dropped += size
+        return self._dropped > MAX_DROPPED_BODIES * self._limits.max_body_bytes
+
+    def _headers_too_large(self) -> Problem:
+        limit = self._limits.max_header_bytes
+        return Problem(431, "headers-too-large", f"The headers are larger than {limit} bytes; send less.", limit=limit)

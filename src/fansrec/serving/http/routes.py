@@ -1,0 +1,54 @@
+"""The routes of the service: path, methods and access level of each, declared once."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Access(Enum):
+    OPEN = 0  # for everyone: the page's files and health checks
+    USE = 1  # a key, where the service has keys
+    METRICS = 2  # a metrics or admin key, where the service has keys
+    ADMIN = 3  # an admin key, always
+
+
+@dataclass(frozen=True)
+class Route:
+    path: str
+    access: Access
+    methods: tuple[str, ...] = ("GET",)
+
+
+PAGE = Route("/", Access.OPEN, ("GET", "HEAD"))
+LIVE = Route("/health/live", Access.OPEN)
+READY = Route("/health/ready", Access.OPEN)
+OPENAPI = Route("/openapi.json", Access.OPEN)
+METRICS = Route("/metrics", Access.METRICS)
+CONTINUE = Route("/v1/continue", Access.USE, ("POST",))  # the only one that is refused at overload
+ITEMS = Route("/v1/items", Access.USE)
+MODELS = Route("/v1/models", Access.USE)
+RELOAD = Route("/v1/models/reload", Access.ADMIN, ("POST",))
+ROLLBACK = Route("/v1/models/rollback", Access.ADMIN, ("POST",))
+
+ALL_ROUTES = (PAGE, LIVE, READY, OPENAPI, METRICS, CONTINUE, ITEMS, MODELS, RELOAD, ROLLBACK)
+ROUTES = {route.path: route for route in ALL_ROUTES}
+STATIC, OTHER = "/static/*", "other"
+METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+
+
+def route_name(path: str) -> str:
+    """Return the name of a path in logs and metrics: of an unknown path OTHER, so that clients cannot create labels."""
+    if path in ROUTES:
+        return path
+    return STATIC if path.startswith("/static/") else OTHER
+
+
+def access_level(name: str) -> Access:
+    """Return the access level of a `route_name`; an unknown path needs a key, like most of the service."""
+    if name == STATIC:
+        return Access.OPEN
+    return ROUTES[name].access if name in ROUTES else Access.USE
+
+
+def is_continue(path: str, method: str) -> bool:
+    """Return whether a request continues lists: the route that goes around the framework and is refused at overload."""
+    return path == CONTINUE.path and method in CONTINUE.methods

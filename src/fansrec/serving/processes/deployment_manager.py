@@ -1,0 +1,140 @@
+"""The current and the previous deployment of a service: start, reload, rollback, and recovery of a lost model host."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fansrec.errors import BadArtifact, FansError
+from fansrec.serving.metrics import Metrics
+from fansrec.serving.processes.deployment import Deployment
+from fansrec.serving.processes.deployment_pool import DeploymentPool
+from fansrec.serving.processes.dispatch import Dispatcher
+from fansrec.serving.settings import Settings
+
+log = logging.getLogger("fansrec.serving")
+
+RETRY_SECONDS = 5.0  # before models whose model host was lost are loaded again after a failure
+
+
+class Busy(FansError):
+    """An operation that is not possible at this moment."""
+
+
+class DeploymentManager:
+    """`on_change` is called when other models are served than before."""
+
+    def __init__(
+        self, settings: Settings, metrics: Metrics, dispatcher: Dispatcher, on_change: Callable[[], None]
+    ) -> None:
+        self._specs = [spec.model_dump(mode="json") for spec in settings.models]
+        self._metrics, self._on_change = metrics, on_change
+        self._pool = DeploymentPool(settings, dispatcher, self._model_host_lost)
+        self._lock = asyncio.Lock()
+        self.current: Deployment | None = None
+        self.previous: Deployment | None = None
+        metrics.workers_wanted.set(settings.worker_count)
+
+    @property
+    def ready(self) -> bool:
+        return self.current is not None and bool(self.current.workers)
+
+    async def start(self) -> None:
+        """Start the first deployment; a model that cannot be loaded raises the FansError that says why."""
+        await self._pool.start()
+        await self._switch_to(await self._pool.load(self._specs))
+
+    async def reload(self) -> list[str]:
+        """Read the model folders again; return the names of the models that have changed."""
+        async with self._exclusive():
+            try:
+                new = await self._pool.load(self._specs)
+                changed = self._changed_models(new)
+                if changed:
+                    dropped, self.previous = self.previous, await self._switch_to(new)
+                    self._pool.remove(dropped)
+                else:
+                    self._pool.remove(new)
+            except FansError:
+                self._metrics.reloads.labels("refused").inc()
+                raise
+            self._metrics.reloads.labels("changed" if changed else "unchanged").inc()
+            return changed
+
+    async def roll_back(self) -> list[str]:
+        """Return to the models before the last reload, which are still in memory."""
+        async with self._exclusive():
+            if self.previous is None or self.previous.model_host is None:
+                raise Busy("no earlier models are in memory to return to; use reload to read the model folders")
+            changed = self._changed_models(self.previous)
+            self.previous = await self._switch_to(self.previous)
+            self._metrics.reloads.labels("rolled-back").inc()
+            return changed
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    @asynccontextmanager
+    async def _exclusive(self) -> AsyncIterator[None]:
+        """Allow one change of the deployment at a time; refuse a second one instead of letting it wait."""
+        if self._lock.locked():
+            raise Busy("the models are being changed at this moment; try again in a few seconds")
+        async with self._lock:
+            yield
+
+    def _changed_models(self, new: Deployment) -> list[str]:
+        old = self.current.hashes if self.current else {}
+        return [name for name, value in new.hashes.items() if old.get(name) != value]
+
+    async def _switch_to(self, new: Deployment) -> Deployment | None:
+        """Start the workers of `new` before those of the current deployment stop; return the old deployment."""
+        try:
+            await self._pool.start_workers(new)
+        except BadArtifact:
+            if new is not self.previous:
+                self._pool.remove(new)
+            raise
+        old, self.current = self.current, new
+        if old is not None:
+            old.stop_workers()
+        new.serve()
+        report_models(new.models, self._metrics)
+        self._on_change()
+        return old
+
+    def _model_host_lost(self, deployment: Deployment) -> None:
+        if deployment is self.current:
+            log.error("the model host is lost; loading its models again")
+            self._pool.run_in_background(self._replace_model_host())
+
+    async def _replace_model_host(self) -> None:
+        """Load the same models again while the workers of the lost model host continue to serve."""
+        while (current := self.current) is not None and current.model_host is None:
+            try:
+                async with self._exclusive():
+                    self._pool.remove(await self._switch_to(await self._load_again(current)))
+            except FansError as error:
+                log.error("the models cannot be loaded again: %s", error)
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _load_again(self, old: Deployment) -> Deployment:
+        """Load the models of `old` from the folders that they were read from, or else what the settings name now."""
+        folders = {model["name"]: model["folder"] for model in old.models}
+        try:
+            new = await self._pool.load([spec | {"run": folders[spec["name"]]} for spec in self._specs])
+            if new.hashes == old.hashes:
+                return new
+            self._pool.remove(new)
+        except FansError as error:
+            log.warning("the models that are served are no longer in their folders (%s)", error)
+        log.warning("reading the models that the service was started with instead")
+        return await self._pool.load(self._specs)
+
+
+def report_models(models: list[dict[str, Any]], metrics: Metrics) -> None:
+    """Log which models are served and put them into the metrics."""
+    metrics.model_info.clear()
+    for model in models:
+        metrics.model_info.labels(model["name"], model["hash"]).set(1)
+    log.info("serving %s", ", ".join(f"{model['name']} ({model['hash'][:12]})" for model in models))

@@ -1,0 +1,62 @@
+"""Requests and replies as the front and its workers exchange them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+LATE, BUG = "late", "bug"  # errors of a reply besides the names of FansError classes
+
+Rows = Sequence[Sequence[Any]]  # one row of JSON values for each job or reply; their bytes travel beside it
+
+
+@dataclass(frozen=True)
+class Job:
+    """A request that the front has validated; only what needs a model can still be wrong with it."""
+
+    id: int
+    model: str
+    body: bytes
+    since: float  # when it arrived, by the monotonic clock that all processes of a machine share
+    deadline: float
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The result of a job: the content of the answer, or an error."""
+
+    id: int
+    content: bytes = b""
+    lists: int = 0
+    items: int = 0
+    error: str = ""  # LATE, BUG or the name of the FansError that refuses the request
+    detail: str = ""
+
+
+def pack_jobs(jobs: Iterable[Job]) -> tuple[Rows, bytes]:
+    """Return the rows of the jobs and their bodies, one after another."""
+    jobs = list(jobs)
+    return [[j.id, j.model, len(j.body), j.since, j.deadline] for j in jobs], b"".join([job.body for job in jobs])
+
+
+def unpack_jobs(rows: Rows, content: bytes) -> list[Job]:
+    """Return the jobs that `pack_jobs` packed."""
+    jobs, start = [], 0
+    for id_, model, size, since, deadline in rows:
+        jobs.append(Job(id_, model, content[start : start + size], since, deadline))
+        start += size
+    return jobs
+
+
+def pack_replies(replies: Sequence[Reply]) -> tuple[Rows, bytes]:
+    """Return the rows of the replies and their contents, one after another."""
+    rows = [[r.id, len(r.content), r.lists, r.items, r.error, r.detail] for r in replies]
+    return rows, b"".join([reply.content for reply in replies])
+
+
+def unpack_replies(rows: Rows, content: bytes) -> list[Reply]:
+    """Return the replies that `pack_replies` packed."""
+    replies, start = [], 0
+    for id_, size, lists, items, error, detail in rows:
+        replies.append(Reply(id_, content[start : start + size], lists, items, error, detail))
+        start += size
+    return replies

@@ -1,0 +1,159 @@
+"""A model in a worker: turns the bodies of requests into item indices, runs the engine, and formats the answers."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic_core import to_json
+
+from fansrec.api.continuer import Continuer
+from fansrec.api.formatting import shortage_reason
+from fansrec.engine.interface import Continuation, requested_counts
+from fansrec.engine.rules import Rules
+from fansrec.errors import FansError
+from fansrec.serving.processes.jobs import Job
+from fansrec.serving.requests import parse_validated
+
+LISTS_PER_CALL = 64  # models without a kernel of their own hold a score of every item for each list
+TOKENS_PER_CALL = 4096  # between two calls of the engine a worker sends a heartbeat
+MAX_CACHED_RULES_BYTES = 4096  # many large ones would take much memory
+CACHED_RULES = 64
+CACHED_ITEMS = 1 << 13  # the popular ones; more would take memory in every worker
+
+Heartbeat = Callable[[], None]
+Details = Callable[[int], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class PreparedJob:
+    """A job whose items and rules are item indices of the model."""
+
+    job: Job
+    inputs: list[NDArray[np.int64]]
+    unknown: list[list[object]]
+    k: int
+    rules: Rules
+
+    @property
+    def tokens(self) -> int:
+        return sum(len(given) + self.k for given in self.inputs)
+
+
+@dataclass
+class LoadedModel:
+    """A model in memory, with caches of what many requests use."""
+
+    name: str
+    continuer: Continuer
+    target: tuple[str, str] | None = None  # device and backend that workers move to, if not the CPU
+    _rules: dict[bytes, Rules] = field(default_factory=dict)
+
+    def move_to_device(self) -> None:
+        """Open the model on its device; each worker calls this once, after it was forked."""
+        if self.target is not None:
+            device, backend = self.target
+            generation = self.continuer.engine.generation
+            self.continuer = Continuer(self.continuer.artifact, device, backend, generation)
+
+    def prepare(self, job: Job) -> PreparedJob:
+        lists, k, given_rules = parse_validated(job.body)
+        rules = self.rules(given_rules)
+        inputs, unknown = [], []
+        for position, items in enumerate(lists):
+            try:
+                indices, unknown_items = self.continuer.indices(items)
+                requested_counts([indices], k, len(self.continuer.vocabulary), self._longest)
+            except FansError as error:
+                raise type(error)(f"lists.{position}: {error}") from error
+            inputs.append(indices)
+            unknown.append(unknown_items)
+        return PreparedJob(job, inputs, unknown, k, rules)
+
+    def rules(self, given: dict[str, Any]) -> Rules:
+        """Return the same object for the same rules, since engines cache what they derive from the last ones."""
+        key = to_json(given) if given else b""
+        if len(key) > MAX_CACHED_RULES_BYTES:
+            return self.continuer.rules(**given)
+        if key not in self._rules:
+            while len(self._rules) >= CACHED_RULES:
+                del self._rules[next(iter(self._rules))]
+            self._rules[key] = self.continuer.rules(**given)
+        return self._rules[key]
+
+    def run(self, batch: Sequence[PreparedJob], heartbeat: Heartbeat) -> list[bytes]:
+        """Return the answers of jobs that share their rules, in calls of a limited number of lists and tokens."""
+        inputs = [given for prepared in batch for given in prepared.inputs]
+        counts = [prepared.k for prepared in batch for _ in prepared.inputs]
+        deadline = max(prepared.job.deadline for prepared in batch)
+        answers: list[Continuation] = []
+        for start, end in _calls(inputs, counts):
+            if deadline < time.monotonic():
+                raise TimeoutError
+            answers += self.continuer.engine.continue_lists(inputs[start:end], counts[start:end], batch[0].rules)
+            heartbeat()
+        rest = iter(answers)
+        return [self.body(prepared, [next(rest) for _ in prepared.inputs]) for prepared in batch]
+
+    def body(self, prepared: PreparedJob, answers: Iterable[Continuation]) -> bytes:
+        """Return the body of the HTTP answer to a job."""
+        return to_json(
+            {
+                "model": {"name": self.name, "hash": self.continuer.artifact.hash},
+                "milliseconds": round((time.monotonic() - prepared.job.since) * 1e3, 3),
+                "answers": [
+                    format_answer(answer, unknown, prepared.k, prepared.rules, self.details)
+                    for answer, unknown in zip(answers, prepared.unknown, strict=True)
+                ],
+            }
+        )
+
+    @cached_property
+    def details(self) -> Details:
+        """The function that returns id, name, group and category of an item index."""
+        vocabulary = self.continuer.vocabulary
+
+        @lru_cache(CACHED_ITEMS)
+        def details(item: int) -> dict[str, Any]:
+            return {
+                "item": vocabulary.id(item),
+                "name": vocabulary.name(item),
+                "group": vocabulary.group(item),
+                "category": vocabulary.category(item),
+            }
+
+        return details
+
+    @cached_property
+    def _longest(self) -> int | None:
+        longest: int | None = self.continuer.artifact.model.longest_sequence()
+        return longest
+
+
+def format_answer(
+    answer: Continuation, unknown: list[object], k: int, rules: Rules, details: Details
+) -> dict[str, Any]:
+    """Return the continuation of one list as the JSON object of the HTTP answer."""
+    scores = answer.scores.astype(np.float64).round(6).tolist()
+    return {
+        "positions": [
+            {**details(item), "score": score} for item, score in zip(answer.items.tolist(), scores, strict=True)
+        ],
+        "unknown": unknown,
+        "reason": None if len(scores) == k else shortage_reason(len(scores), k, rules),
+    }
+
+
+def _calls(inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the range of lists of each call of the engine."""
+    start = tokens = 0
+    for position, (given, count) in enumerate(zip(inputs, counts, strict=True)):
+        size = len(given) + count
+        if position > start and (position - start >= LISTS_PER_CALL or tokens + size > TOKENS_PER_CALL):
+            yield start, position
+            start, tokens = position, 0
+        tokens += size
+    yield start, len(inputs)
