@@ -30,9 +30,6 @@ def running_means(x: Tensor, shapes: Sequence[tuple[int, ...]]) -> Tensor:
     return torch.cat(means)
 
 
-centres = running_means  # its name in docs/add-a-model.md
-
-
 class KeyValueCache:
     """Keys and values of the tokens read so far, with room for more; entries after a list's last token are ignored."""
 
