@@ -6,7 +6,6 @@ python -m fansrec.experiments speed latency --categories 1 10 100 --device cuda 
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, fields
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +40,21 @@ def run(options: argparse.Namespace) -> int:
     from fansrec.experiments.speed.rows import write_rows
 
     kind, columns = BENCHMARKS[options.benchmark]
-    module = import_module(f"fansrec.experiments.speed.{options.benchmark}")
-    benchmark: Callable[..., list[dict[str, Any]]] = getattr(module, options.benchmark)
-    rows = benchmark(kind(**{field.name: getattr(options, field.name) for field in fields(kind)}), say=print)
+    rows = _benchmark(options.benchmark)(
+        kind(**{field.name: getattr(options, field.name) for field in fields(kind)}), say=print
+    )
     write_rows(options.json, rows)
     print(*columns)
     for row in rows:
         print(*(f"{row[name]:.4g}" if isinstance(row[name], float) else f"{row[name]}" for name in columns))
     return 0
+
+
+def _benchmark(name: str) -> Callable[..., list[dict[str, Any]]]:
+    """Return a benchmark; they import torch, which `--help` does not need."""
+    from fansrec.experiments.speed.latency import latency
+    from fansrec.experiments.speed.stages import stages
+    from fansrec.experiments.speed.sweep import sweep
+    from fansrec.experiments.speed.throughput import throughput
+
+    return {"latency": latency, "throughput": throughput, "sweep": sweep, "stages": stages}[name]
