@@ -57,4 +57,6 @@ def _benchmark(name: str) -> Callable[..., list[dict[str, Any]]]:
     from fansrec.experiments.speed.sweep import sweep
     from fansrec.experiments.speed.throughput import throughput
 
-    return {"latency": latency, "throughput": throughput, "sweep": sweep, "stages": stages}[name]
+    benchmarks: dict[str, Callable[..., list[dict[str, Any]]]]
+    benchmarks = {"latency": latency, "throughput": throughput, "sweep": sweep, "stages": stages}
+    return benchmarks[name]
