@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fansrec.artifact import CONFIG, FORMAT, MANIFEST, WEIGHTS
-from fansrec.artifact.folder import _manifest_text
+from fansrec.artifact.manifest import _manifest_text
 from fansrec.vocabulary import CATEGORIES_FILE, ITEMS_FILE
 from hostile import tensor_mutations, text_mutations
 

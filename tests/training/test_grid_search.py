@@ -120,7 +120,7 @@ def test_interrupted_fit_leaves_no_artifact_and_can_be_resumed(tmp_path: Path, m
         patch.setattr(Ease, "fit", interrupted)
         with pytest.raises(Interrupted, match="continue with the same command and --resume"):
             train(tmp_path / "corpus", tmp_path / "run", "ease", BEST)
-    with pytest.raises(BadArtifact, match="its training has not ended; go on with --resume"):
+    with pytest.raises(BadArtifact, match="Its training is unfinished: resume it with --resume"):
         read_artifact(tmp_path / "run")
     train(tmp_path / "corpus", tmp_path / "run", resume=True)
     assert read_artifact(tmp_path / "run").model.config.regularization == GRID[0]

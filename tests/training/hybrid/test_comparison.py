@@ -24,7 +24,7 @@ class Recorder(NullReporter):
     def __init__(self) -> None:
         self.messages: list[str] = []
 
-    def say(self, text: str) -> None:
+    def message(self, text: str) -> None:
         self.messages.append(text)
 
 

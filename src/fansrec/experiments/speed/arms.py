@@ -14,6 +14,7 @@ from fansrec.experiments.speed.authors import AuthorsBert4Rec, AuthorsFans
 from fansrec.experiments.speed.measuring import Arm
 from fansrec.experiments.speed.random_models import random_best, random_linear, random_model
 from fansrec.experiments.speed.workloads import workload
+from fansrec.models.registry import command_name
 from fansrec.models.tokens import SPECIALS
 
 AUTOREGRESSIVE_MODELS = ("bert4rec", "sasrec")
@@ -93,12 +94,12 @@ class Systems:
         """Return the fast backend of this device, or torch after saying what is missing."""
         backend = FAST.get(self.device.split(":")[0])
         if backend is None:
-            self.say(f"there is no fast backend for {self.device}; {model.name} runs on torch")
+            self.say(f"there is no fast backend for {self.device}; {command_name(model.name)} runs on torch")
             return self.torch(model)
         try:
             return open_engine(model, self.items, self.device, backend=backend)
         except BadSetting as reason:
-            self.say(f"{reason}; {model.name} runs on torch")
+            self.say(f"{reason}; {command_name(model.name)} runs on torch")
             return self.torch(model)
 
     def _authors(
@@ -120,7 +121,7 @@ class Systems:
 def engine_arm(arm: str, engine: Engine, variant: str, categories: int) -> Arm:
     return Arm(
         arm=arm,
-        model=engine.model.name,
+        model=command_name(engine.model.name),
         variant=variant,
         categories=categories,
         backend=engine.backend,
