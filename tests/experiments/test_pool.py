@@ -57,7 +57,9 @@ def test_os_error_is_reported_in_one_line():
     assert call(Job("reads", os.listdir, ("/nowhere",))) == (FAILED, "/nowhere: No such file or directory")
 
 
-@pytest.mark.parametrize("error", [Interrupted("go on with --resume"), Unfinished("disk full; go on with --resume")])
+@pytest.mark.parametrize(
+    "error", [Interrupted("continue with --resume"), Unfinished("disk full; continue with --resume")]
+)
 def test_stopped_job_says_that_the_same_command_resumes_it(error):
     def stop():
         raise error

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from fansrec.api.answers import Answer, Item, Position
+from fansrec.api.answers import Answer, Item
 from fansrec.client.retries import TEMPORARY, Request, Response, Unavailable
 from fansrec.errors import BadArtifact, BadInput, BadSetting, FansError, UnknownItems
 
@@ -78,10 +78,7 @@ def search_request(text: str, limit: int, model: str | None) -> Request:
 def parse_answers(response: Response) -> Answers:
     value = parse_json(response)
     try:
-        answers = [
-            Answer([_position(one) for one in answer["positions"]], answer["unknown"], answer["reason"])
-            for answer in value["answers"]
-        ]
+        answers = [Answer.from_fields(answer) for answer in value["answers"]]
         return Answers(answers, value["model"]["name"], value["model"]["hash"], value["milliseconds"])
     except (KeyError, TypeError) as error:
         raise _not_a_service(response) from error
@@ -127,11 +124,6 @@ def _error(response: Response, problem: dict[str, Any]) -> FansError:
 def _not_a_service(response: Response) -> Unavailable:
     size = f"{response.status}, {len(response.body)} bytes"
     return Unavailable(f"the response ({size}) is not from a fansrec service; check the address")
-
-
-def _position(one: dict[str, Any]) -> Position:
-    """Return a position; fields of a newer service are ignored."""
-    return Position(one["item"], one["name"], one["category"], one["score"], one["group"])
 
 
 def _as_list(items: Iterable[object]) -> list[object]:

@@ -22,7 +22,7 @@ constexpr int LAYER_VECTORS = 9 * WIDTH + FEEDFORWARD;
 constexpr int HEAD_VECTORS = 3 * WIDTH + (CATEGORIES + 7) / 8 * 8;
 constexpr int VECTORS = LAYERS * LAYER_VECTORS + HEAD_VECTORS + 2 * WIDTH;  // all biases and norms, in shared memory
 
-// Dynamic shared memory of `encode` for a list of so many tiles (`divide_memory` of request.cuh).
+// Dynamic shared memory of `encode` for a list of `tiles` tiles (`divide_memory` of request.cuh).
 __device__ constexpr int own_tiles(int tiles) { return (tiles + CLUSTER - 1) / CLUSTER; }
 __device__ constexpr int value_stride(int tiles) { return (tiles * TILE + 63) / 64 * 64 + 8; }
 __device__ constexpr int floats(int tiles) { return VECTORS + own_tiles(tiles) * TILE * (SUMS + 1) + TILE * LOGITS; }
@@ -31,7 +31,7 @@ __device__ constexpr int head_halves(int tiles) { return 2 * tiles * TILE * HEAD
 __device__ constexpr int halves(int tiles) { return row_halves(tiles) + head_halves(tiles); }
 __device__ constexpr int encode_bytes(int tiles) { return 4 * floats(tiles) + 2 * halves(tiles); }
 
-// Shared memory of `decide` for a catalog of so many blocks and k positions (`selection_state` of selection.cuh), and
+// Shared memory of `decide` for a catalog of `blocks` blocks and k positions (`selection_state` of selection.cuh), and
 // what it declares statically (`Scratch` of shortlist.cuh).
 __device__ constexpr int further_slots(int k) { return k > FIRST ? (k - FIRST) * (k - FIRST + 1) / 2 : 0; }
 __device__ constexpr int decide_words(int k) { return WARPS + (2 + WARPS + FIRST) * k + further_slots(k); }

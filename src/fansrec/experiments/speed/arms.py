@@ -33,7 +33,7 @@ class Systems:
     items: int
     device: str
     seed: int = 0
-    say: Say = lambda line: None  # is told why something cannot be run
+    say: Say = lambda line: None  # reports why an arm cannot run as requested
 
     @property
     def longest(self) -> int:

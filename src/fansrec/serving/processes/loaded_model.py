@@ -3,15 +3,16 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic_core import to_json
 
+from fansrec.api.answers import SCORE_DIGITS
 from fansrec.api.continuer import Continuer
-from fansrec.api.formatting import shortage_reason
+from fansrec.api.formatting import format_answer
 from fansrec.engine.interface import Continuation, requested_counts
 from fansrec.engine.rules import Rules
 from fansrec.errors import FansError
@@ -22,10 +23,8 @@ LISTS_PER_CALL = 64  # models without a kernel of their own hold a score of ever
 TOKENS_PER_CALL = 4096  # between two calls of the engine a worker sends a heartbeat
 MAX_CACHED_RULES_BYTES = 4096  # many large ones would take much memory
 CACHED_RULES = 64
-CACHED_ITEMS = 1 << 13  # the popular ones; more would take memory in every worker
 
 Heartbeat = Callable[[], None]
-Details = Callable[[int], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -105,46 +104,16 @@ class LoadedModel:
                 "model": {"name": self.name, "hash": self.continuer.artifact.hash},
                 "milliseconds": round((time.monotonic() - prepared.job.since) * 1e3, 3),
                 "answers": [
-                    format_answer(answer, unknown, prepared.k, prepared.rules, self.details)
+                    format_answer(answer, unknown, prepared.k, prepared.rules, self.continuer.details, SCORE_DIGITS)
                     for answer, unknown in zip(answers, prepared.unknown, strict=True)
                 ],
             }
         )
 
     @cached_property
-    def details(self) -> Details:
-        """The function that returns id, name, group and category of an item index."""
-        vocabulary = self.continuer.vocabulary
-
-        @lru_cache(CACHED_ITEMS)
-        def details(item: int) -> dict[str, Any]:
-            return {
-                "item": vocabulary.id(item),
-                "name": vocabulary.name(item),
-                "group": vocabulary.group(item),
-                "category": vocabulary.category(item),
-            }
-
-        return details
-
-    @cached_property
     def _longest(self) -> int | None:
         longest: int | None = self.continuer.artifact.model.longest_sequence()
         return longest
-
-
-def format_answer(
-    answer: Continuation, unknown: list[object], k: int, rules: Rules, details: Details
-) -> dict[str, Any]:
-    """Return the continuation of one list as the JSON object of the HTTP answer."""
-    scores = answer.scores.astype(np.float64).round(6).tolist()
-    return {
-        "positions": [
-            {**details(item), "score": score} for item, score in zip(answer.items.tolist(), scores, strict=True)
-        ],
-        "unknown": unknown,
-        "reason": None if len(scores) == k else shortage_reason(len(scores), k, rules),
-    }
 
 
 def _calls(inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> Iterator[tuple[int, int]]:

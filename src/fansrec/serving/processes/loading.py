@@ -47,7 +47,7 @@ def _format_everything(model: LoadedModel) -> None:
     vocabulary = model.continuer.vocabulary
     request = {"lists": [[vocabulary.ids[0]]], "k": 1}
     model.run([model.prepare(Job(0, model.name, to_json(request), 0.0, math.inf))], lambda: None)
-    to_json([model.details(first) for first in vocabulary.starts[:-1].tolist()])
+    to_json([model.continuer.details(first) for first in vocabulary.starts[:-1].tolist()])
     to_json(describe(model))
 
 
