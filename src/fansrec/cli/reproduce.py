@@ -65,7 +65,7 @@ def reproduce(
     selection = select(what, names, None if seeds is None else parse_integers("--seeds", seeds), quick)
     folder = out or Path("reproduction-quick" if quick else "reproduction")
     with JobBar(Terminal(stderr=True)) as bar:
-        result = run(selection, folder, bar, workers, usable_device(device), only_report)
-    echo(f"written: {result.report}", f"written: {result.page}")
-    if result.unfinished:
-        raise Unfinished(f"{result.unfinished} jobs did not finish; fix the errors above and run this again")
+        reports, unfinished = run(selection, folder, bar, workers, usable_device(device), only_report)
+    echo(*(f"written: {path}" for path in reports))
+    if unfinished:
+        raise Unfinished(f"{unfinished} jobs did not finish; fix the errors above and run this again")

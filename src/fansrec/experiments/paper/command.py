@@ -31,12 +31,14 @@ def run(options: argparse.Namespace) -> int:
     from fansrec.experiments.machine import default_device
     from fansrec.experiments.paper.catalogue import select
     from fansrec.experiments.paper.cells import Corpora
-    from fansrec.experiments.paper.jobs import missing_corpora, run_all
+    from fansrec.experiments.paper.jobs import run_all
 
     selection = select(options.what, options.datasets, options.seeds, options.quick)
     corpora, log = Corpora(options.out), Log()
-    for name in missing_corpora(selection, corpora):
-        log.say(f"skipped: {options.out / 'corpora' / name} does not exist")
+    for dataset in selection.datasets:
+        for number in selection.category_counts:
+            if corpora.fingerprint(dataset.name, number) is None:
+                log.say(f"skipped: {corpora.folder(dataset.name, number)} does not exist")
     if not corpora.fingerprints and any(experiment.systems for experiment in selection.experiments):
         raise BadSetting(
             f"{options.out / 'corpora'} has none of the corpora; prepare them with `fans reproduce --only-report`"

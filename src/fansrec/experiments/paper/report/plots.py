@@ -15,15 +15,15 @@ Line = Mapping[float | str, float]
 Draw = Callable[[Axes, str, Theme], None]
 
 
-def bar_plot(panels: Mapping[str, Sequence[Bar]], hatched: Sequence[str] = (), paired: bool = False) -> Picture:
+def bar_plot(panels: Mapping[str, Sequence[Bar]], hatched: Sequence[str] = ()) -> Picture:
     """Return one panel per metric with one bar per system.
 
-    Systems named in `hatched` are drawn light; with `paired`, two neighboring bars have one color.
+    Systems named in `hatched` are drawn light, in the color of the system before them.
     """
 
     def draw(axes: Axes, title: str, theme: Theme) -> None:
         for x, (name, height, deviation) in enumerate(panels[title]):
-            color = _colors(theme)[(x // 2 if paired else x) % len(ON_DARK)]
+            color = _colors(theme)[(x // 2 if hatched else x) % len(ON_DARK)]
             style = {"alpha": 0.45, "hatch": "//"} if name in hatched else {}
             axes.bar(x, height, color=color, yerr=deviation, ecolor=theme.ink, capsize=3, **style)  # type: ignore[arg-type]
         names = [name for name, _, _ in panels[title]]

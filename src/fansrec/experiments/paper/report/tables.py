@@ -3,19 +3,15 @@
 import json
 from collections.abc import Iterator, Sequence
 
-from fansrec.experiments.machine import format_machine
-from fansrec.experiments.paper.catalogue import DEFAULT_CATEGORIES, Dataset, Experiment, published, systems
-from fansrec.experiments.paper.report.blocks import Block, Entry, Heading, Paragraph, Table, mark_best
-from fansrec.experiments.paper.report.entries import (
-    latency_entry,
-    list_count,
-    p_against,
-    quality_entries,
-    speedup_entry,
-)
-from fansrec.experiments.paper.results import METRICS, PAPER, Latencies, Latency, Results, Subject, ratio
+import numpy as np
 
-CIRCLES = {"autoregressive": "○", "one-pass": "◐", "two-stage": "●"}
+from fansrec.evaluation.significance import paired_p_values
+from fansrec.experiments.paper.catalogue import DEFAULT_CATEGORIES, Dataset, Experiment, published, systems
+from fansrec.experiments.paper.report.blocks import Block, Heading, Paragraph, Table
+from fansrec.experiments.paper.report.entries import NOTHING, Entry, latency_entry, mark_best, quality_entries
+from fansrec.experiments.paper.results import METRICS, PAPER, Latencies, Results, Subject, ratio
+
+CIRCLES = {"autoregressive": "○", "vanilla": "◐", "two-stage": "●"}
 OTHER_PROTOCOLS = {
     "paper, input excluded": "the paper's protocol without input items",
     "standard": "the standard protocol (10 items, input items excluded, every list counts)",
@@ -39,7 +35,7 @@ def statistics(results: Results) -> Iterator[Block]:
     ours = [(dataset, counts) for dataset, counts in known if counts is not None]
     body = []
     for key, form in rows.items():
-        paper = [published("table1").get(dataset.published or "", {}).get(key) for dataset, _ in ours]
+        paper = [published("table1")[key].get(dataset.published) for dataset, _ in ours]
         entries = [
             Entry(form.format(counts[key]), () if value is None else (f"paper {form.format(value)}",))
             for (_, counts), value in zip(ours, paper, strict=True)
@@ -83,31 +79,41 @@ def _by_system(
     assert experiment.against is not None
     paper = _published(dataset)
     subjects = [Subject(dataset.name, name) for name in names]
-    against = p_against(results, subjects, Subject(dataset.name, experiment.against), METRICS)
+    against = p_against(results, subjects, Subject(dataset.name, experiment.against))
     rows = []
     for metric in METRICS:
-        figures = [results.figure(subject, metric) for subject in subjects]
-        theirs = [paper.get((subject.system, metric)) for subject in subjects]
-        marked = quality_entries(figures, theirs, [against.get((subject, metric)) for subject in subjects])
-        rows.append([Entry(metric, (list_count(results, subjects, metric, PAPER),)), *marked])
+        theirs = [paper.get((name, metric)) for name in names]
+        p = [against.get((subject, metric)) for subject in subjects]
+        lists, entries = quality_entries(results, subjects, metric, theirs, p)
+        rows.append([Entry(metric, (lists,)), *entries])
     for latencies in timed:
         rows += _latency_rows(latencies, names, experiment.against, paper)
     return Table(["", *map(system_title, names)], rows)
 
 
+def p_against(results: Results, subjects: Sequence[Subject], against: Subject) -> dict[tuple[Subject, str], float]:
+    """Return the p-value of every subject's difference to `against`, by subject and metric, where both exist."""
+    found = {
+        (subject, metric): difference
+        for subject in subjects
+        for metric in METRICS
+        if subject != against and (difference := results.differences(subject, against, metric)) is not None
+    }
+    return dict(zip(found, paired_p_values(np.stack(list(found.values()))).tolist(), strict=True)) if found else {}
+
+
 def _latency_rows(
     timed: Latencies, names: Sequence[str], against: str, paper: dict[tuple[str, str], float]
 ) -> list[list[Entry]]:
-    found = [timed.of(name) for name in names]
-    base = timed.of(against)
-    means = [None if row is None else row.mean for row in found]
-    times = [latency_entry(row, paper.get((name, "latency"))) for row, name in zip(found, names, strict=True)]
-    ratios = [None if row is None or base is None else ratio(base, row) for row in found]
-    gains = [speedup_entry(one, paper.get((name, "speedup"))) for one, name in zip(ratios, names, strict=True)]
-    machine = (format_machine(timed.machine),)
+    base, found = timed.of(against), {name: timed.of(name) for name in names}
+    times = [latency_entry(row, paper.get((name, "latency"))) for name, row in found.items()]
+    means = [None if row is None else row.mean for row in found.values()]
+    ratios = [None if row is None or base is None else ratio(base, row)[0] for row in found.values()]
+    notes = [(f"paper {paper[name, 'speedup']:.1f}x",) if (name, "speedup") in paper else () for name in names]
+    texts = [NOTHING if value is None else f"{value:.1f}x" for value in ratios]
     return [
-        [Entry("Latency (ms)", machine), *mark_best(times, means, highest=False)],
-        [Entry("Speedup", machine), *mark_best(gains, [None if one is None else one.value for one in ratios])],
+        [Entry("Latency (ms)", (timed.machine,)), *mark_best(times, means, highest=False)],
+        [Entry("Speedup", (timed.machine,)), *mark_best(list(map(Entry, texts, notes)), ratios)],
     ]
 
 
@@ -128,12 +134,12 @@ def schedulers(experiment: Experiment, results: Results) -> Iterator[Block]:
         yield Heading(dataset.title, 3)
         rows = []
         for classifier, names in experiment.extra["rows"].items():
+            subjects = [Subject(dataset.name, name) for name in names]
+            not_in_paper = [None] * (len(names) - len(paper["columns"]))
             for metric in METRICS:
-                figures = [results.figure(Subject(dataset.name, name), metric) for name in names]
-                not_in_paper = [None] * (len(figures) - len(paper["columns"]))
-                marked = quality_entries(figures, [*paper[classifier][metric], *not_in_paper])
-                lists = list_count(results, [Subject(dataset.name, name) for name in names], metric, PAPER)
-                rows.append([Entry(f"{classifier}, {metric}", (lists,)), *marked])
+                theirs = [*paper[classifier][metric], *not_in_paper]
+                lists, entries = quality_entries(results, subjects, metric, theirs)
+                rows.append([Entry(f"{classifier}, {metric}", (lists,)), *entries])
         yield Table(["", *experiment.extra["columns"]], rows)
 
 
@@ -145,14 +151,11 @@ def figure_table(
     protocol: str = PAPER,
 ) -> Table:
     """Return a table with one row per system and one column per metric."""
-    subjects = [Subject(dataset.name, name) for name in names]
-    columns = []
+    columns = {"": [Entry(system_title(name)) for name in names]}
     for metric in METRICS:
-        columns.append(quality_entries([results.figure(subject, metric, protocol) for subject in subjects]))
-    head = [f"{metric}\n{list_count(results, subjects, metric, protocol)}" for metric in METRICS]
+        subjects = [Subject(dataset.name, name) for name in names]
+        lists, entries = quality_entries(results, subjects, metric, protocol=protocol)
+        columns[f"{metric}\n{lists}"] = entries
     for latencies in timed:
-        found: list[Latency | None] = [latencies.of(name) for name in names]
-        columns.append([latency_entry(row) for row in found])
-        head.append(f"ms\n{format_machine(latencies.machine)}")
-    rows = [[Entry(system_title(name)), *row] for name, row in zip(names, zip(*columns, strict=True), strict=True)]
-    return Table(["", *head], rows)
+        columns[f"ms\n{latencies.machine}"] = [latency_entry(latencies.of(name)) for name in names]
+    return Table(list(columns), list(zip(*columns.values(), strict=True)))
