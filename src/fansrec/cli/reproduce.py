@@ -55,10 +55,10 @@ def reproduce(
     Copy runs/ back as well if timings made here should use trained weights: without them, weights are random, and the
     report says so.
     """
-    from fansrec.experiments.options import parse_integers
+    from fansrec.experiments.command_line import parse_integers
+    from fansrec.experiments.machine import hide_gpu
     from fansrec.experiments.paper.catalogue import select
     from fansrec.experiments.paper.reproduce import reproduce as run
-    from fansrec.experiments.pool import hide_gpu
 
     hide_gpu(device)
     names = None if datasets is None else [name.strip() for name in datasets.split(",") if name.strip()]

@@ -6,9 +6,7 @@ and `fans crossval`; the same command resumes their unfinished jobs. `speed` run
 
 import argparse
 import inspect
-import os
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -16,22 +14,21 @@ from typing import Any
 
 from fansrec.data.corpus import read_corpus
 from fansrec.errors import BadSetting, FansError, Interrupted
+from fansrec.experiments.command_line import Log, add_job_options, parse_integers
 from fansrec.experiments.crossval.cross_validation import CrossValidation, fold_folder, has_fold, read_split
 from fansrec.experiments.crossval.report import write_result
 from fansrec.experiments.crossval.systems import check_systems, parse_systems
-from fansrec.experiments.machine import default_device
-from fansrec.experiments.options import parse_integers
+from fansrec.experiments.machine import default_device, hide_gpu
 from fansrec.experiments.paper.catalogue import select
 from fansrec.experiments.paper.cells import Corpora
 from fansrec.experiments.paper.jobs import run_all
-from fansrec.experiments.pool import Outcome, hide_gpu
 from fansrec.experiments.speed.latency import latency
 from fansrec.experiments.speed.options import LatencyOptions, StagesOptions, SweepOptions, ThroughputOptions
 from fansrec.experiments.speed.rows import write_rows
 from fansrec.experiments.speed.stages import stages
 from fansrec.experiments.speed.sweep import sweep
 from fansrec.experiments.speed.throughput import throughput
-from fansrec.printable import printable, printable_lines
+from fansrec.printable import printable
 
 SYSTEM = ("arm", "model", "variant", "backend", "categories")
 THROUGHPUT = ("batch", *SYSTEM, "lists_per_s", "p50_ms", "lists", "times_padded")
@@ -43,26 +40,6 @@ BENCHMARKS: dict[str, tuple[Callable[..., list[dict[str, Any]]], type[Any], Sequ
     "sweep": (sweep, SweepOptions, ("varies", "items", *THROUGHPUT)),
     "stages": (stages, StagesOptions, ("backend", "device", "items", "categories", *STAGES, "lists")),
 }
-
-
-class Log:
-    """Prints one line per job."""
-
-    def __init__(self) -> None:
-        self.started = time.monotonic()
-        self.jobs, self.finished = 0, 0
-
-    def begin(self, title: str, jobs: int) -> None:
-        self.jobs, self.finished = jobs, 0
-        print(f"{title}: {jobs} to do", flush=True)
-
-    def ended(self, outcome: Outcome) -> None:
-        self.finished += 1
-        text = printable_lines(str(outcome))
-        print(f"[{self.finished}/{self.jobs}] {time.monotonic() - self.started:,.0f} s  {text}", flush=True)
-
-    def say(self, text: str) -> None:
-        print(printable(text), flush=True)
 
 
 def paper(options: argparse.Namespace) -> int:
@@ -130,20 +107,8 @@ def speed(options: argparse.Namespace) -> int:
     return 0
 
 
-def _add_job_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--workers", type=_positive, default=os.cpu_count() or 1, help="parallel jobs, one thread each")
-    parser.add_argument("--device", choices=["cpu", "cuda"], help="default: a GPU if there is one")
-    parser.add_argument("--time-limit", type=float, help="stop after this many seconds; resume with the same command")
-
-
-def _positive(text: str) -> int:
-    if int(text) < 1:
-        raise BadSetting(f"--workers {int(text)} is too few; give at least 1")
-    return int(text)
-
-
 def _add_paper_options(parser: argparse.ArgumentParser) -> None:
-    _add_job_options(parser)
+    add_job_options(parser)
     add = parser.add_argument
     add("what", nargs="+", help="table1 to table4, fig-category, fig-recall, fig-time, industry, all")
     add("--out", type=Path, default=Path("reproduction"), metavar="DIR", help="folder of all files")
@@ -155,7 +120,7 @@ def _add_paper_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_crossval_options(parser: argparse.ArgumentParser) -> None:
-    _add_job_options(parser)
+    add_job_options(parser)
     add = parser.add_argument
     add("folder", type=Path, help="folder with the folds")
     add("--models", required=True, help="systems NAME[:RECIPE][+SETTING=VALUE...], separated by commas")
@@ -178,12 +143,15 @@ def _add_speed_options(parser: argparse.ArgumentParser) -> None:
         own.add_argument("--json", type=Path, required=True, help="file for the rows")
 
 
+COMMANDS = {paper: _add_paper_options, crossval: _add_crossval_options, speed: _add_speed_options}
+
+
 def run(arguments: Sequence[str] | None) -> int:
     """Return the number of jobs that failed or were stopped."""
     parser = argparse.ArgumentParser(prog="python -m fansrec.experiments", description=__doc__.partition("\n")[0])
     commands = parser.add_subparsers(required=True)
     layout = argparse.RawDescriptionHelpFormatter
-    for command, add_options in ((paper, _add_paper_options), (crossval, _add_crossval_options), (speed, _add_speed_options)):
+    for command, add_options in COMMANDS.items():
         own = commands.add_parser(command.__name__, description=inspect.getdoc(command), formatter_class=layout)
         add_options(own)
         own.set_defaults(command=command)

@@ -9,7 +9,7 @@ import pytest
 
 from experiments.paper.conftest import write_corpora
 from fansrec.experiments.cells import write_cell
-from fansrec.experiments.paper.catalogue import experiments, select, systems
+from fansrec.experiments.paper.catalogue import experiments, select
 from fansrec.experiments.paper.claims.quality import better, loss, ranks, relative_loss
 from fansrec.experiments.paper.claims.speed import below, curve, faster, optimum, share
 from fansrec.experiments.paper.claims.verdict import FAILS, HOLDS, UNDECIDED, UNTESTED
@@ -45,8 +45,7 @@ def write_values(corpora, selection):
         row = dict.fromkeys(METRICS, mean) | {"lists@5": len(counted), "lists@10": len(counted)}
         per_list = [None if np.isnan(value) else value for value in values.tolist()]
         evaluation = {"row": row, "values": dict.fromkeys(METRICS, per_list)}
-        for seed in selection.seeds:
-            cell = corpora.cell("sample", categories, systems()[system], seed, selection)
+        for cell in corpora.cells("sample", categories, system, selection):
             write_cell(cell, {"evaluations": dict.fromkeys(cell.evaluations, evaluation), "seconds": {}})
 
     return write

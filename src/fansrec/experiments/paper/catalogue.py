@@ -21,8 +21,8 @@ class System:
     title: str
     model: str
     settings: Mapping[str, Any]
-    family: str  # autoregressive, or the classifier of FANS
     generation: str | None = None  # None: the model's default generation mode
+    family: str = ""  # autoregressive, the classifier of FANS, or none
     deterministic: bool = False
     cost: float = 1.0  # relative training time
 
@@ -49,7 +49,7 @@ class Experiment:
     categories: tuple[int, ...] = (DEFAULT_CATEGORIES,)
     against: str | None = None  # the system that others are compared with
     latency: Mapping[str, Any] | None = None  # how trained models are timed
-    extra: Mapping[str, Any] = field(default_factory=dict)  # what only this experiment has
+    extra: Mapping[str, Any] = field(default_factory=dict)  # its section of experiments.toml
 
     def pairs(self) -> list[tuple[str, int]]:
         """Return the systems to train, each with its number of categories."""
@@ -118,9 +118,8 @@ def _experiment(name: str, values: Mapping[str, Any]) -> Experiment:
     named += [system for row in values.get("rows", {}).values() for system in row]
     named += [system for pair in values.get("pairs", {}).items() for system in pair]
     own = {key: value for key, value in values.items() if key in ("title", "against", "latency")}
-    extra = {key: value for key, value in values.items() if key not in own}
     categories = tuple(values.get("categories", (DEFAULT_CATEGORIES,)))
-    return Experiment(name, systems=tuple(named), categories=categories, extra=extra, **own)
+    return Experiment(name, systems=tuple(named), categories=categories, extra=values, **own)
 
 
 def _check_names(names: Iterable[str], kind: str, known: Sequence[str]) -> None:

@@ -51,40 +51,30 @@ def available(selection: Selection, corpora: Corpora, say: Say) -> Selection:
     found = []
     for dataset in selection.datasets:
         prepared = any(corpora.exists(dataset.name, number) for number in selection.category_counts)
-        if prepared or _has_file(dataset, say):
+        try:
+            if not prepared and dataset.name != SAMPLE:
+                _source(dataset, corpora.out)
+        except BadInput as error:
+            say(f"skipped: {dataset.title} ({error})")
+        else:
             found.append(dataset)
     if not found:
         raise BadInput("none of the data sets is available here; `fans data list` shows how to get them")
     return replace(selection, datasets=tuple(found[:1] if selection.quick else found))
 
 
-def _has_file(dataset: Dataset, say: Say) -> bool:
-    try:
-        _source(dataset, None)
-    except BadInput as error:
-        say(f"skipped: {dataset.title} ({error})")
-        return False
-    return True
-
-
-def _source(dataset: Dataset, sample_folder: Path | None) -> tuple[Path, Path | None, int, int]:
+def _source(dataset: Dataset, out: Path) -> tuple[Path, Path | None, int, int]:
     """Return the file of lists, the items file, and the minimum and maximum length of a data set.
 
-    The sample world is generated in `sample_folder`, if that is given.
+    The first lists of the sample world, enough for a smoke test, are generated in `out`.
     """
-    if dataset.name == SAMPLE:
-        lists, items = _small_sample(sample_folder) if sample_folder is not None else (Path(), Path())
-        return lists, items, 10, 40
-    known = PUBLIC[dataset.name]
-    return locate(dataset.name), items_file(dataset.name), known.min_length, known.max_length
-
-
-def _small_sample(folder: Path) -> tuple[Path, Path]:
-    """Write the first lists of the sample world, enough for a smoke test."""
-    lists, items = write_sample(folder)
+    if dataset.name != SAMPLE:
+        known = PUBLIC[dataset.name]
+        return locate(dataset.name), items_file(dataset.name), known.min_length, known.max_length
+    lists, items = write_sample(out / SAMPLE)
     lines = lists.read_text(encoding="utf-8").splitlines(keepends=True)
     write_text(lists, "".join(lines[:SAMPLE_LISTS]))
-    return lists, items
+    return lists, items, 10, 40
 
 
 def prepare_corpora(selection: Selection, corpora: Corpora, say: Say) -> None:
@@ -98,16 +88,11 @@ def prepare_corpora(selection: Selection, corpora: Corpora, say: Say) -> None:
 def _prepare(dataset: Dataset, categories: int, corpora: Corpora, say: Say) -> None:
     skipped = f"skipped: {dataset.title} with {categories} categories"
     try:
-        lists, items, shortest, longest = _source(dataset, corpora.out / "sample")
+        lists, items, shortest, longest = _source(dataset, corpora.out)
     except BadInput as error:  # other corpora of the data set were copied here
         return say(f"{skipped} ({error})")
-    preparation = Preparation(
-        min_length=shortest,
-        max_length=longest,
-        categories=categories,
-        categories_from="all",
-        split="file-order",
-    )
+    lengths = {"min_length": shortest, "max_length": longest}
+    preparation = Preparation(**lengths, categories=categories, categories_from="all", split="file-order")
     out = corpora.folder(dataset.name, categories)
     try:
         prepare(lists, out, preparation, items)

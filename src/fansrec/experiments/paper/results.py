@@ -10,7 +10,7 @@ from fansrec.evaluation.significance import Floats
 from fansrec.experiments.cells import Content, read_cell
 from fansrec.experiments.machine import format_machine
 from fansrec.experiments.paper.catalogue import DEFAULT_CATEGORIES, Dataset, Experiment, Selection, systems
-from fansrec.experiments.paper.cells import Corpora, evaluation_name, seeds_of
+from fansrec.experiments.paper.cells import Corpora, evaluation_name
 from fansrec.experiments.paper.timings import Timing, generated_timings, shares_timing, trained_timing
 
 METRICS = ("NDCG@5", "NDCG@10", "HR@5", "HR@10")
@@ -82,12 +82,8 @@ class Results:
     def cells(self, subject: Subject) -> list[Content]:
         """Return the contents of the finished cells, one per seed."""
         if subject not in self.contents:
-            system = systems()[subject.system]
-            cells = [
-                self.corpora.cell(subject.dataset, subject.categories, system, seed, self.selection)
-                for seed in seeds_of(system, self.selection)
-            ]
-            found = [read_cell(cell) for cell in cells if cell is not None]
+            cells = self.corpora.cells(subject.dataset, subject.categories, subject.system, self.selection)
+            found = [read_cell(cell) for cell in cells]
             self.contents[subject] = [content for content in found if content is not None]
         return self.contents[subject]
 

@@ -21,7 +21,7 @@ from fansrec.experiments.cells import Cell, Content, read_object
 from fansrec.experiments.machine import describe_machine
 from fansrec.experiments.paper.catalogue import Dataset, Experiment, Selection, systems
 from fansrec.experiments.paper.cells import Corpora
-from fansrec.experiments.speed.generation_modes import compare_generation_modes
+from fansrec.experiments.speed.latency import compare_generation_modes
 from fansrec.experiments.speed.shares import encoder_and_classifier
 from fansrec.experiments.speed.workloads import workload
 from fansrec.files import write_text
@@ -82,10 +82,11 @@ def trained_timing(
     """Yield the timing of an experiment's systems on the test lists of a data set, if it has one."""
     if experiment.latency is None:
         return
-    seed, cells = selection.seeds[0], {}
-    for name, categories in experiment.pairs():
-        cells[name, categories] = corpora.cell(dataset.name, categories, systems()[name], seed, selection)
-    entries = {subject: cell for subject, cell in cells.items() if cell is not None}
+    entries = {
+        (name, categories): cells[0]  # of the first seed
+        for name, categories in experiment.pairs()
+        if (cells := corpora.cells(dataset.name, categories, name, selection))
+    }
     if entries:
         key = {**experiment.latency, "timed": [[*subject, cell.key] for subject, cell in entries.items()]}
         yield Timing(corpora.out, f"{experiment.name}-{dataset.name}", key, entries=entries)

@@ -29,9 +29,6 @@ class Agreement:
     same: int = 0
     tied: int = 0
 
-    def __add__(self, other: "Agreement") -> "Agreement":
-        return Agreement(self.compared + other.compared, self.same + other.same, self.tied + other.tied)
-
     def share(self, count: int) -> float | None:
         return count / self.compared if self.compared else None
 
@@ -41,10 +38,11 @@ def agreement(answers: Sequence[Answer], reference: Sequence[Answer], autoregres
 
     An autoregressive answer is compared up to its first difference only: what follows depends on it.
     """
-    return sum((_compare(*pair, autoregressive) for pair in zip(answers, reference, strict=False)), Agreement())
+    counts = [_compare(*pair, autoregressive) for pair in zip(answers, reference, strict=False)]
+    return Agreement(*map(sum, zip(*counts, strict=True)))
 
 
-def _compare(one: Answer, other: Answer, autoregressive: bool) -> Agreement:
+def _compare(one: Answer, other: Answer, autoregressive: bool) -> list[int]:
     length = min(len(one.items), len(other.items))
     known = (one.items[:length] != UNKNOWN) & (other.items[:length] != UNKNOWN)
     same = one.items[:length] == other.items[:length]
@@ -52,7 +50,7 @@ def _compare(one: Answer, other: Answer, autoregressive: bool) -> Agreement:
     if one.scores is not None and other.scores is not None:
         tied = ~same & (np.abs(one.scores[:length] - other.scores[:length]) <= TIE)
     end = int(same.argmin()) + 1 if autoregressive and not same.all() else length
-    return Agreement(*(int((known & which)[:end].sum()) for which in (known, same, tied)))
+    return [int((known & which)[:end].sum()) for which in (known, same, tied)]
 
 
 def distinct_by_position(ranking: Sequence[Sequence[int]]) -> Items:

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fansrec.experiments.speed.agreement import Answer
-from fansrec.experiments.speed.defaults import REPEATS
 from fansrec.experiments.speed.workloads import Question
 
 TURN = 10  # calls in a row: a service calls one model again and again, so its weights may stay in the cache
@@ -57,7 +56,7 @@ def measure(
     arms: Sequence[Arm],
     calls: Sequence[Call],
     seconds: float,
-    repeats: int = REPEATS,
+    repeats: int,
     progress: Progress = lambda done, total: None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> None:

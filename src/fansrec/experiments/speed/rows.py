@@ -68,21 +68,21 @@ def _times(arm: Arm, calls: Sequence[Call]) -> Row:
 def _comparisons(arm: Arm, arms: Sequence[Arm], calls: Sequence[Call]) -> Row:
     """Return how many times as long other arms take over common lists (`times_X`), and how many lists those are."""
     related = [other for other in arms if _weights(other) == _weights(arm)]
-    reference = next((other for other in related if other.arm == "eager"), related[-1])
+    reference = _first(related, arm="eager") or related[-1]
     found = agreement(arm.answers, reference.answers, arm.autoregressive) if reference is not arm else Agreement()
     row: Row = {
         "same_items": found.share(found.same),
         "same_or_tied_items": found.share(found.same + found.tied),
         "same_items_of": found.compared,
     }
-    bert4rec = next((other for other in arms if (other.arm, other.model) == ("autoregressive", "bert4rec")), None)
+    bert4rec = _first(arms, arm="autoregressive", model="bert4rec")
     for name, other in {
-        "authors": next((other for other in related if other.arm == "authors"), None),
-        "authors_10": next((other for other in arms if _is_published(other)), None),
-        "eager": next((other for other in related if other.arm == "eager"), None),
+        "authors": _first(related, arm="authors"),
+        "authors_10": _first(arms, arm="authors", model="fans", categories=10),  # as the authors publish it
+        "eager": _first(related, arm="eager"),
         "bert4rec": bert4rec,
-        "paper": _paper_variant(arm, arms),
-        "padded": next((other for other in related if (other.arm, other.backend) == ("padded", arm.backend)), None),
+        "paper": _first(arms, arm=arm.arm, categories=arm.categories, model="fans", variant="paper"),
+        "padded": _first(related, arm="padded", backend=arm.backend),
     }.items():
         row |= {f"times_{name}": _time_ratio(other, arm), f"times_{name}_lists": _common_lists(other, arm, calls)}
     return row | {"times_bert4rec_over_k": _time_ratio_over_k(bert4rec, arm, calls)}
@@ -93,15 +93,9 @@ def _weights(arm: Arm) -> tuple[Any, ...]:
     return arm.model, arm.variant, arm.categories, arm.items
 
 
-def _is_published(arm: Arm) -> bool:
-    """Return whether this is the configuration of FANS that the authors publish, which has ten categories."""
-    return (arm.arm, arm.model, arm.categories) == ("authors", "fans", 10)
-
-
-def _paper_variant(arm: Arm, arms: Sequence[Arm]) -> Arm | None:
-    """Return the paper's FANS in the same arm, for comparison with `--recipe best`."""
-    similar = [other for other in arms if (other.arm, other.categories) == (arm.arm, arm.categories)]
-    return next((other for other in similar if other.model == "fans" and other.variant == "paper"), None)
+def _first(arms: Sequence[Arm], **values: Any) -> Arm | None:
+    """Return the first arm with these values of its fields."""
+    return next((one for one in arms if all(getattr(one, name) == value for name, value in values.items())), None)
 
 
 def _time_ratio(other: Arm | None, arm: Arm) -> float | None:

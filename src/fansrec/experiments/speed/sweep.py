@@ -2,25 +2,25 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from fansrec.experiments.speed import throughput
 from fansrec.experiments.speed.arms import Say, Systems
-from fansrec.experiments.speed.defaults import THROUGHPUT_ARMS as ARMS
-from fansrec.experiments.speed.latency import without_repeats
 from fansrec.experiments.speed.measuring import Arm, in_calls, measure
 from fansrec.experiments.speed.options import SweepOptions, ThroughputOptions
 from fansrec.experiments.speed.rows import Row, rows_of, without_calls
 from fansrec.experiments.speed.workloads import Question, mixed, questions_of
 
+ARMS = ThroughputOptions.arms
 INPUT_LENGTH = 47  # while k varies: half of Spotify's mean list length
 
 
 def sweep(options: SweepOptions, say: Say = lambda line: None) -> list[Row]:
     """Return rows with `varies`: items, categories, k or batch. The systems of a panel take turns on the same lists."""
-    say_once = without_repeats(say)
+    say_once = cache(say)
     panels: dict[str, Callable[[SweepOptions, Say], list[Row]]] = {
         "items": by_items,
         "categories": by_categories,

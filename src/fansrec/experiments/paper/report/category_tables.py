@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fansrec.experiments.paper.catalogue import Dataset, Experiment, published
+from fansrec.experiments.paper.catalogue import Dataset, Experiment, datasets, published
 from fansrec.experiments.paper.report.blocks import Block, Heading, Paragraph, Table
 from fansrec.experiments.paper.report.entries import (
     NOTHING,
@@ -18,7 +18,6 @@ from fansrec.experiments.paper.report.entries import (
 from fansrec.experiments.paper.results import METRICS, Latencies, Results, Subject, ratio
 
 AUTOREGRESSIVE = {"bert4rec": "BERT4Rec", "sasrec": "SASRec", "gru4rec": "GRU4Rec"}
-TITLES = {"zhihu": "Zhihu", "spotify": "Spotify", "aotm": "AotM", "goodreads": "Goodreads", "industry": "industry"}
 
 
 def categories(experiment: Experiment, results: Results) -> Iterator[Block]:
@@ -91,14 +90,16 @@ def generated(experiment: Experiment, results: Results) -> Iterator[Block]:
 
 def _generated_row(experiment: Experiment, key: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[Entry]:
     """Return a row with the fastest N marked; SASRec and GRU4Rec reuse their state from item to item."""
-    title = TITLES[key["workload"]]
+    title = datasets()[key["workload"]].title if key["workload"] in datasets() else key["workload"]
     paper = _published(title)
-    autoregressive = {row["model"]: row for row in rows if row["model"] in AUTOREGRESSIVE}
-    one_pass = {row["categories"]: row for row in rows if row["model"] == "fans"}
-    slow = [_with_published(_generated_entry(autoregressive.get(name)), paper.get(name)) for name in AUTOREGRESSIVE]
-    fast = [_with_published(_generated_entry(one_pass.get(n)), paper.get(n)) for n in experiment.categories]
-    means = [one_pass[n]["mean_ms"] if n in one_pass else None for n in experiment.categories]
-    return [Entry(title, (f"M = {key['items']:,}",)), *slow, *mark_best(fast, means, highest=False)]
+    by_column = {row["categories"] if row["model"] == "fans" else row["model"]: row for row in rows}
+    entries = [
+        _with_published(_generated_entry(by_column.get(column)), paper.get(column))
+        for column in (*AUTOREGRESSIVE, *experiment.categories)
+    ]
+    means = [by_column[n]["mean_ms"] if n in by_column else None for n in experiment.categories]
+    marked = mark_best(entries, [*[None] * len(AUTOREGRESSIVE), *means], highest=False)
+    return [Entry(title, (f"M = {key['items']:,}",)), *marked]
 
 
 def _generated_entry(row: Mapping[str, Any] | None) -> Entry:

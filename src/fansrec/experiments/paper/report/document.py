@@ -12,17 +12,9 @@ from fansrec.experiments.paper.cells import required_cells
 from fansrec.experiments.paper.claims.quality import better, loss, ranks
 from fansrec.experiments.paper.claims.speed import below, curve, faster, optimum, share
 from fansrec.experiments.paper.claims.verdict import FAILS, HOLDS, UNDECIDED, Rule, Verdict
+from fansrec.experiments.paper.report import category_tables, figures, tables
 from fansrec.experiments.paper.report.blocks import Block, Heading, Paragraph, Table, write_html, write_markdown
-from fansrec.experiments.paper.report.category_tables import categories, generated
 from fansrec.experiments.paper.report.entries import Entry
-from fansrec.experiments.paper.report.figures import (
-    category_lines,
-    recall,
-    scheduler_lines,
-    time_shares,
-    with_categories,
-)
-from fansrec.experiments.paper.report.tables import comparison, schedulers, statistics
 from fansrec.experiments.paper.results import Results
 from fansrec.experiments.paper.timings import required_timings
 
@@ -45,29 +37,22 @@ def _industry(experiment: Experiment, results: Results) -> Iterator[Block]:
         f"About {paper['items']:,} items on a Tesla P100 in the paper. {NO_ONLINE_TEST} That N = 100 loses only "
         f"{paper['quality_loss']:.1%} of quality is tested among the claims, on the available data sets."
     )
-    yield from generated(experiment, results)
+    yield from category_tables.generated(experiment, results)
 
 
 SECTIONS: Mapping[str, tuple[Section, ...]] = {
-    "table1": (lambda _, results: statistics(results),),
-    "table2": (comparison,),
-    "table3": (schedulers, scheduler_lines),
-    "table4": (categories, category_lines),
-    "fig-category": (with_categories,),
-    "fig-recall": (recall,),
-    "fig-time": (time_shares,),
+    "table1": (tables.statistics,),
+    "table2": (tables.comparison,),
+    "table3": (tables.schedulers, figures.scheduler_lines),
+    "table4": (category_tables.categories, figures.category_lines),
+    "fig-category": (figures.with_categories,),
+    "fig-recall": (figures.recall,),
+    "fig-time": (figures.time_shares,),
     "industry": (_industry,),
 }
 
 TESTS: Mapping[str, Callable[[Rule, Experiment, Results], Iterator[Verdict]]] = {
-    "better": better,
-    "ranks": ranks,
-    "faster": faster,
-    "below": below,
-    "curve": curve,
-    "optimum": optimum,
-    "loss": loss,
-    "share": share,
+    test.__name__: test for test in (better, ranks, faster, below, curve, optimum, loss, share)
 }
 
 

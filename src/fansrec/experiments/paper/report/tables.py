@@ -24,7 +24,7 @@ def system_title(system: str) -> str:
     return f"{CIRCLES.get(known.family, '')} {known.title}".strip().replace(" / ", "\n/ ")
 
 
-def statistics(results: Results) -> Iterator[Block]:
+def statistics(experiment: Experiment, results: Results) -> Iterator[Block]:
     """Yield table 1: statistics of the data sets."""
     rows = {
         "lists": "{:,}", "items": "{:,}", "categories": "{:,}", "interactions": "{:,}",
