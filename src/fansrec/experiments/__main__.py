@@ -149,15 +149,15 @@ COMMANDS = {paper: _add_paper_options, crossval: _add_crossval_options, speed: _
 def run(arguments: Sequence[str] | None) -> int:
     """Return the number of jobs that failed or were stopped."""
     parser = argparse.ArgumentParser(prog="python -m fansrec.experiments", description=__doc__.partition("\n")[0])
-    commands = parser.add_subparsers(required=True)
+    commands = parser.add_subparsers(dest="command", required=True)
     layout = argparse.RawDescriptionHelpFormatter
     for command, add_options in COMMANDS.items():
         own = commands.add_parser(command.__name__, description=inspect.getdoc(command), formatter_class=layout)
         add_options(own)
-        own.set_defaults(command=command)
+        own.set_defaults(run=command)
     options = parser.parse_args(arguments)
     hide_gpu(options.device)
-    unfinished: int = options.command(options)
+    unfinished: int = options.run(options)
     return unfinished
 
 

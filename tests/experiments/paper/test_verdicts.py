@@ -131,8 +131,8 @@ def test_metric_without_a_reference_is_left_out_of_the_loss():
 
 
 def test_ratios_are_over_common_lists():
-    slow = Latency("BERT4Rec", 10, {1: 30.0, 2: 10.0}, "trained")
-    fast = Latency(LEFT, 10, {2: 5.0, 1: 5.0, 3: 1000.0}, "trained")
+    slow = Latency({1: 30.0, 2: 10.0}, "trained")
+    fast = Latency({2: 5.0, 1: 5.0, 3: 1000.0}, "trained")
     assert ratio(slow, fast)[0] == 4.0
 
 

@@ -35,8 +35,7 @@ class System:
 @dataclass(frozen=True)
 class Dataset:
     name: str
-    title: str
-    published: str | None = None  # its name in the paper
+    title: str  # its name in the paper, if it is there
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ def _system(name: str, values: Mapping[str, Any], raw: Mapping[str, Any]) -> Sys
 
 @cache
 def datasets() -> dict[str, Dataset]:
-    return {name: Dataset(name, **values) for name, values in _read("datasets.toml").items()}
+    return {name: Dataset(name, title) for name, title in _read("datasets.toml").items()}
 
 
 @cache

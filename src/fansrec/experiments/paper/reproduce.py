@@ -19,6 +19,7 @@ from fansrec.experiments.pool import Progress
 from fansrec.files import write_text
 
 Say = Callable[[str], None]
+AS_IN_THE_PAPER = Preparation(categories_from="all", split="file-order")
 SAMPLE = "sample"
 SAMPLE_LISTS = 2_000
 
@@ -91,8 +92,7 @@ def _prepare(dataset: Dataset, categories: int, corpora: Corpora, say: Say) -> N
         lists, items, shortest, longest = _source(dataset, corpora.out)
     except BadInput as error:  # other corpora of the data set were copied here
         return say(f"{skipped} ({error})")
-    lengths = {"min_length": shortest, "max_length": longest}
-    preparation = Preparation(**lengths, categories=categories, categories_from="all", split="file-order")
+    preparation = replace(AS_IN_THE_PAPER, min_length=shortest, max_length=longest, categories=categories)
     out = corpora.folder(dataset.name, categories)
     try:
         prepare(lists, out, preparation, items)

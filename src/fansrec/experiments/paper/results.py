@@ -39,8 +39,6 @@ class Figure:
 class Latency:
     """The times of one system."""
 
-    system: str
-    categories: int
     milliseconds: dict[int, float]  # by index of the list
     weights: str
 
@@ -58,10 +56,10 @@ class Latencies:
     """The systems that were timed together on one machine."""
 
     machine: str
-    rows: list[Latency]
+    rows: dict[tuple[str, int], Latency]  # by system and number of categories
 
     def of(self, system: str, categories: int = DEFAULT_CATEGORIES) -> Latency | None:
-        return next((row for row in self.rows if (row.system, row.categories) == (system, categories)), None)
+        return self.rows.get((system, categories))
 
 
 def ratio(slow: Latency, fast: Latency) -> tuple[float, float, float]:
@@ -114,7 +112,7 @@ class Results:
     def latencies(self, experiment: Experiment, dataset: Dataset) -> list[Latencies]:
         """Return the timings of an experiment's systems, one per device."""
         timing = trained_timing(experiment, dataset, self.selection, self.corpora)
-        return [Latencies(found["machine"], list(map(_latency, found["rows"]))) for found in _results(timing)]
+        return [_latencies(found) for found in _results(timing)]
 
     def generated(self, experiment: Experiment) -> list[Content]:
         """Return the timings of an experiment at generated sizes, one per size and device."""
@@ -131,9 +129,12 @@ def _results(timings: Iterable[Timing]) -> list[Content]:
     return [{**one, "device": one["machine"]["device"], "machine": format_machine(one["machine"])} for one in found]
 
 
-def _latency(row: Content) -> Latency:
-    milliseconds = dict(zip(row["lists"], row["ms"], strict=True))
-    return Latency(row["system"], row["categories"], milliseconds, row["weights"])
+def _latencies(found: Content) -> Latencies:
+    rows = {}
+    for row in found["rows"]:
+        milliseconds = dict(zip(row["lists"], row["ms"], strict=True))
+        rows[row["system"], row["categories"]] = Latency(milliseconds, row["weights"])
+    return Latencies(found["machine"], rows)
 
 
 def times_by_categories(found: Content) -> dict[int, float]:

@@ -9,9 +9,9 @@ from fansrec.engine.generation import AUTOREGRESSIVE
 from fansrec.engine.interface import Engine
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting
-from fansrec.experiments.speed.agreement import Answer, Items, distinct_by_position, until_a_repeat
 from fansrec.experiments.speed.authors import AuthorsBert4Rec, AuthorsFans
-from fansrec.experiments.speed.measuring import Arm
+from fansrec.experiments.speed.authors_steps import distinct_by_position, until_a_repeat
+from fansrec.experiments.speed.measuring import Answer, Arm, Items
 from fansrec.experiments.speed.random_models import EMBEDDED, random_best, random_fans, random_linear, random_model
 from fansrec.experiments.speed.workloads import workload
 from fansrec.models.registry import command_name

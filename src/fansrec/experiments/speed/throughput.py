@@ -13,7 +13,7 @@ from fansrec.engine.rules import Rules
 from fansrec.engine.torch import backend as torch_backend
 from fansrec.experiments.speed.arms import Say, Systems, engine_arm
 from fansrec.experiments.speed.measuring import Arm, Progress, in_calls, measure
-from fansrec.experiments.speed.options import ThroughputOptions
+from fansrec.experiments.speed.options import SweepOptions, ThroughputOptions
 from fansrec.experiments.speed.rows import Row, rows_of, without_calls
 from fansrec.experiments.speed.workloads import Question, questions_of
 
@@ -35,7 +35,7 @@ def throughput(
 def by_batch(
     arms: Sequence[Arm],
     questions: Sequence[Question],
-    options: ThroughputOptions,
+    options: ThroughputOptions | SweepOptions,
     say: Say,
     progress: Progress = lambda done, total: None,
 ) -> list[Row]:

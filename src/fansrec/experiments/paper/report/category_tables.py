@@ -33,7 +33,7 @@ def categories(experiment: Experiment, results: Results) -> Iterator[Block]:
 
 def _trained(experiment: Experiment, dataset: Dataset, results: Results) -> Table:
     name = experiment.systems[0]
-    paper = _published(dataset.published)
+    paper = _published(dataset.title)
     rows = [_latency_row(experiment, timed, name, paper) for timed in results.latencies(experiment, dataset)]
     subjects = [Subject(dataset.name, name, number) for number in experiment.categories]
     for metric in METRICS:
@@ -64,9 +64,9 @@ def _with_published(entry: Entry, value: tuple[float, float] | None) -> Entry:
     return replace(entry, notes=(*entry.notes, f"paper {value[0]:g} ({value[1]:g}x)"))
 
 
-def _published(name: str | None) -> dict[Any, tuple[float, float]]:
+def _published(name: str) -> dict[Any, tuple[float, float]]:
     """Return the published latency and speedup by N, and that of BERT4Rec under its name."""
-    table = published("industry") if name == "industry" else published("table4").get(name or "", {})
+    table = published("industry") if name == "industry" else published("table4").get(name, {})
     if not table:
         return {}
     numbers = table.get("categories") or published("table4")["categories"]

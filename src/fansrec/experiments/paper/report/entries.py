@@ -33,7 +33,7 @@ def mark_best(entries: Sequence[Entry], values: Iterable[float | None], highest:
 
 
 def quality_entry(figure: Figure | None, published: float | None = None, p: float | None = None) -> Entry:
-    notes = () if published is None else (f"paper {published:.4f}",)
+    notes: tuple[str, ...] = () if published is None else (f"paper {published:.4f}",)
     notes += () if p is None else (p_text(p),)
     if figure is None:
         return Entry(NOTHING, notes)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fansrec.experiments.paper.catalogue import Dataset, Experiment, published
 from fansrec.experiments.paper.report.blocks import Block, Heading, Paragraph, Plot, Table
 from fansrec.experiments.paper.report.entries import Entry
-from fansrec.experiments.paper.report.plots import Bar, bar_plot, line_plot, share_plot
+from fansrec.experiments.paper.report.plots import Bar, Line, bar_plot, line_plot, share_plot
 from fansrec.experiments.paper.report.tables import figure_table
 from fansrec.experiments.paper.results import METRICS, Results, Subject, times_by_categories
 
@@ -60,10 +60,10 @@ def scheduler_lines(experiment: Experiment, results: Results) -> Iterator[Block]
 
 def category_lines(experiment: Experiment, results: Results) -> Iterator[Block]:
     """Yield table 4 as a line plot: latency at the paper's sizes, by device."""
-    panels: dict[str, dict[str, dict[float | str, float]]] = {}
+    panels: dict[str, dict[str, Line]] = {}
     for found in results.generated(experiment):
         panel = panels.setdefault(f"ms per list, {found['device']}", {})
-        panel[f"{found['key']['workload']}, M = {found['key']['items']:,}"] = {**times_by_categories(found)}
+        panel[f"{found['key']['workload']}, M = {found['key']['items']:,}"] = times_by_categories(found)
     if panels:
         yield Plot(f"{experiment.name}-latency", line_plot(panels, "categories N"))
 

@@ -1,6 +1,7 @@
 """Plots like the paper's, each for light and dark pages."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 
@@ -11,7 +12,7 @@ from fansrec.evaluation.page import Picture
 ON_LIGHT = ("#2a6f97", "#d9731a", "#3a8f4f", "#8a5fb0", "#7a7a7a")
 ON_DARK = ("#6cb4e0", "#f0a259", "#7fce92", "#c3a3e0", "#b0b0b0")
 Bar = tuple[str, float, float | None]  # name, height, deviation
-Line = Mapping[float | str, float]
+Line = Mapping[Any, float]  # by a number or a name
 Draw = Callable[[Axes, str, Theme], None]
 
 

@@ -31,24 +31,23 @@ def statistics(experiment: Experiment, results: Results) -> Iterator[Block]:
         "average": "{:.2f}", "shortest": "{}", "longest": "{}", "density": "{:.3f}%",
     }  # fmt: skip
     names = {"average": "items per list, mean", "shortest": "shortest list", "longest": "longest list"}
-    known = [(dataset, _statistics(results, dataset)) for dataset in results.selection.datasets]
-    ours = [(dataset, counts) for dataset, counts in known if counts is not None]
+    ours = {dataset: _statistics(results, dataset) for dataset in results.selection.datasets}
+    ours = {dataset: counts for dataset, counts in ours.items() if counts}
     body = []
     for key, form in rows.items():
-        paper = [published("table1")[key].get(dataset.published) for dataset, _ in ours]
-        entries = [
-            Entry(form.format(counts[key]), () if value is None else (f"paper {form.format(value)}",))
-            for (_, counts), value in zip(ours, paper, strict=True)
-        ]
+        paper = {dataset: published("table1")[key].get(dataset.title) for dataset in ours}
+        notes = [() if value is None else (f"paper {form.format(value)}",) for value in paper.values()]
+        entries = [Entry(form.format(counts[key]), note) for counts, note in zip(ours.values(), notes, strict=True)]
         body.append([Entry(names.get(key, key)), *entries])
-    yield Table(["", *(dataset.title for dataset, _ in ours)], body)
+    yield Table(["", *(dataset.title for dataset in ours)], body)
     yield Paragraph("The paper gives the range of its length filter; ours are the shortest and longest lists.")
 
 
-def _statistics(results: Results, dataset: Dataset) -> dict[str, float] | None:
+def _statistics(results: Results, dataset: Dataset) -> dict[str, float]:
+    """Return the numbers of a corpus, or none if it is not prepared."""
     corpora = results.corpora
     if not corpora.exists(dataset.name, DEFAULT_CATEGORIES):
-        return None
+        return {}
     summary_file = corpora.folder(dataset.name, DEFAULT_CATEGORIES) / "summary.json"
     summary = json.loads(summary_file.read_text(encoding="utf-8"))
     average = summary["interactions"] / summary["lists"]
@@ -120,7 +119,7 @@ def _latency_rows(
 def _published(dataset: Dataset) -> dict[tuple[str, str], float]:
     """Return the figures of table 2 for a data set, by system and row."""
     table = published("table2")
-    rows = table.get(dataset.published or "", {})
+    rows = table.get(dataset.title, {})
     return {
         (name, row): value for row, values in rows.items() for name, value in zip(table["systems"], values, strict=True)
     }
