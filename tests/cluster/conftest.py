@@ -33,20 +33,15 @@ def ray_local() -> Iterator[None]:
             yield
 
 
-@pytest.fixture(autouse=True)
-def released_cores(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Wait until the local Ray has all its cores back, since the next test may need them all.
+@pytest.fixture(scope="module")
+def two_free_cores(ray_local: None) -> None:
+    """Wait until nothing occupies the cores of the local Ray; work that lacks one would wait forever.
 
-    The traceback of an error in a worker is part of a reference cycle that keeps the worker alive.
+    The traceback of an error in a worker is part of a reference cycle, which keeps the worker alive.
     """
-    yield
-    if "ray_local" not in request.fixturenames:
-        return
     deadline = time.monotonic() + RELEASE_SECONDS
-    while ray.is_initialized() and ray.available_resources().get("CPU") != ray.cluster_resources()["CPU"]:
-        if time.monotonic() > deadline:
-            ray.shutdown()  # each of the following tests starts its own
-            pytest.fail("a test left a worker of Ray running")
+    while ray.available_resources().get("CPU") != 2:
+        assert time.monotonic() < deadline, "an earlier test left a worker of Ray running"
         gc.collect()
         time.sleep(0.1)
 

@@ -58,7 +58,7 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served(ray_local: None, songs: Path, best: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(two_free_cores: None, songs: Path, best: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     try:
         made = Served(tmp_path_factory.mktemp("served"), songs)
         yield made

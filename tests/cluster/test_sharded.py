@@ -40,7 +40,7 @@ def whole() -> TorchEngine:
 
 
 @pytest.fixture(scope="module")
-def in_shards(ray_local: None, run: Path) -> Iterator[Continuer]:
+def in_shards(two_free_cores: None, run: Path) -> Iterator[Continuer]:
     continuer = sharded.load(run, 2)
     yield continuer
     for actor in continuer.engine.shards.actors:

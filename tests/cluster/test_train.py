@@ -59,7 +59,7 @@ def same_curve(run: Path, other: Path) -> None:
         assert column(run, name) == pytest.approx(column(other, name), rel=1e-4)
 
 
-@pytest.mark.usefixtures("ray_local")
+@pytest.mark.usefixtures("two_free_cores")
 def test_two_workers_of_which_one_dies_give_the_losses_of_one_process(
     corpus: Path, alone: Path, tmp_path: Path
 ) -> None:
@@ -79,7 +79,7 @@ def test_path_that_is_not_visible_to_all_machines_is_refused(corpus: Path, tmp_p
     assert isinstance(refused, BadSetting) and "elsewhere is not visible to all machines" in str(refused)
 
 
-@pytest.mark.usefixtures("ray_local")
+@pytest.mark.usefixtures("two_free_cores")
 def test_errors_of_workers_are_reported_in_one_line(corpus: Path, tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match=r"^the loss became .*; start again with a lower learning_rate$"):
         train_on_cluster(corpus, tmp_path / "run", "fans", WITHOUT_DROPOUT | {"learning_rate": 1e30}, workers=1)

@@ -1,6 +1,5 @@
 """Close a listening socket without resetting connections: the kernel resets all that nobody has accepted."""
 
-import contextlib
 import ctypes
 import socket
 import struct
@@ -19,15 +18,18 @@ DROP_NEW_CONNECTIONS = (  # (operation, instructions to skip if true, and if fal
 )
 
 
-def drop_new_connections(listening: socket.socket) -> None:
+def drop_new_connections(listening: socket.socket) -> bool:
     """Make the kernel drop the first packet of every new connection; those under way can still be accepted.
 
     A client that is dropped tries again after a second, and is then refused by the closed port or answered by another
-    service. Does nothing where the system cannot do it.
+    service. Return False, and change nothing, where the system cannot do it or allows it to root only.
     """
     if sys.platform != "linux":
-        return
+        return False
     program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in DROP_NEW_CONNECTIONS))
     attached = struct.pack("HP", len(DROP_NEW_CONNECTIONS), ctypes.addressof(program))
-    with contextlib.suppress(OSError):
+    try:
         listening.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, attached)
+    except OSError:
+        return False
+    return True
