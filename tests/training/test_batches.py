@@ -6,8 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fansrec.data.corpus import Corpus
-from fansrec.data.targets import target_lengths
+from fansrec.data.corpus import Corpus, target_lengths
 from fansrec.errors import BadSetting
 from fansrec.models.fans import Fans, FansConfig
 from fansrec.models.tokens import Alphabet, Batch

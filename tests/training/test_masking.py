@@ -3,14 +3,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fansrec.models.tokens import Alphabet, Batch, Layout, category_table, fill, lay_out, tokens_of
+from fansrec.models.tokens import Alphabet, Batch, Layout, fill, lay_out, token_categories, tokens_of
 from fansrec.training.batches import BatchBuilder
 from fansrec.training.curriculum import ratio
 from fansrec.training.masking import MaskingRates, hidden_target, hybrid_mask, mask_input, target_mask
 from worlds import corpus_of, vocabulary_of
 
 ALPHABET = Alphabet(items=1000, categories=4)
-CATEGORIES = category_table(np.arange(1000) // 250, ALPHABET)
+CATEGORIES = token_categories((0, 250, 500, 750, 1000))
 
 
 def tokens(lists: int, inputs: int, targets: int) -> tuple[np.ndarray, Layout]:

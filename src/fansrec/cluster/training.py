@@ -27,8 +27,8 @@ from fansrec.data.corpus import SUMMARY
 from fansrec.errors import BadSetting, FansError, Interrupted, Unfinished
 from fansrec.models.registry import entry
 from fansrec.training import run
-from fansrec.training.accelerator import has_only_cpu
 from fansrec.training.plan import Plan
+from fansrec.training.process import has_only_cpu
 from fansrec.training.reporting import NULL_REPORTER, Reporter
 from fansrec.training.trainer import Draw, train
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fansrec.data.corpus import Corpus
-from fansrec.data.targets import target_lengths
+from fansrec.data.corpus import Corpus, target_lengths
 from fansrec.engine.generation import ONE_PASS
 from fansrec.engine.interface import Engine
 from fansrec.engine.rules import Rules

@@ -6,7 +6,7 @@ import time
 from fansrec.errors import Interrupted
 from fansrec.experiments.pool import DONE, Outcome
 from fansrec.printable import printable, printable_lines
-from fansrec.training.reporting import NullReporter
+from fansrec.training.reporting import Reporter
 
 
 class Log:
@@ -35,7 +35,7 @@ def format_outcome(outcome: Outcome) -> str:
     return f"{outcome.job.title}: {outcome.seconds:.0f} s{state} {outcome.message}".rstrip()
 
 
-class OrphanGuard(NullReporter):
+class OrphanGuard(Reporter):
     """A silent training reporter that stops the training run if the parent process has died."""
 
     def __init__(self) -> None:

@@ -4,6 +4,7 @@ import json
 import math
 import shutil
 import time
+from dataclasses import asdict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +55,7 @@ def _train(cell: Cell, corpus: Corpus) -> bool:
 
 def _is_current(cell: Cell, corpus: Corpus) -> bool:
     """Return whether a kept or interrupted run was started on this corpus with today's defaults."""
-    plan = json.loads(json.dumps(make_plan(cell.model, cell.settings, corpus).to_dict()))
+    plan = json.loads(json.dumps(asdict(make_plan(cell.model, cell.settings, corpus))))
     # The recipe best changes the configuration during training.
     compared = ("training", "config") if plan["training"]["recipe"] == "paper" else ("training",)
     for path in (cell.run / CONFIG, cell.run / FOLDER / PLAN):

@@ -46,14 +46,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from fansrec.errors import BadSetting
-from fansrec.models.config import SequenceConfig
+from fansrec.models.config import SequenceConfig, setting
 from fansrec.models.contract import ScoreBlock
 from fansrec.models.layers.classifiers import Blocked, Loss, Reduce, VanillaClassifier
 from fansrec.models.layers.cross_entropy import grouped_cross_entropy
 from fansrec.models.layers.encoder import MaskedModel
 from fansrec.models.layers.transformer import Transform, in_full
-from fansrec.models.tokens import Batch, fill, lay_out, tokens_of
+from fansrec.models.tokens import Batch, with_masks
 
 CLASSIFIERS = ("two-stage", "vanilla")
 EPSILON = 1e-6  # eq. 13: a category without samples has a local loss of 0
@@ -65,17 +64,7 @@ class FansConfig(SequenceConfig):
 
     heads: int = 8
     feedforward: int = 256
-    classifier: str = "two-stage"  # or "vanilla"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_classifier(self.classifier)
-
-
-def check_classifier(name: str) -> None:
-    """Raise BadSetting if there is no such classifier."""
-    if name not in CLASSIFIERS:
-        raise BadSetting(f"classifier is {name!r}; it can be {' or '.join(CLASSIFIERS)}")
+    classifier: str = setting("two-stage", CLASSIFIERS)
 
 
 class Fans(MaskedModel):
@@ -94,11 +83,7 @@ class Fans(MaskedModel):
 
         A list is read as CLS input SEP MASK … MASK SEP, with as many mask tokens as positions are to be filled.
         """
-        lengths = np.array([len(items) for items in inputs], dtype=np.int64)
-        layout = lay_out(lengths, np.array(counts, dtype=np.int64))
-        flat = np.concatenate([np.asarray(items, dtype=np.int64) for items in inputs])
-        items = fill(layout, flat, self.config.alphabet.mask, self.config.alphabet)  # (B, T)
-        return self.score_masks(tokens_of(items, layout, self._categories), counts)
+        return self.score_masks(with_masks(inputs, counts, self._categories, self.config.alphabet), counts)
 
 
 def _classifier(config: FansConfig) -> nn.Module:

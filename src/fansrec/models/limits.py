@@ -43,7 +43,9 @@ def check_settings(kind: type[Any], values: Mapping[str, Any]) -> None:
     for field, value in values.items():
         hint, name = hints.get(field), settings.get(field, field)
         if field in nested:
-            _check_section(field, nested[field], value)
+            if type(value) is not dict:
+                raise BadSetting(f"{field} is {_shown(value)}; it must be an object with settings")
+            check_settings(nested[field], value)
         elif hint is int:
             _check_integer(name, value)
         elif hint is float:
@@ -59,12 +61,6 @@ def _hints(kind: type[Any]) -> dict[str, Any]:
         return get_type_hints(kind)
     except NameError:  # annotations of another package that can only be resolved there
         return {}
-
-
-def _check_section(name: str, kind: type[Any], values: Any) -> None:
-    if type(values) is not dict:
-        raise BadSetting(f"{name} is {_shown(values)}; it must be an object with settings")
-    check_settings(kind, values)
 
 
 def _check_integer(name: str, value: Any) -> None:

@@ -24,8 +24,8 @@ class Alphabet:
     categories: int
 
     @classmethod
-    def of(cls, category_starts: Sequence[int]) -> "Alphabet":
-        return cls(items=category_starts[-1], categories=len(category_starts) - 1)
+    def of(cls, category_starts: Sequence[int] | NDArray[np.int64]) -> "Alphabet":
+        return cls(items=int(category_starts[-1]), categories=len(category_starts) - 1)
 
     @property
     def pad(self) -> int:
@@ -147,15 +147,21 @@ def tokens_of(items: NDArray[np.int64], layout: Layout, categories_of: NDArray[n
     )
 
 
-def category_table(categories: NDArray[np.int64], alphabet: Alphabet) -> NDArray[np.int64]:
+def token_categories(category_starts: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the category of every token: that of an item, and none for PAD, MASK, CLS and SEP."""
-    return np.concatenate([categories, np.full(alphabet.size - alphabet.items, alphabet.no_category)])
+    categories, alphabet = len(category_starts) - 1, Alphabet.of(category_starts)
+    sizes = [*np.diff(category_starts), alphabet.size - alphabet.items]
+    return np.repeat([*range(categories), alphabet.no_category], sizes)
 
 
-def token_categories(category_starts: Sequence[int]) -> NDArray[np.int64]:
-    """Return the category of every token from the starts of the categories."""
-    categories = np.repeat(np.arange(len(category_starts) - 1), np.diff(category_starts))
-    return category_table(categories, Alphabet.of(category_starts))
+def with_masks(
+    inputs: Sequence[Indices], counts: Sequence[int], categories_of: NDArray[np.int64], alphabet: Alphabet
+) -> Tokens:
+    """Return the tokens CLS input SEP MASK … MASK SEP, with `counts[i]` mask tokens after `inputs[i]`."""
+    lengths = np.array([len(items) for items in inputs], dtype=np.int64)
+    layout = lay_out(lengths, np.array(counts, dtype=np.int64))
+    flat = np.concatenate([np.asarray(items, dtype=np.int64) for items in inputs])
+    return tokens_of(fill(layout, flat, alphabet.mask, alphabet), layout, categories_of)
 
 
 def in_a_row(lengths: Indices, items: Indices | int, categories_of: NDArray[np.int64], alphabet: Alphabet) -> Tokens:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fansrec.data.corpus import Corpus
 from fansrec.errors import BadSetting
-from fansrec.models.tokens import Alphabet, Batch, category_table
+from fansrec.models.tokens import Alphabet, Batch, token_categories
 from fansrec.training.masking import MaskingRates
 from fansrec.training.objectives import OBJECTIVES, Indices, Lists, MaskingContext
 
@@ -85,9 +85,7 @@ class BatchBuilder:
             raise BadSetting(f"there is no objective {objective!r}; the objectives are {', '.join(OBJECTIVES)}")
         self.corpus = corpus
         self.objective = OBJECTIVES[objective]
-        self.context = MaskingContext(
-            alphabet, category_table(corpus.vocabulary.categories, alphabet), rates, ratio=1.0
-        )
+        self.context = MaskingContext(alphabet, token_categories(corpus.vocabulary.starts), rates, ratio=1.0)
 
     def build(self, lists: Indices, ratio: float, seed: Sequence[int], share: Share = ALL) -> Batch:
         """Return a batch; all processes make the same random draws, and each reads only the lists of its share."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fansrec.data.targets import target_lengths
+from fansrec.data.corpus import target_lengths
 from fansrec.models.tokens import Alphabet, Layout, Tokens, fill, in_a_row, lay_out, tokens_of
 from fansrec.training.masking import MaskingRates, hide, hybrid_mask, sample_items
 

@@ -1,7 +1,7 @@
 """The plan of a training run: the model, its config and the settings, stored with the weights."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +9,16 @@ from fansrec.data.corpus import Corpus, fingerprint
 from fansrec.errors import BadArtifact, BadSetting
 from fansrec.files import read_json
 from fansrec.models.config import flat_settings, from_settings, settings_of
+from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.registry import build, command_name, configured, entry, has_best, model_name
 from fansrec.models.tokens import SPECIALS
-from fansrec.training.hybrid.sizes import fitting
 from fansrec.training.settings import TrainSettings, defaults, fixed, parse, split
+
+Row = dict[str, Any]
+
+STEPS = 2500  # optimizer steps: more of them overfit
+FEW_LISTS = 5_000
+MANY_ITEMS = 2_000_000  # of all lists together
 
 
 @dataclass(frozen=True)
@@ -44,8 +50,17 @@ class Plan:
     def build(self) -> Any:
         return build(self.model, self.config)
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+
+@dataclass(frozen=True)
+class Trained:
+    """The result of training a plan; a search may change values of the plan."""
+
+    plan: Plan
+    network: Any
+    figures: Row = field(default_factory=dict)  # on the validation lists
+    history: list[Row] = field(default_factory=list)  # one row per epoch
+    tried: list[Row] = field(default_factory=list)  # one row per candidate of a search
+    comparison: Row | None = None  # with models that take little time to train
 
 
 def make_plan(model: str, values: Mapping[str, Any], corpus: Corpus) -> Plan:
@@ -64,6 +79,23 @@ def make_plan(model: str, values: Mapping[str, Any], corpus: Corpus) -> Plan:
     known = {field.name for _, field in settings_of(kind)}
     shape = {setting: value for setting, value in from_corpus.items() if setting in known} | of_model
     return Plan(name, asdict(from_settings(kind, shape)), training, fingerprint(corpus), tuple(sorted(asked)))
+
+
+def fitting(model: str, corpus: Corpus) -> dict[str, Any]:
+    """Return the sizes of the hybrid model for a corpus, so that nobody has to tune them; nothing for other models."""
+    if entry(model).model is not HybridFans:
+        return {}
+    lists = max(1, len(corpus.part("train")))
+    batch = 64 if lists < FEW_LISTS else 256
+    wide = len(corpus.items) > MANY_ITEMS
+    return {
+        "batch_size": batch,
+        "epochs": min(120, max(20, round(STEPS * batch / lists))),
+        "width": 128 if wide else 64,
+        "heads": 8 if wide else 4,
+        "feedforward": 512 if wide else 256,
+        "dropout": 0.1 if wide else 0.2,
+    }
 
 
 def _check_recipe(model: str, recipe: str) -> None:

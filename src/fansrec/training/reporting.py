@@ -1,11 +1,13 @@
-"""Reports of a training run: an interface that the command line implements with a progress bar."""
+"""Reports of a training run; the command line has a reporter with a progress bar."""
 
-from typing import Any, Protocol
+from typing import Any
 
 from fansrec.printable import printable
 
 
-class Reporter(Protocol):
+class Reporter:
+    """A reporter that ignores everything: for tests, and for all but one of several processes."""
+
     def start(self, epochs: int, batches: int) -> None:
         """Report the start of training: at most `epochs` epochs of `batches` batches."""
 
@@ -19,22 +21,10 @@ class Reporter(Protocol):
         """Report a line of text."""
 
 
-class NullReporter:
-    """A reporter that does nothing: for tests, and for all but one of several processes."""
-
-    def start(self, epochs: int, batches: int) -> None: ...
-
-    def batch(self, epoch: int, batch: int, loss: float, category_accuracy: float | None) -> None: ...
-
-    def epoch(self, row: dict[str, Any]) -> None: ...
-
-    def message(self, text: str) -> None: ...
+NULL_REPORTER = Reporter()
 
 
-NULL_REPORTER = NullReporter()
-
-
-class PlainReporter(NullReporter):
+class PlainReporter(Reporter):
     """A reporter that prints one line per epoch, for logs and for machines without a terminal library."""
 
     def start(self, epochs: int, batches: int) -> None:

@@ -10,17 +10,17 @@ import pytest
 import fansrec
 from fansrec.data.corpus import Corpus, read_corpus, write_corpus
 from fansrec.evaluation.protocol import METRICS, protocol
-from fansrec.evaluation.rows import evaluate_run, open_run
+from fansrec.evaluation.rows import measure_run, open_run
 from fansrec.models.linear.ease import EaseConfig
 from fansrec.training.hybrid import comparison
-from fansrec.training.reporting import NullReporter
+from fansrec.training.reporting import Reporter
 from fansrec.training.trainer import train
 from worlds import walks
 
 QUICK = {"recipe": "best", "epochs": 1, "width": 8, "heads": 2, "feedforward": 8, "layers": 1}
 
 
-class Recorder(NullReporter):
+class Recorder(Reporter):
     def __init__(self) -> None:
         self.messages: list[str] = []
 
@@ -49,7 +49,7 @@ def test_figures_are_those_of_the_standard_protocol(
     corpus = read_corpus(folder / "corpus")
     train(folder / "corpus", folder / "ease", "ease", found["rows"][2]["settings"])
     for run, row in (("ease", found["rows"][2]), ("run", found["rows"][3])):
-        measured = evaluate_run(open_run(folder / run, corpus), corpus, protocol("standard"))
+        measured = measure_run(open_run(folder / run, corpus), corpus, protocol("standard")).row
         assert {name: row[name] for name in METRICS} == {name: measured[name] for name in METRICS}
     assert [row["model"] for row in found["rows"]] == ["popularity", "item-knn", "ease", "fans"]
     assert (found["part"], found["lists"]) == ("test", 12)

@@ -1,12 +1,12 @@
 """The hybrid model, which `--model fans --recipe best` trains: the network of FANS, a list memory and a linear model.
 
 The encoder and its mask tokens are the paper's. The probabilities of its classifier (`classifier.py`), the votes of
-similar training lists (`list_memory.py`) and the scores of a linear model (`linear_part.py`) are added up as logarithms
+similar training lists (`list_memory.py`) and the scores of a linear model (`LinearPart`) are added up as logarithms
 before anything is chosen: the answer is the best K items of the whole continuation, best first.
 docs/explanation/quality.md has the contribution of each part.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,16 +17,40 @@ from torch import Tensor
 from fansrec.models.config import with_settings
 from fansrec.models.hybrid.classifier import TiedClassifier
 from fansrec.models.hybrid.config import HybridConfig
-from fansrec.models.hybrid.linear_part import LinearPart
 from fansrec.models.hybrid.list_memory import ListMemory
 from fansrec.models.layers.classifiers import Loss, Reduce
 from fansrec.models.layers.encoder import Encoder
-from fansrec.models.layers.transformer import init_bert, init_normal
-from fansrec.models.tokens import Batch, fill, lay_out, tokens_of
+from fansrec.models.linear.item_weights import SparseWeights
+from fansrec.models.tokens import Batch, with_masks
 
 AVERAGED_MASKS = 10  # a mean over this many positions, evenly spread, is as good as one over hundreds
 PARTS = ("memory.", "linear.")  # tensors of these parts
 FLOOR = 1e-3  # votes and scores below this share of the highest hardly count
+
+
+class LinearPart(SparseWeights):
+    """The strongest item-item weights of SLIST.
+
+    They stay in host memory: adding up a few rows is many small steps, too small for a GPU.
+    """
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "LinearPart":
+        return self
+
+    def scores(self, inputs: Sequence[NDArray[np.int64]], decay: float) -> Tensor:
+        """Return the sum (B, M) of the weights from the input's items to every item, divided by the highest.
+
+        Negative sums and the items of the input get 0. The last item of an input weighs 1, the one `decay` positions
+        before it 1/e.
+        """
+        items, weights = self.items.numpy(), self.weights.numpy()
+        out = np.zeros((len(inputs), len(items)), dtype=np.float32)
+        for row, given in zip(out, inputs, strict=True):
+            recency = np.exp(np.arange(1 - len(given), 1) / decay)[:, None]
+            sums = np.bincount(items[given].ravel(), (weights[given] * recency).ravel(), minlength=len(items))
+            sums[given] = 0
+            row[:] = np.maximum(sums / max(sums.max(initial=0.0), 1e-30), 0)
+        return torch.from_numpy(out)
 
 
 class HybridFans(Encoder):
@@ -50,10 +74,7 @@ class HybridFans(Encoder):
         super().__init__(config, network)
         asked = network.asked_categories if network.classifier == "two-stage" else 0
         self.tied = TiedClassifier(network.width, config.category_starts, asked)
-        self.apply(init_bert)
-        init_normal(self.embed.items, 0.1)  # close together, since the same vectors also score the items
-        if self.embed.categories is not None:
-            init_normal(self.embed.categories, 1.0)
+        self.init_weights(0.1)  # items close together, since the same vectors also score them
         items, memory, linear = config.alphabet.items, config.memory, config.linear
         self.memory = ListMemory(items, memory.lists, memory.items) if memory.lists else None
         self.linear = LinearPart(items, linear.neighbors) if linear.neighbors else None
@@ -111,16 +132,14 @@ class HybridFans(Encoder):
 
     def at_masks(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int], most: int) -> tuple[Tensor, Tensor]:
         """Return the hidden states (B, K, D) at up to `most` masks of each list, and the share (B, K) of each mask."""
-        lengths, masks = (np.array(n, dtype=np.int64) for n in ([len(items) for items in inputs], counts))
-        layout = lay_out(lengths, masks)
-        flat = np.concatenate([np.asarray(items, dtype=np.int64) for items in inputs])
-        items = fill(layout, flat, self.config.alphabet.mask, self.config.alphabet)
+        tokens = with_masks(inputs, counts, self._categories, self.config.alphabet)
+        masks = np.array(counts, dtype=np.int64)
         read = np.minimum(masks, most)
         there = np.arange(read.max()) < read[:, None]  # (B, K)
         spread = ((np.arange(read.max()) + 0.5) * (masks / read)[:, None]).astype(np.int64)  # evenly over all masks
-        indices = np.arange(len(items))[:, None] * items.shape[1] + lengths[:, None] + 2 + spread
-        tokens = tokens_of(items, layout, self._categories).to(self.device)
-        encoded = self.encode([tokens], torch.from_numpy(indices[there]).to(self.device))  # (P, D), list after list
+        first = np.array([len(items) + 2 for items in inputs]) + np.arange(len(masks)) * tokens.items.shape[1]
+        indices = torch.from_numpy((first[:, None] + spread)[there])
+        encoded = self.encode([tokens.to(self.device)], indices.to(self.device))  # (P, D), list after list
         shares = torch.from_numpy((there / read[:, None]).astype(np.float32)).to(self.device)
         if there.all():
             return encoded.view(*there.shape, -1), shares

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fansrec.errors import BadSetting
-from fansrec.models.config import above_zero
+from fansrec.models.config import POSITIVE, setting
 from fansrec.models.linear.cooccurrence import Cooccurrence
 from fansrec.models.linear.item_weights import (
     ItemToItem,
@@ -33,12 +33,8 @@ REGRESSIONS_AT_ONCE = 64
 class EaseConfig(ItemWeightsConfig):
     """The regression is exact for up to `dense_items` items."""
 
-    regularization: float = 100.0  # lambda
-    predictors: int = 256  # neighbors that predict an item if there are more items
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        above_zero(self, "regularization", "predictors")
+    regularization: float = setting(100.0, POSITIVE)  # lambda
+    predictors: int = setting(256, POSITIVE)  # neighbors that predict an item if there are more items
 
 
 class Ease(ItemToItem):

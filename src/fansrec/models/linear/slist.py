@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fansrec.errors import BadSetting
-from fansrec.models.config import above_zero
+from fansrec.models.config import POSITIVE, setting
 from fansrec.models.linear.cooccurrence import Cooccurrence
 from fansrec.models.linear.ease import fastest, inverted
 from fansrec.models.linear.item_weights import ItemToItem, ItemWeightsConfig, shares
@@ -35,11 +35,11 @@ from fansrec.models.linear.item_weights import ItemToItem, ItemWeightsConfig, sh
 class SlistConfig(ItemWeightsConfig):
     """More than `dense_items` items are refused."""
 
-    regularization: float = 50.0  # lambda
-    alpha: float = 0.5  # weight of the EASE part
-    diagonal: float = 0.0  # largest weight of an item for itself; 1: no limit
-    decay: float = 30.0  # in positions
-    input_decay: float = 20.0  # in positions
+    regularization: float = setting(50.0, POSITIVE)  # lambda
+    alpha: float = setting(0.5, "must be from 0 to 1")  # weight of the EASE part
+    diagonal: float = setting(0.0, "must be from 0 to 1")  # largest weight of an item for itself; 1: no limit
+    decay: float = setting(30.0, POSITIVE)  # in positions
+    input_decay: float = setting(20.0, POSITIVE)  # in positions
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -48,10 +48,6 @@ class SlistConfig(ItemWeightsConfig):
                 f"slist inverts a matrix of all {self.items:,} items, more than dense_items={self.dense_items}; "
                 f"use ease, or set dense_items if there is enough memory"
             )
-        above_zero(self, "regularization", "decay", "input_decay")
-        for name in ("alpha", "diagonal"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise BadSetting(f"{name} is {getattr(self, name)}; it must be from 0 to 1")
 
 
 class Slist(ItemToItem):

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fansrec.errors import BadSetting
-from fansrec.models.config import SequenceConfig
+from fansrec.models.config import SequenceConfig, setting
 from fansrec.models.contract import ScoreBlock
 from fansrec.models.layers.classifiers import VanillaClassifier
 from fansrec.models.layers.encoder import MaskedModel
@@ -24,12 +23,7 @@ from fansrec.models.tokens import in_a_row
 class Bert4RecConfig(SequenceConfig):
     heads: int = 8
     feedforward: int = 256
-    hidden_share: float = 0.3  # share of a list's items that are masked in training
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.hidden_share <= 1:
-            raise BadSetting(f"hidden_share is {self.hidden_share}; it must be above 0 and at most 1")
+    hidden_share: float = setting(0.3, "must be above 0 and at most 1")  # of a list's items are masked in training
 
 
 class Bert4Rec(MaskedModel):

@@ -20,11 +20,6 @@ from fansrec.models.sequence.sasrec import SasRec, SasRecConfig
 VIEWS = 2  # attention, and the last item
 
 
-@dataclass(frozen=True)
-class CarConfig(SasRecConfig):
-    pass
-
-
 @dataclass
 class State:
     """What a layer keeps of the lists read so far."""
@@ -37,7 +32,7 @@ class State:
 class GatedLayer(nn.Module):
     """The gate's mixture of attention and last item, then two linear layers."""
 
-    def __init__(self, config: CarConfig) -> None:
+    def __init__(self, config: SasRecConfig) -> None:
         super().__init__()
         self.heads, width = config.heads, config.width
         self.attention_norm = nn.LayerNorm(width)

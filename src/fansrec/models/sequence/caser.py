@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from fansrec.models.config import ItemsConfig, at_least
+from fansrec.models.config import ItemsConfig, setting
 from fansrec.models.sequence.sequential import ItemEmbedding, NextItemModel
 from fansrec.models.tokens import Tokens
 
@@ -22,15 +22,11 @@ from fansrec.models.tokens import Tokens
 @dataclass(frozen=True)
 class CaserConfig(ItemsConfig):
     width: int = 64
-    window: int = 5  # number of last items that are read
-    horizontal: int = 16  # filters of each height
-    vertical: int = 4  # vertical filters
+    window: int = setting(5, "must be at least 1")  # number of last items that are read
+    horizontal: int = setting(16, "must be at least 1")  # filters of each height
+    vertical: int = setting(4, "must be at least 1")  # vertical filters
     dropout: float = 0.5
     use_categories: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least(self, 1, "window", "horizontal", "vertical")
 
 
 class Caser(NextItemModel):

@@ -4,16 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from fansrec.models.config import SequenceConfig
 from fansrec.models.layers.transformer import Dropout
 from fansrec.models.sequence.causal import KeyValueCache, causal_attention
-from fansrec.models.sequence.sequential import IncrementalSteps, ItemEmbedding, NextItemModel
+from fansrec.models.sequence.sequential import IncrementalModel, ItemEmbedding
 from fansrec.models.tokens import Tokens
 
 
@@ -61,7 +59,7 @@ class Layer(nn.Module):
         return x + self.dropout(self.second(inner))  # type: ignore[no-any-return]
 
 
-class SasRec(NextItemModel):
+class SasRec(IncrementalModel):
     name: ClassVar[str] = "sasrec"
     title: ClassVar[str] = "SASRec"
     layer: ClassVar[type[nn.Module]] = Layer
@@ -79,9 +77,6 @@ class SasRec(NextItemModel):
         for layer in self.layers:
             x = layer(x, shapes)
         return self.norm(x)  # type: ignore[no-any-return]
-
-    def begin(self, inputs: Sequence[NDArray[np.int64]], room: int) -> IncrementalSteps:
-        return IncrementalSteps(self, inputs, room)
 
     def read_first(self, tokens: Tokens, last: Tensor, room: int) -> tuple[Tensor, list[Any]]:
         x, shape = self.embedded(tokens).flatten(0, 1), tuple(tokens.items.shape)

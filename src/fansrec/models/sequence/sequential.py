@@ -4,7 +4,7 @@ Such a model reads START item item … and predicts at every position which item
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -109,29 +109,25 @@ class NextItemModel(nn.Module):
         return in_full(logits).log_softmax(-1)
 
 
-class IncrementalReader(Protocol):
+class IncrementalModel(NextItemModel):
     """A model that can read one more item without reading the list again."""
 
-    category_of: Tensor
-    embed: ItemEmbedding
-
-    def tokens(self, inputs: Sequence[NDArray[np.int64]]) -> tuple[Tokens, Tensor]: ...
-
-    def scores(self, hidden: Tensor) -> Tensor: ...
+    def begin(self, inputs: Sequence[NDArray[np.int64]], room: int) -> Steps:
+        return IncrementalSteps(self, inputs, room)
 
     def read_first(self, tokens: Tokens, last: Tensor, room: int) -> tuple[Tensor, Any]:
         """Return the hidden states (B, D) at the `last` position of each list, and a state with `room` for more."""
-        ...
+        raise NotImplementedError
 
     def read_next(self, x: Tensor, positions: Tensor, state: Any) -> Tensor:
         """Return the hidden states (B, D) after one more embedded token (B, D) at `positions`; changes the state."""
-        ...
+        raise NotImplementedError
 
 
 class IncrementalSteps(Steps):
     """Steps that read one more item instead of the whole list again."""
 
-    def __init__(self, model: IncrementalReader, inputs: Sequence[NDArray[np.int64]], room: int) -> None:
+    def __init__(self, model: IncrementalModel, inputs: Sequence[NDArray[np.int64]], room: int) -> None:
         self.model = model
         tokens, self.last = model.tokens(inputs)
         self.hidden, self.state = model.read_first(tokens, self.last, room)
