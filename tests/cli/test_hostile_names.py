@@ -10,7 +10,6 @@ import pytest
 from fansrec.cli import terminal
 from fansrec.data.corpus import Corpus, write_corpus
 from fansrec.printable import printable
-from fansrec.training.reporting import Reporter
 from fansrec.training.trainer import train
 from fansrec.vocabulary import Vocabulary
 from worlds import walks
@@ -29,7 +28,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     categories = [f"{name}{HOSTILE}" for name in made.vocabulary.category_names or ()]
     vocabulary = Vocabulary(ids, made.vocabulary.starts, category_names=categories, names=named, groups=named)
     write_corpus(folder / "corpus", Corpus(made.items, made.offsets, made.parts, vocabulary, made.summary))
-    train(folder / "corpus", folder / "run", "popularity", {}, Reporter())
+    train(folder / "corpus", folder / "run", "popularity", {})
     return folder
 
 

@@ -10,7 +10,6 @@ from fansrec.data.describe import describe_source
 from fansrec.data.shards import Shards, shard_name
 from fansrec.errors import BadArtifact
 from fansrec.evaluation.diversity import training_shares
-from fansrec.training.reporting import Reporter
 from fansrec.training.trainer import train
 from worlds import MINUTE, walks
 
@@ -74,7 +73,7 @@ def test_fingerprints_descriptions_and_shares_are_the_same(pair: tuple[Corpus, C
 def test_a_model_learns_the_same_from_shards(pair: tuple[Corpus, Corpus], tmp_path: Path) -> None:
     runs = [tmp_path / f"run-{name}" for name in ("one", "four")]
     for name, run in zip(("one", "four"), runs, strict=True):
-        train(tmp_path / name, run, "fans", {**MINUTE, "epochs": 1}, Reporter())
+        train(tmp_path / name, run, "fans", {**MINUTE, "epochs": 1})
     weights = [next(run.glob("*.safetensors")).read_bytes() for run in runs]
     assert weights[0] == weights[1]
 

@@ -13,7 +13,6 @@ from fansrec.errors import BadSetting
 from fansrec.evaluation import rows as rows_module
 from fansrec.evaluation.protocol import METRICS, evaluation_lists, list_metrics, predict, protocol
 from fansrec.evaluation.rows import WARM_UP, measure_run, open_run
-from fansrec.training.reporting import Reporter
 from fansrec.training.trainer import train
 from worlds import corpus_of, vocabulary_of
 
@@ -159,7 +158,7 @@ def test_order_and_coherence_are_compared_with_baselines(popularity_run: Artifac
 def test_short_answers_are_counted(tmp_path: Path) -> None:
     lists = [list(range(6)), list(range(6)), [0, 0, 1, 1]]
     write_corpus(tmp_path / "tiny", corpus_of(lists, vocabulary_of([3, 3]), [0, 1, 2]))
-    train(tmp_path / "tiny", tmp_path / "run", "popularity", {}, Reporter())
+    train(tmp_path / "tiny", tmp_path / "run", "popularity", {})
     corpus = read_corpus(tmp_path / "tiny")
     run = open_run(tmp_path / "run", corpus)
     assert measure_run(run, corpus, STANDARD).row["short_answers"] == 1

@@ -2,7 +2,7 @@ import numpy as np
 
 from fansrec.models.tokens import Alphabet, fill, lay_out, token_categories, tokens_of
 
-ALPHABET = Alphabet(items=5, categories=2)
+ALPHABET = Alphabet.of((0, 2, 5))
 CATEGORIES = token_categories((0, 2, 5))
 PAD, MASK, CLS, SEP = 5, 6, 7, 8
 

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from fansrec.training.reporting import Reporter
 from fansrec.training.trainer import train
 from worlds import SHORT, write_walks
 
@@ -25,7 +24,7 @@ def weights(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Weights:
         key = repr(sorted(changes.items()))
         if key not in made:
             out = tmp_path_factory.mktemp("whole") / "run"
-            train(corpus, out, "fans", SHORT | changes, Reporter())
+            train(corpus, out, "fans", SHORT | changes)
             made[key] = (out / "model.safetensors").read_bytes()
         return made[key]
 

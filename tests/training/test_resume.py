@@ -94,7 +94,7 @@ def test_history_of_a_resumed_run_is_complete(corpus: Path, tmp_path: Path) -> N
     with pytest.raises(Killed):
         train(corpus, tmp_path / "run", "fans", SAVING, At(("batch", 2, 1), kill))
     train(corpus, tmp_path / "run", "fans", {}, Reporter(), resume=True)
-    train(corpus, tmp_path / "whole", "fans", SHORT, Reporter())
+    train(corpus, tmp_path / "whole", "fans", SHORT)
 
     def lines(run: Path) -> list[str]:
         return [line.rsplit(",", 1)[0] for line in (run / "metrics.csv").read_text().splitlines()]  # without seconds
@@ -192,7 +192,7 @@ def interrupted(corpus: Path, tmp_path: Path) -> Path:
 def test_starting_over_an_interrupted_run_is_refused(corpus: Path, interrupted: Path) -> None:
     before = (interrupted / "checkpoints" / "state.safetensors").read_bytes()
     with pytest.raises(BadSetting, match="interrupted training run; continue with --resume"):
-        train(corpus, interrupted, "fans", SAVING, Reporter())
+        train(corpus, interrupted, "fans", SAVING)
     assert (interrupted / "checkpoints" / "state.safetensors").read_bytes() == before
 
 

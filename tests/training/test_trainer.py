@@ -38,7 +38,7 @@ def rows(run: Path) -> list[dict[str, str]]:
 def learned(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run long enough to learn the walks."""
     out = tmp_path_factory.mktemp("learned") / "run"
-    train(corpus, out, "fans", SMALL | {"epochs": 30, "steps": 3, "dropout": 0.0}, Reporter())
+    train(corpus, out, "fans", SMALL | {"epochs": 30, "steps": 3, "dropout": 0.0})
     return out
 
 
@@ -102,7 +102,7 @@ def test_the_weights_are_the_best_of_the_last_curriculum_step(learned: Path) -> 
 
 def test_the_same_seed_gives_the_same_bytes(corpus: Path, tmp_path: Path, weights: Callable[..., bytes]) -> None:
     torch.manual_seed(12345)  # earlier random draws must not matter
-    train(corpus, tmp_path / "again", "fans", SHORT, Reporter())
+    train(corpus, tmp_path / "again", "fans", SHORT)
     assert (tmp_path / "again" / "model.safetensors").read_bytes() == weights()
 
 
@@ -128,12 +128,12 @@ def test_all_four_variants_of_the_paper(corpus: Path, tmp_path: Path, classifier
 
 def test_next_step_starts_when_patience_runs_out(corpus: Path, tmp_path: Path) -> None:
     hopeless = MINUTE | {"epochs": 40, "steps": 2, "patience": 1, "learning_rate": 1e-9}
-    train(corpus, tmp_path / "run", "fans", hopeless, Reporter())
+    train(corpus, tmp_path / "run", "fans", hopeless)
     assert [row["curriculum_step"] for row in rows(tmp_path / "run")] == ["0", "0", "1", "1"]
 
 
 def test_popularity_counts_the_training_lists(corpus: Path, tmp_path: Path) -> None:
-    train(corpus, tmp_path / "run", "popularity", {}, Reporter())
+    train(corpus, tmp_path / "run", "popularity", {})
     artifact = read_artifact(tmp_path / "run")
     world = walks()
     counts = np.zeros(60)
@@ -194,13 +194,13 @@ def test_bad_settings_are_refused_before_anything_is_written(
     corpus: Path, tmp_path: Path, values: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(BadSetting, match=message):
-        train(corpus, tmp_path / "run", "fans", values, Reporter())
+        train(corpus, tmp_path / "run", "fans", values)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unknown_model_is_refused(corpus: Path, tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match="there is no model 'fanz'"):
-        train(corpus, tmp_path / "run", "fanz", {}, Reporter())
+        train(corpus, tmp_path / "run", "fanz", {})
     assert list(tmp_path.iterdir()) == []
 
 
@@ -208,19 +208,19 @@ def test_existing_output_is_refused_and_unchanged(corpus: Path, tmp_path: Path) 
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "mine").write_text("mine")
     with pytest.raises(BadSetting, match="already exists; choose another path for the model"):
-        train(corpus, tmp_path / "run", "fans", MINUTE, Reporter())
+        train(corpus, tmp_path / "run", "fans", MINUTE)
     assert [path.name for path in (tmp_path / "run").rglob("*")] == ["mine"]
 
 
 def test_output_that_cannot_be_written_is_refused(corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(FansError, match="run"):
-        train(corpus, tmp_path / "file" / "run", "fans", MINUTE, Reporter())
+        train(corpus, tmp_path / "file" / "run", "fans", MINUTE)
 
 
 def test_folder_without_a_corpus_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadArtifact, match="is not a prepared corpus"):
-        train(tmp_path, tmp_path / "run", "fans", MINUTE, Reporter())
+        train(tmp_path, tmp_path / "run", "fans", MINUTE)
     assert not (tmp_path / "run").exists()
 
 

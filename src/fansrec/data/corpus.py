@@ -93,17 +93,17 @@ def read_corpus(folder: Path) -> Corpus:
             vocabulary=read_vocabulary(folder),
             summary=read_json(folder / SUMMARY),
         )
+        _check(corpus)
     except (OSError, ValueError) as error:
         raise BadArtifact(f"{folder} is damaged ({error}); create it again with `fans prepare`") from error
-    if len(corpus.offsets) != len(corpus.parts) + 1 or corpus.offsets[-1] != len(corpus.items):
-        raise BadArtifact(
-            f"{folder} is damaged (the sizes of its arrays do not match); create it again with `fans prepare`"
-        )
-    if (np.diff(corpus.offsets) < 1).any() or corpus.items.min() < 0 or corpus.items.max() >= len(corpus.vocabulary):
-        raise BadArtifact(
-            f"{folder} is damaged (it has empty lists or unknown items); create it again with `fans prepare`"
-        )
     return corpus
+
+
+def _check(corpus: Corpus) -> None:
+    if len(corpus.offsets) != len(corpus.parts) + 1 or corpus.offsets[-1] != len(corpus.items):
+        raise ValueError("the sizes of its arrays do not match")
+    if (np.diff(corpus.offsets) < 1).any() or corpus.items.min() < 0 or corpus.items.max() >= len(corpus.vocabulary):
+        raise ValueError("it has empty lists or unknown items")
 
 
 def target_lengths(lengths: NDArray[Any]) -> NDArray[np.int64]:

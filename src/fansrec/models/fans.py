@@ -9,11 +9,11 @@ Where the parts of the paper are (paths below `fansrec/`; M items, N categories,
 
     paper                                           implementation
     ----------------------------------------------  ---------------------------------------------------------------
-    item categorizer (section 3)                    data/categorizer.py: cbow_vectors, clusters
+    item categorizer (section 3)                    data/item_vectors.py: cbow_vectors, cluster_items
     generation, eq. 2 autoregressive, 3 one pass    engine/generation.py: generate
-    sample masker: rho_r, beta_m, beta_r (4.2)      training/masking.py: MaskingRates, mask, hide_input
-    masked end of the target: rho_t (4.2)           training/masking.py: hidden_target, target_to_hide
-    item tokens u, eq. 4                            models/tokens.py: lay_out, fill
+    sample masker: rho_r, beta_m, beta_r (4.2)      training/masking.py: MaskingRates, mask_input
+    masked end of the target: rho_t (4.2)           training/masking.py: hidden_target, target_mask
+    item tokens u, eq. 4                            models/tokens.py: with_masks, lay_out, fill
     category tokens c, eq. 5                        models/tokens.py: tokens_of, token_categories
     embedding E^0, eq. 6                            models/layers/transformer.py: TokenEmbedding
     Transformer encoder E^h, eq. 7                  models/layers/encoder.py: Encoder.encode

@@ -18,39 +18,22 @@ SPECIALS = 3  # special tokens of a sequence: CLS, SEP and SEP
 
 @dataclass(frozen=True)
 class Alphabet:
-    """Token indices: items are 0 to `items` - 1, categories 0 to `categories` - 1; special tokens follow."""
+    """Token indices: items are 0 to `items` - 1, special tokens follow; categories are 0 to `categories` - 1."""
 
     items: int
+    pad: int
+    mask: int
+    cls: int
+    sep: int
+    size: int  # number of all tokens
     categories: int
+    no_category: int  # the PAD of the categories, which masked items and special tokens have
 
     @classmethod
     def of(cls, category_starts: Sequence[int] | NDArray[np.int64]) -> "Alphabet":
-        return cls(items=int(category_starts[-1]), categories=len(category_starts) - 1)
-
-    @property
-    def pad(self) -> int:
-        return self.items
-
-    @property
-    def mask(self) -> int:
-        return self.items + 1
-
-    @property
-    def cls(self) -> int:
-        return self.items + 2
-
-    @property
-    def sep(self) -> int:
-        return self.items + 3
-
-    @property
-    def size(self) -> int:
-        return self.items + 4
-
-    @property
-    def no_category(self) -> int:
-        """The PAD of the categories, which masked items and special tokens have."""
-        return self.categories
+        items, categories = int(category_starts[-1]), len(category_starts) - 1
+        pad, mask, start, sep, size = range(items, items + 5)
+        return cls(items, pad, mask, start, sep, size, categories, no_category=categories)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fansrec.data.corpus import Corpus
 from fansrec.errors import BadSetting
+from fansrec.models.linear.cooccurrence import ranges
 from fansrec.models.tokens import Alphabet, Batch, token_categories
 from fansrec.training.masking import MaskingRates
 from fansrec.training.objectives import OBJECTIVES, Indices, Lists, MaskingContext
@@ -68,13 +69,6 @@ def _best_split(ordered: Indices) -> tuple[int, int]:
     return int(saved.max()), int(saved.argmax()) + 1
 
 
-def gather_items(corpus: Corpus, starts: Indices, counts: Indices) -> NDArray[np.int32]:
-    """Return the concatenation of the slices `starts[i]` to `starts[i] + counts[i]` of the corpus's items."""
-    ends = np.cumsum(counts)
-    positions = np.repeat(starts - (ends - counts), counts) + np.arange(ends[-1] if len(ends) else 0)
-    return np.asarray(corpus.items[positions])
-
-
 class BatchBuilder:
     """Builds the batches of an objective from the indices of lists."""
 
@@ -108,5 +102,6 @@ class BatchBuilder:
         """Read the owned lists; the others have their true lengths, on which the draws depend, and unused items."""
         lengths = self.corpus.lengths[lists]
         items = np.zeros(lengths.sum(), dtype=np.int64)
-        items[np.repeat(owned, lengths)] = gather_items(self.corpus, self.corpus.offsets[lists[owned]], lengths[owned])
+        positions = ranges(self.corpus.offsets[lists[owned]], lengths[owned])
+        items[np.repeat(owned, lengths)] = self.corpus.items[positions]
         return Lists(lengths, items)

@@ -66,7 +66,10 @@ class Trained:
 def make_plan(model: str, values: Mapping[str, Any], corpus: Corpus) -> Plan:
     """Return a plan with the settings the user gave; all others have defaults or come from the corpus."""
     recipe = str(values.get("recipe", "paper"))
-    _check_recipe(model, recipe)
+    if command_name(model) != model:
+        raise BadSetting(f"{model} is trained by --model {command_name(model)} --recipe best; use these")
+    if recipe == "best" and not has_best(model):
+        raise BadSetting(f"there is no recipe 'best' for {model}; leave it out, or use paper")
     asked = parse(model, values)
     name = model_name(model, recipe)
     chosen = defaults(model, recipe) | fitting(name, corpus) | fixed(model, recipe)
@@ -96,13 +99,6 @@ def fitting(model: str, corpus: Corpus) -> dict[str, Any]:
         "feedforward": 512 if wide else 256,
         "dropout": 0.1 if wide else 0.2,
     }
-
-
-def _check_recipe(model: str, recipe: str) -> None:
-    if command_name(model) != model:
-        raise BadSetting(f"{model} is trained by --model {command_name(model)} --recipe best; use these")
-    if recipe == "best" and not has_best(model):
-        raise BadSetting(f"there is no recipe 'best' for {model}; leave it out, or use paper")
 
 
 def saved_plan(path: Path, model: str | None, values: Mapping[str, Any], corpus: Corpus) -> Plan:

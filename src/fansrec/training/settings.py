@@ -92,11 +92,16 @@ def _entry(model: str, recipe: str) -> Entry:
 
 def parse(model: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values by name, with texts converted to the types of the settings; refuse unknown names."""
-    known = known_names(model, str(values.get("recipe", "paper")))
+    recipe = str(values.get("recipe", "paper"))
+    known = known_names(model, recipe)
     parsed = {}
     for name, value in values.items():
         if name not in known:
-            _refuse_other_recipe(model, name, values)
+            other = "best" if recipe == "paper" else "paper"
+            if has_best(model) and name in known_names(model, other):
+                raise BadSetting(
+                    f"{name} is a setting of --recipe {other} and not of {recipe}; leave out one of the two"
+                )
             near = difflib.get_close_matches(name, known, 1)
             hint = f"did you mean {near[0]}?" if near else f"settings are {', '.join(sorted(known))}"
             raise BadSetting(f"{model} has no setting {name!r}; {hint}")
@@ -104,14 +109,6 @@ def parse(model: str, values: Mapping[str, Any]) -> dict[str, Any]:
         if name in CHOICES and parsed[name] not in CHOICES[name]:
             raise BadSetting(f"{name} is {parsed[name]!r}; it must be {' or '.join(CHOICES[name])}")
     return parsed
-
-
-def _refuse_other_recipe(model: str, name: str, values: Mapping[str, Any]) -> None:
-    """Raise BadSetting if the name is a setting of the other recipe."""
-    recipe = str(values.get("recipe", "paper"))
-    other = "best" if recipe == "paper" else "paper"
-    if has_best(model) and name in known_names(model, other):
-        raise BadSetting(f"{name} is a setting of --recipe {other} and not of {recipe}; leave out one of the two")
 
 
 def _typed(name: str, value: Any, kind: type) -> Any:

@@ -19,12 +19,11 @@ from fansrec.training import checkpoint
 from fansrec.training.grid_search import refuse_searched, search
 from fansrec.training.hybrid import comparison
 from fansrec.training.hybrid.weight_search import complete_hybrid
-from fansrec.training.logs import write_metrics
 from fansrec.training.loop import Loop
 from fansrec.training.model_card import model_card
 from fansrec.training.plan import Plan, Row, Trained, make_plan, saved_plan
 from fansrec.training.process import check_precision, has_only_cpu, keep_freed_memory, stop_signals
-from fansrec.training.reporting import NULL_REPORTER, Reporter
+from fansrec.training.reporting import NULL_REPORTER, Reporter, write_metrics
 
 Draw = Callable[[list[Row], Path], None]
 

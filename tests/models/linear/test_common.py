@@ -3,10 +3,12 @@
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from fansrec.errors import BadSetting
+from fansrec.models.linear.cooccurrence import ranges
 from fansrec.models.linear.item_knn import ItemKnn, ItemKnnConfig
 from fansrec.models.linear.rp3beta import RP3betaConfig
 from fansrec.models.linear.slist import SlistConfig
@@ -29,6 +31,12 @@ def test_lists_of_a_batch_do_not_affect_each_other(name: str, settings: dict[str
     together = model.score_next(inputs)
     for row, items in zip(together, inputs, strict=True):
         assert torch.equal(row, model.score_next([items])[0])
+
+
+def test_ranges_are_concatenated() -> None:
+    nothing = np.array([], dtype=np.int64)
+    assert ranges(np.array([3, 1, 5]), np.array([2, 2, 0])).tolist() == [3, 4, 1, 2]
+    assert ranges(nothing, nothing).tolist() == []
 
 
 @pytest.mark.parametrize("name", ["ease", "slist"])

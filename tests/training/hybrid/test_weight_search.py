@@ -15,7 +15,7 @@ from fansrec.data.corpus import Corpus, write_corpus
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting
-from fansrec.evaluation.protocol import MAX_CUTOFF, EvaluationLists, evaluation_lists, list_metrics, predict
+from fansrec.evaluation.protocol import MAX_CUTOFF, EvaluationLists, cut_lists, evaluation_lists, list_metrics, predict
 from fansrec.models.config import flat_settings, from_settings, with_settings
 from fansrec.models.hybrid.config import MemoryConfig
 from fansrec.models.hybrid.list_memory import ListMemory
@@ -33,7 +33,6 @@ from fansrec.training.hybrid.weight_search import (
     fit_linear,
     parts_of,
     search_memory,
-    split_lists,
 )
 from fansrec.training.plan import Plan, Trained, make_plan
 from fansrec.training.reporting import Reporter
@@ -106,7 +105,7 @@ def figures_of_memories(rows: list[dict[str, Any]]) -> list[np.ndarray]:
     """Judge the training lists, each by all others, with the settings of each tried row."""
     items, offsets = WALKS.flat("train")
     chosen = np.arange(len(offsets) - 1)
-    asked, memory = split_lists(items, offsets, chosen), memory_of(WALKS)
+    asked, memory = cut_lists(items, offsets, chosen), memory_of(WALKS)
     configs = [from_settings(MemoryConfig, {name: row[name] for name in MEMORY_GRID}) for row in rows]
     return [figures_of(memory.votes(asked.inputs, config, without=chosen), asked) for config in configs]
 
@@ -198,13 +197,6 @@ def test_list_never_votes_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     search_memory(plan_of(alone), memory, alone.flat("train"), 2000)
     assert seen and not any(scores.any() for scores in seen)
     assert memory.votes([np.array([0])], MemoryConfig()).any()  # it does if none is left out
-
-
-def test_training_lists_are_split_as_validation_lists() -> None:
-    as_valid = Corpus(WALKS.items, WALKS.offsets, np.ones_like(WALKS.parts), WALKS.vocabulary, WALKS.summary)
-    asked, halves = evaluation_lists(as_valid, "valid"), split_lists(WALKS.items, WALKS.offsets, np.arange(120))
-    for mine, theirs in ((halves.inputs, asked.inputs), (halves.targets, asked.targets)):
-        assert [part.tolist() for part in mine] == [part.tolist() for part in theirs]
 
 
 def test_number_of_judged_lists_is_limited_and_short_ones_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

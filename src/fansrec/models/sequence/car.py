@@ -14,8 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from fansrec.models.layers.transformer import Dropout
-from fansrec.models.sequence.causal import KeyValueCache, causal_attention, running_means
-from fansrec.models.sequence.sasrec import SasRec, SasRecConfig
+from fansrec.models.sequence.sasrec import KeyValueCache, SasRec, SasRecConfig, causal_attention
 
 VIEWS = 2  # attention, and the last item
 
@@ -85,3 +84,12 @@ class Car(SasRec):
     name: ClassVar[str] = "car"
     title: ClassVar[str] = "CAR"
     layer: ClassVar[type[nn.Module]] = GatedLayer
+
+
+def running_means(x: Tensor, shapes: Sequence[tuple[int, ...]]) -> Tensor:
+    """Return (S, D): the mean of each token and those before it in its list."""
+    means = []
+    for shape, part in zip(shapes, torch.split(x, [lists * tokens for lists, tokens in shapes]), strict=True):
+        counts = torch.arange(1, shape[1] + 1, device=x.device)[:, None]
+        means.append((part.view(*shape, -1).cumsum(1) / counts).flatten(0, 1))
+    return torch.cat(means)

@@ -84,8 +84,11 @@ def better(found: Comparison) -> str | None:
 
 def cells(found: Comparison) -> list[list[str]]:
     """Return the rows of the table, the headings first."""
-    rows = [[_named(row), *(f"{row[metric]:.4f}" for metric in METRICS)] for row in found["rows"]]
-    return [["", *METRICS], *rows]
+    table = [["", *METRICS]]
+    for row in found["rows"]:
+        name = ", ".join([row["title"], *(f"{setting} {value:g}" for setting, value in row["settings"].items())])
+        table.append([name, *(f"{row[metric]:.4f}" for metric in METRICS)])
+    return table
 
 
 def headline(found: Comparison) -> str:
@@ -144,10 +147,6 @@ def _row(model: str, title: str, settings: Mapping[str, Any], figures: Figures) 
 def _differences(ours: Figures, theirs: Figures) -> dict[str, Any]:
     apart = {metric: ours[metric] - theirs[metric] for metric in METRICS}
     return {metric: {"difference": mean(one), "interval": interval(one)} for metric, one in apart.items()}
-
-
-def _named(row: Mapping[str, Any]) -> str:
-    return ", ".join([row["title"], *(f"{name} {value:g}" for name, value in row["settings"].items())])
 
 
 def _aligned(table: Sequence[Sequence[str]]) -> list[str]:

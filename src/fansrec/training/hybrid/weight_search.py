@@ -11,12 +11,20 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from fansrec.data.corpus import Corpus, FlatLists, target_lengths
+from fansrec.data.corpus import Corpus, FlatLists
 from fansrec.engine.decoding.limits import NONE
-from fansrec.evaluation.protocol import MAX_CUTOFF, METRICS, EvaluationLists, evaluation_lists, list_metrics, protocol
+from fansrec.evaluation.protocol import (
+    MAX_CUTOFF,
+    METRICS,
+    EvaluationLists,
+    cut_lists,
+    evaluation_lists,
+    evenly_spaced,
+    list_metrics,
+    protocol,
+)
 from fansrec.models.config import from_settings, with_settings
 from fansrec.models.hybrid.config import MemoryConfig
 from fansrec.models.hybrid.list_memory import ListMemory
@@ -73,9 +81,8 @@ def complete_hybrid(plan: Plan, network: HybridFans, corpus: Corpus, lists: Flat
 def search_memory(plan: Plan, memory: ListMemory, lists: FlatLists, most: int) -> tuple[Values, list[Values]]:
     """Return the best settings of the memory, where each training list is judged by all others, and those tried."""
     items, offsets = lists
-    chosen = np.flatnonzero(np.diff(offsets) >= 2)
-    chosen = chosen[np.linspace(0, len(chosen) - 1, min(most, len(chosen))).astype(int)] if len(chosen) else chosen
-    asked = split_lists(items, offsets, chosen)
+    chosen = evenly_spaced(np.flatnonzero(np.diff(offsets) >= 2), most)
+    asked = cut_lists(items, offsets, chosen)
 
     def judged(values: Values) -> Figures:
         return figures_of(memory.votes(asked.inputs, from_settings(MemoryConfig, values), without=chosen), asked)
@@ -122,15 +129,6 @@ def figures_of(scores: Tensor, asked: EvaluationLists) -> Figures:
     answers = best.indices.masked_fill(best.values == -torch.inf, NONE).numpy()
     judged = list_metrics(answers, asked, PROTOCOL)
     return np.stack([judged[name] for name in METRICS], 1)
-
-
-def split_lists(items: NDArray[np.int32], offsets: NDArray[np.int64], chosen: NDArray[np.int64]) -> EvaluationLists:
-    """Return training lists split into input and target as validation lists are."""
-    lengths = (offsets[chosen + 1] - offsets[chosen]).astype(np.int64)
-    cuts = offsets[chosen + 1] - target_lengths(lengths)
-    ends = zip(offsets[chosen].tolist(), cuts.tolist(), offsets[chosen + 1].tolist(), strict=True)
-    halves = [(items[first:cut].astype(np.int64), items[cut:last]) for first, cut, last in ends]
-    return EvaluationLists([given for given, _ in halves], [target for _, target in halves])
 
 
 def fit_linear(plan: Plan, lists: FlatLists) -> LinearPart | None:
