@@ -34,7 +34,16 @@ class Config:
     """A configuration, or a section of one, whose values are checked against the rules of their fields."""
 
     def __post_init__(self) -> None:
-        check_rules(self)
+        """Raise BadSetting if a field has a value that its rule does not allow."""
+        for one in fields(self):
+            rule, value = one.metadata.get("rule") or RULES_BY_NAME.get(one.name), getattr(self, one.name)
+            if isinstance(rule, tuple) and value not in rule:
+                raise BadSetting(f"{setting_name(one)} is {value!r}; it can be {' or '.join(rule)}")
+            if isinstance(rule, str) and not RULES[rule](value):
+                raise BadSetting(f"{setting_name(one)} is {value}; it {rule}")
+        width, heads = getattr(self, "width", 0), getattr(self, "heads", 1)
+        if heads > 1 and width % heads:
+            raise BadSetting(f"width {width} cannot be shared by {heads} heads; make it a multiple of them")
 
 
 @dataclass(frozen=True)
@@ -57,19 +66,6 @@ class SequenceConfig(ItemsConfig):
     layers: int = 3
     dropout: float = 0.2
     use_categories: bool = True  # add category embeddings to item embeddings
-
-
-def check_rules(config: Any) -> None:
-    """Raise BadSetting if a field has a value that its rule does not allow."""
-    for one in fields(config):
-        rule, value = one.metadata.get("rule") or RULES_BY_NAME.get(one.name), getattr(config, one.name)
-        if isinstance(rule, tuple) and value not in rule:
-            raise BadSetting(f"{setting_name(one)} is {value!r}; it can be {' or '.join(rule)}")
-        if isinstance(rule, str) and not RULES[rule](value):
-            raise BadSetting(f"{setting_name(one)} is {value}; it {rule}")
-    heads = getattr(config, "heads", 1)
-    if heads > 1 and config.width % heads:
-        raise BadSetting(f"width {config.width} cannot be shared by {heads} heads; make it a multiple of them")
 
 
 def setting(default: Any, rule: str | tuple[str, ...] | None = None, name: str | None = None) -> Any:

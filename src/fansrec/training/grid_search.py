@@ -63,7 +63,5 @@ def _evaluate(network: Any, validation: EvaluationLists, items: int) -> Row:
 
 
 def _format_row(row: Row) -> str:
-    def format_value(name: str, value: Any) -> str:
-        return str(value) if isinstance(value, str) else f"{value:.4f}" if "valid" in name else f"{value:g}"
-
-    return "  ".join(f"{name} {format_value(name, value)}" for name, value in row.items())
+    formats = {name: "" if isinstance(value, str) else ".4f" if "valid" in name else "g" for name, value in row.items()}
+    return "  ".join(f"{name} {value:{formats[name]}}" for name, value in row.items())

@@ -6,6 +6,7 @@ before anything is chosen: the answer is the best K items of the whole continuat
 docs/explanation/quality.md has the contribution of each part.
 """
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -24,7 +25,6 @@ from fansrec.models.linear.item_weights import SparseWeights
 from fansrec.models.tokens import Batch, with_masks
 
 AVERAGED_MASKS = 10  # a mean over this many positions, evenly spread, is as good as one over hundreds
-PARTS = ("memory.", "linear.")  # tensors of these parts
 FLOOR = 1e-3  # votes and scores below this share of the highest hardly count
 
 
@@ -85,17 +85,13 @@ class HybridFans(Encoder):
 
     def with_parts(self, config: HybridConfig, memory: ListMemory | None, linear: LinearPart | None) -> "HybridFans":
         """Return a copy of this network, on the CPU, with these parts; `config` gets their sizes."""
-        sizes = {"memory_lists": 0, "memory_items": 0, "linear_neighbours": 0}
-        if memory is not None:
-            sizes |= {"memory_lists": len(memory), "memory_items": len(memory.items)}
-        if linear is not None:
-            sizes |= {"linear_neighbours": linear.width}
-        whole = HybridFans(with_settings(config, sizes))
-        state = {name: tensor for name, tensor in self.state_dict().items() if not name.startswith(PARTS)}
-        for name, part in (("memory", memory), ("linear", linear)):
-            if part is not None:
-                state |= {f"{name}.{key}": tensor for key, tensor in part.state_dict().items()}
-        whole.load_state_dict(state)
+        sizes = {
+            "memory_lists": 0 if memory is None else len(memory),
+            "memory_items": 0 if memory is None else len(memory.items),
+            "linear_neighbours": 0 if linear is None else linear.width,
+        }
+        whole = copy.deepcopy(self).cpu()
+        whole.config, whole.memory, whole.linear = with_settings(config, sizes), memory, linear
         return whole.eval()
 
     @property

@@ -44,20 +44,20 @@ class Caser(NextItemModel):
 
     def read(self, chunks: Sequence[Tokens]) -> Tensor:
         """Return (S, D): each position reads itself and the items just before it; zeros are before the first."""
-        return self._convolve(torch.cat([self._windows(tokens) for tokens in chunks]))
+        windows = [self._padded(tokens).unfold(1, self.config.window, 1).flatten(0, 1) for tokens in chunks]
+        return self._convolve(torch.cat(windows))
 
     def score_next(self, inputs: Sequence[NDArray[np.int64]]) -> Tensor:
         """Return the scores (B, M) of the next item; only the last window of each list is read."""
         window = self.config.window
         tokens, last = self.tokens([items[-window:] for items in inputs])
-        x = F.pad(self.embedded(tokens), (0, 0, window - 1, 0))
+        x = self._padded(tokens)
         columns = last[:, None] + torch.arange(window, device=last.device)  # padding has shifted them by window - 1
         rows = torch.arange(len(last), device=last.device)[:, None]
         return self.scores(self._convolve(x[rows, columns].transpose(1, 2)))
 
-    def _windows(self, tokens: Tokens) -> Tensor:  # (S, D, window)
-        x = F.pad(self.embedded(tokens), (0, 0, self.config.window - 1, 0))  # (B, window - 1 + T, D)
-        return x.unfold(1, self.config.window, 1).flatten(0, 1)
+    def _padded(self, tokens: Tokens) -> Tensor:  # (B, window - 1 + T, D)
+        return F.pad(self.embedded(tokens), (0, 0, self.config.window - 1, 0))
 
     def _convolve(self, windows: Tensor) -> Tensor:  # (S, D, window) -> (S, D)
         slides = [self._slide(windows, filters) for filters in self.horizontal]  # each (S, horizontal)
