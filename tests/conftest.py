@@ -10,9 +10,9 @@ import pytest
 
 import sanitizers
 from fansrec.data.corpus import Corpus, write_corpus
-from fansrec.training.trainer import train
 from fansrec.vocabulary import Vocabulary
 from skipping import skip_or_fail
+from training_runs import train
 from worlds import MINUTE, walks
 
 # Threads that wait for each other take minutes on a busy machine; child processes inherit this.

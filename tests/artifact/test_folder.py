@@ -19,7 +19,7 @@ from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadArtifact, FansError
 from fansrec.files import json_text
 from fansrec.models.registry import build
-from fansrec.training.trainer import train
+from training_runs import train
 from worlds import MINUTE, corpus_of, vocabulary_of
 
 EVERY_BYTE = 400  # of files up to this size; of larger ones as many bytes, evenly spread

@@ -7,7 +7,7 @@ import pytest
 
 from fansrec.cli import main
 from fansrec.data.corpus import write_corpus
-from fansrec.training.trainer import train
+from training_runs import train
 from worlds import corpus_of, vocabulary_of, write_walks
 
 Evaluate = Callable[..., tuple[int, str, str]]

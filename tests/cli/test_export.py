@@ -11,7 +11,7 @@ import onnxruntime
 import pytest
 
 from fansrec.api.continuer import load
-from fansrec.training.trainer import train
+from training_runs import train
 
 Fans = Callable[..., tuple[int, str, str]]
 DOCS = Path(__file__).parents[2] / "docs"

@@ -10,8 +10,8 @@ import pytest
 from fansrec.cli import terminal
 from fansrec.data.corpus import Corpus, write_corpus
 from fansrec.printable import printable
-from fansrec.training.trainer import train
 from fansrec.vocabulary import Vocabulary
+from training_runs import train
 from worlds import walks
 
 Fans = Callable[..., tuple[int, str, str]]

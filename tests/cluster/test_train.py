@@ -13,7 +13,7 @@ from fansrec.artifact import read_artifact
 from fansrec.cluster.training import _missing_path, train_on_cluster
 from fansrec.errors import BadSetting
 from fansrec.training.reporting import Reporter
-from fansrec.training.trainer import train
+from training_runs import train
 from worlds import SHORT, write_walks
 
 WITHOUT_DROPOUT = SHORT | {"epochs": 24, "dropout": 0.0, "recipe": "paper"}  # each process would draw its own

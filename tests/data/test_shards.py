@@ -10,7 +10,7 @@ from fansrec.data.describe import describe_source
 from fansrec.data.shards import Shards, shard_name
 from fansrec.errors import BadArtifact
 from fansrec.evaluation.diversity import training_shares
-from fansrec.training.trainer import train
+from training_runs import train
 from worlds import MINUTE, walks
 
 CUTS = (0, 3, 4, 40)  # the first list of each shard

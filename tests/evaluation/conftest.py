@@ -7,7 +7,7 @@ import pytest
 from fansrec.artifact import Artifact
 from fansrec.data.corpus import Corpus, read_corpus
 from fansrec.evaluation.rows import open_run
-from fansrec.training.trainer import train
+from training_runs import train
 from worlds import MINUTE, write_walks
 
 

@@ -13,7 +13,7 @@ from fansrec.errors import BadSetting
 from fansrec.evaluation import rows as rows_module
 from fansrec.evaluation.protocol import METRICS, evaluation_lists, list_metrics, predict, protocol
 from fansrec.evaluation.rows import WARM_UP, measure_run, open_run
-from fansrec.training.trainer import train
+from training_runs import train
 from worlds import corpus_of, vocabulary_of
 
 PAPER, STANDARD = protocol("paper"), protocol("standard")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fansrec.training.trainer import train
+from training_runs import train
 from worlds import SHORT, write_walks
 
 Weights = Callable[..., bytes]

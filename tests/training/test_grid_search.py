@@ -12,7 +12,7 @@ from fansrec.errors import BadArtifact, BadSetting, Interrupted
 from fansrec.models.linear.ease import Ease
 from fansrec.training.grid_search import candidates
 from fansrec.training.reporting import Reporter
-from fansrec.training.trainer import train
+from training_runs import train
 from worlds import corpus_of, vocabulary_of, walks
 
 BEST = {"recipe": "best"}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fansrec.artifact import read_artifact
-from fansrec.training.trainer import train
+from training_runs import train
 from worlds import SHORT
 
 SCRIPT = """

@@ -17,7 +17,7 @@ from fansrec.artifact import read_artifact
 from fansrec.errors import BadArtifact, BadSetting, FansError, Interrupted, Unfinished
 from fansrec.training import checkpoint, loop
 from fansrec.training.reporting import Reporter
-from fansrec.training.trainer import train
+from training_runs import train
 from worlds import SHORT
 
 SAVING = SHORT | {"checkpoint_seconds": 0.0}  # after every batch

@@ -15,7 +15,7 @@ from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadArtifact, BadSetting, FansError
 from fansrec.training.reporting import PlainReporter, Reporter
-from fansrec.training.trainer import train
+from training_runs import train
 from worlds import MINUTE, SHORT, SMALL, walks, write_walks
 
 PARTS = {

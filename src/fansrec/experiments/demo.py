@@ -38,8 +38,8 @@ def run_demo(folder: Path, seed: int, console: Console, reporter: Reporter) -> l
     console.print("   EASE is a linear regression of every item on all others;")
     console.print("   FANS generates the continuation in one pass and adds a memory of similar lists")
     for model in BASELINES:
-        train(folder / "corpus", folder / model, model, {}, reporter)
-    train(folder / "corpus", folder / "fans", "fans", {**FANS, "seed": seed}, reporter)
+        train(folder / "corpus", folder / model, model, {}, reporter, recipe="paper", compare=False)
+    train(folder / "corpus", folder / "fans", "fans", {**FANS, "seed": seed}, reporter, recipe="paper", compare=False)
     _heading(console, "\n4. Evaluate them", " on lists that no model was trained on")
     runs = (*BASELINES, "fans")
     rows = [measure_run(open_run(folder / run, corpus), corpus, protocol("standard")).row for run in runs]

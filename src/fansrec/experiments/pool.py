@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from fansrec.errors import FansError, Interrupted, Unfinished
 from fansrec.files import format_os_error
-from fansrec.training.process import stop_signals
+from fansrec.training.interrupts import stop_signals
 
 SPAWN = multiprocessing.get_context("spawn")
 POLL_SECONDS = 0.5

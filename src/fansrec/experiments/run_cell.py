@@ -49,7 +49,7 @@ def _train(cell: Cell, corpus: Corpus) -> bool:
         return False
     cell.run.parent.mkdir(parents=True, exist_ok=True)
     interrupted = (cell.run / FOLDER).is_dir()
-    train(cell.corpus, cell.run, cell.model, cell.settings, OrphanGuard(), resume=interrupted)
+    train(cell.corpus, cell.run, cell.model, cell.settings, OrphanGuard(), interrupted, compare=False, recipe="paper")
     return True
 
 

@@ -15,7 +15,7 @@ from fansrec.files import write_json
 from fansrec.models.registry import names
 from fansrec.printable import printable
 from fansrec.training.reporting import PlainReporter
-from fansrec.training.run import train
+from fansrec.training.trainer import train
 
 FLAGS = ("recipe", "classifier", "scheduler", "steps", "epochs", "seed")
 

@@ -1,11 +1,6 @@
-"""What a training process sets up: device, precision and other processes (accelerate), memory, and stop signals."""
+"""What a training process sets up: device, precision and other processes through accelerate, and its memory."""
 
 import ctypes
-import signal
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
 
 import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
@@ -46,27 +41,3 @@ def keep_freed_memory() -> None:
         libc.mallopt(M_TRIM_THRESHOLD, (1 << 31) - 1)
     except (OSError, AttributeError):
         pass
-
-
-@contextmanager
-def stop_signals() -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns whether Ctrl-C or SIGTERM requested a stop; a second signal stops at once.
-
-    It is called between two batches, so that a batch is always completed.
-    """
-    requested = threading.Event()
-
-    def request(number: int, frame: FrameType | None) -> None:
-        if requested.is_set():
-            raise KeyboardInterrupt
-        requested.set()
-
-    if threading.current_thread() is not threading.main_thread():
-        yield requested.is_set
-        return
-    before = {number: signal.signal(number, request) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield requested.is_set
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -19,42 +19,46 @@ from fansrec.training import checkpoint
 from fansrec.training.grid_search import refuse_searched, search
 from fansrec.training.hybrid import comparison
 from fansrec.training.hybrid.weight_search import complete_hybrid
+from fansrec.training.interrupts import stop_signals
 from fansrec.training.loop import Loop
 from fansrec.training.model_card import model_card
 from fansrec.training.plan import Plan, Row, Trained, make_plan, saved_plan
-from fansrec.training.process import check_precision, has_only_cpu, keep_freed_memory, stop_signals
+from fansrec.training.process import check_precision, has_only_cpu, keep_freed_memory
 from fansrec.training.reporting import NULL_REPORTER, Reporter, write_metrics
+from fansrec.training.settings import default_recipe
 
 Draw = Callable[[list[Row], Path], None]
 
 
 def train(
-    corpus_folder: str | Path,
+    corpus: str | Path,
     out: str | Path,
     model: str | None = None,
     values: Mapping[str, Any] | None = None,
     reporter: Reporter = NULL_REPORTER,
     resume: bool = False,
     draw: Draw | None = None,
-    compare: bool = False,
+    compare: bool = True,
+    recipe: str = "best",
 ) -> Plan:
     """Train `model` (default: fans) with these settings and write the artifact `out`.
 
     `draw` plots the figures of all epochs into the folder. `compare` compares a model that has its own network for
-    `--recipe best` with popularity, item-kNN and EASE, and reports which is better.
+    `--recipe best` with popularity, item-kNN and EASE, and reports which is better. `recipe` is used unless the
+    settings name another: paper, or best for models that have it. A resumed run keeps the recipe it was started with.
     """
-    corpus, out = read_corpus(Path(corpus_folder)), Path(out)
-    plan = begin(corpus, out, model, values or {}, resume)
+    lists, out = read_corpus(Path(corpus)), Path(out)
+    plan = begin(lists, out, model, values or {}, resume, recipe)
     try:
         closed_form = hasattr(entry(plan.model).model, "fit")
         train_plan = _train_in_closed_form if closed_form else _train_by_gradient
-        trained = train_plan(plan, corpus, out, reporter)
+        trained = train_plan(plan, lists, out, reporter)
         if PartialState().is_main_process:
             if isinstance(trained.network, HybridFans):
-                trained = _complete_hybrid(trained, corpus, reporter, compare)
-            _finish(trained, corpus, out, draw)
+                trained = _complete_hybrid(trained, lists, reporter, compare)
+            _finish(trained, lists, out, draw)
             if trained.comparison is not None:
-                comparison.report(trained.comparison, Path(corpus_folder), out, reporter)
+                comparison.report(trained.comparison, Path(corpus), out, reporter)
     except KeyboardInterrupt:
         raise Interrupted("stopped; continue with the same command and --resume") from None
     except OSError as error:
@@ -112,8 +116,10 @@ def _finish(trained: Trained, corpus: Corpus, out: Path, draw: Draw | None) -> N
     shutil.rmtree(out / checkpoint.FOLDER, ignore_errors=True)
 
 
-def begin(corpus: Corpus, out: Path, model: str | None, values: Mapping[str, Any], resume: bool) -> Plan:
-    """Return a new plan, written to disk, or the plan of the run to resume."""
+def begin(
+    corpus: Corpus, out: Path, model: str | None, values: Mapping[str, Any], resume: bool, recipe: str = "best"
+) -> Plan:
+    """Return a new plan, written to disk so that it can be resumed elsewhere too, or the plan of the run to resume."""
     saved = out / checkpoint.FOLDER / checkpoint.PLAN
     if resume and (out / MANIFEST).is_file():
         shutil.rmtree(saved.parent, ignore_errors=True)  # left if the process was killed at the very end
@@ -121,6 +127,8 @@ def begin(corpus: Corpus, out: Path, model: str | None, values: Mapping[str, Any
     processes = PartialState(cpu=has_only_cpu())  # several may start together: the main process writes
     if resume and not saved.is_file():
         raise BadSetting(f"{out} does not contain an interrupted training run; start one without --resume")
+    if recipe == "best" and not resume:
+        values = {"recipe": default_recipe(model or "fans", values)} | dict(values)
     plan = saved_plan(saved, model, values, corpus) if resume else make_plan(model or "fans", values, corpus)
     refuse_searched(plan, values)
     if resume:

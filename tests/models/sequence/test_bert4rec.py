@@ -12,7 +12,7 @@ from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting
 from fansrec.training.plan import make_plan
-from fansrec.training.trainer import train
+from training_runs import train
 from worlds import MINUTE, SMALL, walks, write_walks
 
 CORPUS = walks()

@@ -8,12 +8,12 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 from fansrec.data.corpus import Corpus, write_corpus
-from fansrec.training.trainer import train
 from serving.page.page_service import page_service
 from serving.page.screen import Screen
 from serving.page.songs import named_vocabulary
 from serving.service import DEADLINE_S, Running
 from skipping import skip_or_fail
+from training_runs import train
 from worlds import MINUTE, walks
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

@@ -9,13 +9,14 @@ import pytest
 
 import fansrec
 from fansrec.data.corpus import Corpus, read_corpus, write_corpus
+from fansrec.errors import BadSetting
 from fansrec.evaluation.protocol import METRICS, protocol
 from fansrec.evaluation.rows import measure_run, open_run
 from fansrec.models.linear.ease import EaseConfig
 from fansrec.training.hybrid import comparison
 from fansrec.training.reporting import Reporter
-from fansrec.training.trainer import train
-from worlds import walks
+from training_runs import train
+from worlds import walks, write_walks
 
 QUICK = {"recipe": "best", "epochs": 1, "width": 8, "heads": 2, "feedforward": 8, "layers": 1}
 
@@ -156,9 +157,19 @@ def test_no_table_unless_requested_and_none_for_the_paper_recipe(
     [({}, False, "best"), ({"steps": 3}, False, "paper"), ({"recipe": "paper"}, False, "paper"), ({}, True, None)],
 )
 def test_default_recipe_is_best_and_resumed_runs_keep_theirs(
-    monkeypatch: pytest.MonkeyPatch, values: dict[str, Any], resume: bool, recipe: str | None
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, values: dict[str, Any], resume: bool, recipe: str | None
 ) -> None:
     seen: list[Any] = []
-    monkeypatch.setattr("fansrec.training.trainer.train", lambda *arguments: seen.append(arguments[3]))
-    fansrec.train("corpus", "run", "fans", values, resume=resume)
+
+    def stop(*arguments: Any) -> None:
+        seen.append(arguments[-2])
+        raise BadSetting("stopped here")
+
+    write_walks(tmp_path / "corpus")
+    (tmp_path / "run" / "checkpoints").mkdir(parents=True)
+    (tmp_path / "run" / "checkpoints" / "plan.json").write_text("{}")
+    monkeypatch.setattr("fansrec.training.trainer.make_plan", stop)
+    monkeypatch.setattr("fansrec.training.trainer.saved_plan", stop)
+    with pytest.raises(BadSetting, match="stopped here"):
+        fansrec.train(tmp_path / "corpus", tmp_path / "run", "fans", values, resume=resume)
     assert seen[0].get("recipe") == recipe

@@ -36,7 +36,7 @@ from fansrec.training.hybrid.weight_search import (
 )
 from fansrec.training.plan import Plan, Trained, make_plan
 from fansrec.training.reporting import Reporter
-from fansrec.training.trainer import train
+from training_runs import train
 from worlds import corpus_of, vocabulary_of, walks, write_walks
 
 SMALL = {"width": 8, "heads": 2, "layers": 1, "feedforward": 8, "batch_size": 48, "epochs": 2}

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from fansrec.training.process import stop_signals
+from fansrec.training.interrupts import stop_signals
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
