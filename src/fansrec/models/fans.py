@@ -40,14 +40,12 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import ClassVar
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from fansrec.models.config import SequenceConfig, setting
-from fansrec.models.contract import ScoreBlock
+from fansrec.models.contract import Inputs, ScoreBlock
 from fansrec.models.layers.classifiers import Blocked, Loss, Reduce, VanillaClassifier
 from fansrec.models.layers.cross_entropy import grouped_cross_entropy
 from fansrec.models.layers.encoder import MaskedModel
@@ -78,7 +76,7 @@ class Fans(MaskedModel):
     def __init__(self, config: FansConfig) -> None:
         super().__init__(config, lambda: _classifier(config))
 
-    def score_positions(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> ScoreBlock:
+    def score_positions(self, inputs: Inputs, counts: Sequence[int]) -> ScoreBlock:
         """Return the scores of the next `counts[i]` positions after `inputs[i]`, from one pass over all lists.
 
         A list is read as CLS input SEP MASK … MASK SEP, with as many mask tokens as positions are to be filled.

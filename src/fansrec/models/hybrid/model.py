@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fansrec.models.config import with_settings
+from fansrec.models.contract import Inputs
 from fansrec.models.hybrid.classifier import TiedClassifier
 from fansrec.models.hybrid.config import HybridConfig
 from fansrec.models.hybrid.list_memory import ListMemory
@@ -37,7 +38,7 @@ class LinearPart(SparseWeights):
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "LinearPart":
         return self
 
-    def scores(self, inputs: Sequence[NDArray[np.int64]], decay: float) -> Tensor:
+    def scores(self, inputs: Inputs, decay: float) -> Tensor:
         """Return the sum (B, M) of the weights from the input's items to every item, divided by the highest.
 
         Negative sums and the items of the input get 0. The last item of an input weighs 1, the one `decay` positions
@@ -102,11 +103,11 @@ class HybridFans(Encoder):
     def forward(self, batch: Batch, reduce: Reduce = lambda counts: counts) -> Loss:
         return self.tied.loss(self.encode(batch.chunks, batch.places), self.vectors, batch)
 
-    def score_lists(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> Tensor:
+    def score_lists(self, inputs: Inputs, counts: Sequence[int]) -> Tensor:
         """Return the score (B, M) of every item anywhere in the next `counts[i]` positions."""
         return mix(self.parts(inputs, counts), vars(self.config.weights))
 
-    def parts(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> dict[str, Tensor]:
+    def parts(self, inputs: Inputs, counts: Sequence[int]) -> dict[str, Tensor]:
         """Return the log scores (B, M) of each part that the model has, by its name in `config.weights`."""
         probabilities = self.probabilities(inputs, counts)
         parts = {"network": torch.log1p(probabilities * probabilities.shape[1])}
@@ -118,15 +119,15 @@ class HybridFans(Encoder):
             parts[name] = torch.log1p(parts[name].to(probabilities.device) / FLOOR)
         return parts
 
-    def probabilities(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> Tensor:
+    def probabilities(self, inputs: Inputs, counts: Sequence[int]) -> Tensor:
         """Return the mean probability (B, M) of every item over the mask tokens, from one pass."""
         return self.tied.probabilities(*self.at_masks(inputs, counts, AVERAGED_MASKS), self.vectors)
 
-    def expected_places(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int], items: Tensor) -> Tensor:
+    def expected_places(self, inputs: Inputs, counts: Sequence[int], items: Tensor) -> Tensor:
         """Return the expected position (B, K) of each of `items` (B, K) in the continuation; takes another pass."""
         return self.tied.expected_places(*self.at_masks(inputs, counts, max(counts)), self.vectors, items)
 
-    def at_masks(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int], most: int) -> tuple[Tensor, Tensor]:
+    def at_masks(self, inputs: Inputs, counts: Sequence[int], most: int) -> tuple[Tensor, Tensor]:
         """Return the hidden states (B, K, D) at up to `most` masks of each list, and the share (B, K) of each mask."""
         tokens = with_masks(inputs, counts, self._categories, self.config.alphabet)
         masks = np.array(counts, dtype=np.int64)

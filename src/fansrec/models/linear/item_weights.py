@@ -3,7 +3,6 @@
 A list's score for an item is the sum of the weights from the list's items to it; a repeated item counts twice.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fansrec.models.config import NOT_NEGATIVE, ItemsConfig, setting
+from fansrec.models.contract import Inputs
 from fansrec.models.linear.popularity import ClosedFormModel
 from fansrec.models.validation import check_indices
 
@@ -67,7 +67,7 @@ class ItemToItem(ClosedFormModel):
         items, width = config.items, config.width
         self.weights = DenseWeights(items) if width is None else PrunedWeights(items, width)
 
-    def score_next(self, inputs: Sequence[NDArray[np.int64]]) -> Tensor:
+    def score_next(self, inputs: Inputs) -> Tensor:
         """Return the scores (B, M) of the next item."""
         scores: Tensor = self.weights(inputs)
         return scores
@@ -87,7 +87,7 @@ class DenseWeights(nn.Module):
     def assign_matrix(self, matrix: Tensor) -> None:
         self.matrix = matrix
 
-    def forward(self, inputs: Sequence[NDArray[np.int64]], factors: Tensor | None = None) -> Tensor:
+    def forward(self, inputs: Inputs, factors: Tensor | None = None) -> Tensor:
         """Return the scores (B, M); `factors` are those of the inputs' items, one input after the other (None: 1)."""
         flat, starts, _ = _flat(inputs, self.matrix.device)
         factors = None if factors is None else factors.to(flat.device)
@@ -131,7 +131,7 @@ class PrunedWeights(SparseWeights):
         super().__init__(items, width)
         self.register_buffer("popularity", torch.zeros(items))
 
-    def forward(self, inputs: Sequence[NDArray[np.int64]], factors: Tensor | None = None) -> Tensor:
+    def forward(self, inputs: Inputs, factors: Tensor | None = None) -> Tensor:
         """Return the scores (B, M); `factors` are those of the inputs' items, one input after the other (None: 1)."""
         device = self.weights.device
         flat, starts, lengths = _flat(inputs, device)
@@ -171,7 +171,7 @@ def shares(popularity: NDArray[np.int64]) -> Tensor:
     return torch.from_numpy(popularity / max(popularity.sum(), 1)).float()
 
 
-def _flat(inputs: Sequence[NDArray[np.int64]], device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+def _flat(inputs: Inputs, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
     """Return the items of all lists one after the other, where each list starts, and its length."""
     lengths = torch.tensor([len(items) for items in inputs], dtype=torch.int64)
     flat = torch.from_numpy(np.concatenate([np.asarray(items, dtype=np.int64) for items in inputs]))

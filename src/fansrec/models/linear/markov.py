@@ -1,6 +1,5 @@
 """First-order Markov chain: the next item depends on the last one only."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fansrec.models.config import POSITIVE, ItemsConfig, setting
+from fansrec.models.contract import Inputs
 from fansrec.models.linear.item_weights import Table, shares, strongest
 from fansrec.models.linear.popularity import ClosedFormModel, list_counts
 from fansrec.models.validation import check_indices
@@ -55,7 +55,7 @@ class Markov(ClosedFormModel):
     def check_arrays(self) -> None:
         check_indices("followers", self.followers, len(self.followers))
 
-    def score_next(self, inputs: Sequence[NDArray[np.int64]]) -> Tensor:
+    def score_next(self, inputs: Inputs) -> Tensor:
         """Return the probability (B, M) of every next item: its popularity after an empty list or an unseen item."""
         device = self.popularity.device
         last = torch.tensor([int(items[-1]) if len(items) else 0 for items in inputs], device=device)

@@ -1,6 +1,5 @@
 """Popularity: the items of most training lists, the same for every input. The baseline that every model must beat."""
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fansrec.models.config import ItemsConfig
+from fansrec.models.contract import Inputs
 
 
 class ClosedFormModel(nn.Module):
@@ -38,7 +38,7 @@ class Popularity(ClosedFormModel):
         """Count the lists of every item; list i is `items[offsets[i]:offsets[i + 1]]`."""
         self.counts = torch.from_numpy(list_counts(items, offsets, len(self.counts))).float()
 
-    def score_next(self, inputs: Sequence[NDArray[np.int64]]) -> Tensor:
+    def score_next(self, inputs: Inputs) -> Tensor:
         """Return the share (B, M) of each item in all list memberships."""
         return (self.counts / self.counts.sum()).expand(len(inputs), -1)
 

@@ -15,7 +15,6 @@ their number); a repeated item weighs the sum of its positions, in S and T; list
 count less. There is one decay for S and T, and another for the input.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -26,6 +25,7 @@ from torch import Tensor
 
 from fansrec.errors import BadSetting
 from fansrec.models.config import POSITIVE, setting
+from fansrec.models.contract import Inputs
 from fansrec.models.linear.cooccurrence import Cooccurrence
 from fansrec.models.linear.ease import fastest, inverted
 from fansrec.models.linear.item_weights import ItemToItem, ItemWeightsConfig, shares
@@ -69,13 +69,13 @@ class Slist(ItemToItem):
         add_splits(within, across, items, offsets, config.decay, 1 - config.alpha)
         self.weights.assign_matrix(solve(within, across, config.regularization, config.diagonal))
 
-    def score_next(self, inputs: Sequence[NDArray[np.int64]]) -> Tensor:
+    def score_next(self, inputs: Inputs) -> Tensor:
         """Return the scores (B, M) of the next item."""
         scores: Tensor = self.weights(inputs, recency(inputs, self.config.input_decay))
         return scores
 
 
-def recency(inputs: Sequence[NDArray[np.int64]], decay: float) -> Tensor:
+def recency(inputs: Inputs, decay: float) -> Tensor:
     """Return the factor of each item of the inputs, one input after the other: 1 for the last, less before it."""
     return torch.from_numpy(np.concatenate([np.exp(np.arange(1 - len(items), 1) / decay) for items in inputs])).float()
 

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from fansrec.models.config import SequenceConfig, setting
-from fansrec.models.contract import ScoreBlock
+from fansrec.models.contract import Inputs, ScoreBlock
 from fansrec.models.layers.classifiers import VanillaClassifier
 from fansrec.models.layers.encoder import MaskedModel
 from fansrec.models.tokens import in_a_row
@@ -37,11 +36,11 @@ class Bert4Rec(MaskedModel):
     def __init__(self, config: Bert4RecConfig) -> None:
         super().__init__(config, lambda: VanillaClassifier(config.width, config.alphabet.items))
 
-    def score_next(self, inputs: Sequence[NDArray[np.int64]]) -> Tensor:
+    def score_next(self, inputs: Inputs) -> Tensor:
         """Return the scores (B, M) of the next item."""
         return self.score_positions(inputs, [1] * len(inputs))(0, 1, 0)[:, 0]
 
-    def score_positions(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> ScoreBlock:
+    def score_positions(self, inputs: Inputs, counts: Sequence[int]) -> ScoreBlock:
         """Return scores of all next positions from one pass, although it was trained to fill single gaps."""
         alphabet = self.config.alphabet
         lists = [np.append(items, [alphabet.mask] * count) for items, count in zip(inputs, counts, strict=True)]

@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from fansrec.models.config import ItemsConfig, setting
+from fansrec.models.contract import Inputs
 from fansrec.models.sequence.sequential import ItemEmbedding, NextItemModel
 from fansrec.models.tokens import Tokens
 
@@ -47,7 +46,7 @@ class Caser(NextItemModel):
         windows = [self._padded(tokens).unfold(1, self.config.window, 1).flatten(0, 1) for tokens in chunks]
         return self._convolve(torch.cat(windows))
 
-    def score_next(self, inputs: Sequence[NDArray[np.int64]]) -> Tensor:
+    def score_next(self, inputs: Inputs) -> Tensor:
         """Return the scores (B, M) of the next item; only the last window of each list is read."""
         window = self.config.window
         tokens, last = self.tokens([items[-window:] for items in inputs])
