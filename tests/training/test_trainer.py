@@ -113,9 +113,8 @@ def test_another_seed_gives_other_weights(weights: Callable[..., bytes]) -> None
 @pytest.mark.parametrize("classifier", ["two-stage", "vanilla"])
 @pytest.mark.parametrize("scheduler", ["step", "naive"])
 def test_all_four_variants_of_the_paper(corpus: Path, tmp_path: Path, classifier: str, scheduler: str) -> None:
-    plan = train(
-        corpus, tmp_path / "run", "fans", MINUTE | {"classifier": classifier, "scheduler": scheduler}, Reporter()
-    )
+    variant = {"classifier": classifier, "scheduler": scheduler}
+    plan = train(corpus, tmp_path / "run", "fans", MINUTE | variant)
     names = {"two-stage": "TSC-", "vanilla": "", "step": "STEP", "naive": "NAIVE"}
     assert plan.variant == f"FANS_{names[classifier]}{names[scheduler]}"
     artifact = read_artifact(tmp_path / "run")
@@ -226,13 +225,7 @@ def test_folder_without_a_corpus_is_refused(tmp_path: Path) -> None:
 
 def test_lists_too_short_for_the_watched_figure_still_choose_a_best_epoch(tmp_path: Path) -> None:
     write_walks(tmp_path / "corpus", shortest=5, longest=8)
-    train(
-        tmp_path / "corpus",
-        tmp_path / "run",
-        "fans",
-        MINUTE | {"epochs": 12, "steps": 1, "patience": 3},
-        Reporter(),
-    )
+    train(tmp_path / "corpus", tmp_path / "run", "fans", MINUTE | {"epochs": 12, "steps": 1, "patience": 3})
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert not any(isinstance(value, float) and math.isnan(value) for value in config["validation"].values())
     assert config["validation"]["epoch"] > 0
