@@ -25,6 +25,12 @@ def interval(values: ArrayLike, weights: ArrayLike | None = None) -> tuple[float
     return float(low), float(high)
 
 
+def interval_list(values: ArrayLike, weights: ArrayLike | None = None) -> list[float] | None:
+    """Return `interval` as JSON has it."""
+    bounds = interval(values, weights)
+    return None if bounds is None else list(bounds)
+
+
 def ratio_of_sums(part: NDArray[Any], whole: NDArray[Any]) -> float | None:
     """Return sum(part) / sum(whole), None if nothing counts."""
     return float(part.sum() / whole.sum()) if whole.any() else None

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fansrec.evaluation.bootstrap import interval, ratio_of_sums
+from fansrec.evaluation.bootstrap import interval_list, ratio_of_sums
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -58,7 +58,7 @@ def order_part(counts: OrderCounts, shuffled: ShuffledCounts) -> dict[str, Any]:
     """Return `exact` and `adjacent` with those of the same answers shuffled; of shuffled pairs, half are in order."""
     return {
         "order": ratio_of_sums(counts.in_order, counts.pairs),
-        "order_ci": interval(counts.in_order, counts.pairs),
+        "order_ci": interval_list(counts.in_order, counts.pairs),
         "order_pairs": int(counts.pairs.sum()),
         "exact": ratio_of_sums(counts.exact, counts.positions),
         "exact_shuffled": ratio_of_sums(shuffled.exact, counts.positions),

@@ -18,7 +18,7 @@ from fansrec.engine.generation import generation_mode
 from fansrec.engine.interface import Engine
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting
-from fansrec.evaluation.bootstrap import interval
+from fansrec.evaluation.bootstrap import interval_list
 from fansrec.evaluation.diversity import diversity_part
 from fansrec.evaluation.order import OrderCounts, ShuffledCounts, count_order, count_shuffled, order_part
 from fansrec.evaluation.protocol import (
@@ -149,7 +149,7 @@ def _latency(engine: Engine, lists: EvaluationLists, protocol: Protocol, fill: s
 def _accuracy(metrics: dict[str, NDArray[np.float64]]) -> Row:
     row: Row = {name: mean(values) for name, values in metrics.items()}
     row |= {f"lists@{n}": len(metrics[f"HR@{n}"]) for n in CUTOFFS}
-    return row | {f"{name}_ci": interval(values) for name, values in metrics.items()}
+    return row | {f"{name}_ci": interval_list(values) for name, values in metrics.items()}
 
 
 def _short_answers(answers: NDArray[np.int64], counts: Sequence[int]) -> int:

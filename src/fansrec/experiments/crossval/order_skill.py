@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fansrec.evaluation.bootstrap import interval, ratio_of_sums
+from fansrec.evaluation.bootstrap import interval_list, ratio_of_sums
 from fansrec.experiments.cells import Content
 from fansrec.experiments.crossval.cross_validation import EVALUATIONS
 
@@ -31,7 +31,7 @@ def _counts(contents: Sequence[Content], evaluation: str) -> dict[str, NDArray[A
 def _figures(counts: dict[str, NDArray[Any]]) -> dict[str, Any]:
     row: dict[str, Any] = {
         "order": ratio_of_sums(counts["in_order"], counts["pairs"]),
-        "order_ci": interval(counts["in_order"], counts["pairs"]),
+        "order_ci": interval_list(counts["in_order"], counts["pairs"]),
         "order_pairs": int(counts["pairs"].sum()),
     }
     for name, total in TOTALS.items():
@@ -39,5 +39,5 @@ def _figures(counts: dict[str, NDArray[Any]]) -> dict[str, Any]:
         row[name] = ratio_of_sums(counts[name], counts[total])
         row[f"{name}_shuffled"] = ratio_of_sums(counts[f"{name}_shuffled"], counts[total])
         row[f"{name}_gain"] = ratio_of_sums(gain, counts[total])
-        row[f"{name}_gain_ci"] = interval(gain, counts[total])
+        row[f"{name}_gain_ci"] = interval_list(gain, counts[total])
     return row
