@@ -10,7 +10,8 @@ from fansrec.cli.bench_tables import LATENCY, SWEEP, THROUGHPUT, TRAINING, Colum
 from fansrec.cli.device_options import Device, usable_device
 from fansrec.cli.output_files import check_writable
 from fansrec.cli.terminal import Terminal
-from fansrec.experiments.speed import defaults
+from fansrec.experiments.speed import options as speed
+from fansrec.experiments.speed.options import LatencyOptions, ThroughputOptions
 from fansrec.files import write_json
 
 Workload = Annotated[
@@ -26,9 +27,10 @@ Seconds = Annotated[float, typer.Option(min=0, help="Approximate time for all wo
 Repeats = Annotated[int, typer.Option(min=1, help="Number of repeated measurements; their spread is printed")]
 Json = Annotated[Path | None, typer.Option(help="Write the rows to this JSON file")]
 
-ALL_ARMS, FAST_ARMS = ",".join(defaults.ARMS), ",".join(defaults.THROUGHPUT_ARMS)
+ALL_ARMS, FAST_ARMS = ",".join(LatencyOptions.arms), ",".join(ThroughputOptions.arms)
 CATEGORIES, FEW_CATEGORIES, BATCHES = (
-    ",".join(map(str, counts)) for counts in (defaults.CATEGORIES, defaults.THROUGHPUT_CATEGORIES, defaults.BATCHES)
+    ",".join(map(str, counts))
+    for counts in (LatencyOptions.categories, ThroughputOptions.categories, ThroughputOptions.batches)
 )
 
 Row = dict[str, Any]
@@ -78,9 +80,9 @@ def latency(
     batch: Annotated[int, typer.Option(min=1, help="Lists per call")] = 1,
     items: Items = None,
     arms: Arms = ALL_ARMS,
-    lists: Lists = defaults.LISTS,
-    seconds: Seconds = defaults.SECONDS,
-    repeats: Repeats = defaults.REPEATS,
+    lists: Lists = LatencyOptions.lists,
+    seconds: Seconds = speed.SECONDS,
+    repeats: Repeats = speed.REPEATS,
     device: Device = None,
     json: Json = None,
 ) -> None:
@@ -96,7 +98,6 @@ def latency(
     items may be repeated. Slow systems answer fewer of the same lists; ratios are over the lists that both answered.
     """
     from fansrec.experiments.speed.latency import latency as run
-    from fansrec.experiments.speed.options import LatencyOptions
 
     check_writable(json)
     sizes = {"batch": batch, "items": items, "lists": lists, "repeats": repeats}
@@ -111,9 +112,9 @@ def throughput(
     batch: Annotated[str, typer.Option(help="Lists per call, comma-separated")] = BATCHES,
     items: Items = None,
     arms: Arms = FAST_ARMS,
-    lists: Lists = defaults.THROUGHPUT_LISTS,
-    seconds: Seconds = defaults.SECONDS,
-    repeats: Repeats = defaults.REPEATS,
+    lists: Lists = ThroughputOptions.lists,
+    seconds: Seconds = speed.SECONDS,
+    repeats: Repeats = speed.REPEATS,
     device: Device = None,
     json: Json = None,
 ) -> None:
@@ -121,8 +122,7 @@ def throughput(
 
     Example: `fans bench throughput --categories 100 --batch 64,1024 --json rows.json`
     """
-    from fansrec.experiments.options import parse_integers
-    from fansrec.experiments.speed.options import ThroughputOptions
+    from fansrec.experiments.command_line import parse_integers
     from fansrec.experiments.speed.throughput import throughput as run
 
     check_writable(json)
@@ -135,20 +135,19 @@ def throughput(
 def sweep(
     json: Annotated[Path, typer.Option(help="Write the rows to this JSON file")],
     plot: Annotated[Path | None, typer.Option(help="Plot the rows to this PNG file")] = None,
-    lists: Lists = defaults.SWEEP_LISTS,
-    seconds: Seconds = defaults.SECONDS,
+    lists: Lists = speed.SweepOptions.lists,
+    seconds: Seconds = speed.SECONDS,
     device: Device = None,
 ) -> None:
     """Measure latency by number of items, of categories, of generated items and of lists per call.
 
     Example: `fans bench sweep --json sweep.json --plot sweep.png`
     """
-    from fansrec.experiments.speed.options import SweepOptions
     from fansrec.experiments.speed.sweep import sweep as run
 
     check_writable(json)
     check_writable(plot)
-    options = SweepOptions(device=usable_device(device), lists=lists, seconds=seconds)
+    options = speed.SweepOptions(device=usable_device(device), lists=lists, seconds=seconds)
     rows = _report(lambda say, progress: run(options, say), SWEEP, json)
     if plot is not None:
         from fansrec.experiments.speed.drawing import draw_sweep
@@ -178,7 +177,7 @@ def _options(
     **sizes: Any,
 ) -> list[Any]:
     """Return the options of each workload, which share the time."""
-    from fansrec.experiments.options import parse_integers
+    from fansrec.experiments.command_line import parse_integers
 
     names, where = _workloads(workload), usable_device(device)
     counts = parse_integers("--categories", categories, 1)

@@ -93,22 +93,22 @@ def crossval(
     `python -m fansrec.experiments crossval FOLDER --models fans,ease`, copy FOLDER/cells back, and run this with
     `--only report`.
     """
+    from fansrec.experiments.command_line import parse_integers
     from fansrec.experiments.crossval.report import markdown
-    from fansrec.experiments.crossval.run import Options, report, run_steps, start
+    from fansrec.experiments.crossval.run import default_folder, report, run_steps, start
     from fansrec.experiments.crossval.systems import parse_systems
-    from fansrec.experiments.options import parse_integers
-    from fansrec.experiments.pool import hide_gpu
+    from fansrec.experiments.machine import hide_gpu
 
     hide_gpu(device)
     usable_device(device)
     numbers = [] if fold_numbers is None else parse_integers("--fold-numbers", fold_numbers)
-    systems, training_seeds = parse_systems(models), parse_integers("--seeds", seeds)
-    options = Options(corpus, out, _folds(folds, as_is), seed, numbers, systems, training_seeds, part)
-    path = json or options.folder / f"{part}.json"
+    systems, training_seeds, count = parse_systems(models), parse_integers("--seeds", seeds), _folds(folds, as_is)
+    folder = out or default_folder(corpus, count, seed)
+    path = json or folder / f"{part}.json"
     if path.suffix in (".md", ".png"):
         raise BadSetting(f"--json {path}: the report and the plot are written under that name; end it in .json")
     with JobBar(Terminal(stderr=True)) as bar:
-        validation = start(options, bar)
+        validation = start(corpus, folder, count, seed, numbers, systems, training_seeds, part, bar)
         check_writable(path)
         parallel = workers or os.cpu_count() or 1
         unfinished = run_steps(validation, corpus, bar, parallel, only, keep_weights, time_limit)

@@ -102,7 +102,5 @@ class JobBar:
         self.progress.reset(self.task, total=jobs, description=title, visible=True)
 
     def ended(self, outcome: "Outcome") -> None:
-        from fansrec.experiments.progress import format_outcome
-
         self.progress.advance(self.task)
-        self.console.print(printable_lines(format_outcome(outcome)), soft_wrap=True)
+        self.console.print(printable_lines(str(outcome)), soft_wrap=True)

@@ -55,17 +55,17 @@ def reproduce(
     Copy runs/ back as well if timings made here should use trained weights: without them, weights are random, and the
     report says so.
     """
-    from fansrec.experiments.options import parse_integers
+    from fansrec.experiments.command_line import parse_integers
+    from fansrec.experiments.machine import hide_gpu
     from fansrec.experiments.paper.catalogue import select
     from fansrec.experiments.paper.reproduce import reproduce as run
-    from fansrec.experiments.pool import hide_gpu
 
     hide_gpu(device)
     names = None if datasets is None else [name.strip() for name in datasets.split(",") if name.strip()]
     selection = select(what, names, None if seeds is None else parse_integers("--seeds", seeds), quick)
     folder = out or Path("reproduction-quick" if quick else "reproduction")
     with JobBar(Terminal(stderr=True)) as bar:
-        result = run(selection, folder, bar, workers, usable_device(device), only_report)
-    echo(f"written: {result.report}", f"written: {result.page}")
-    if result.unfinished:
-        raise Unfinished(f"{result.unfinished} jobs did not finish; fix the errors above and run this again")
+        reports, unfinished = run(selection, folder, bar, workers, usable_device(device), only_report)
+    echo(*(f"written: {path}" for path in reports))
+    if unfinished:
+        raise Unfinished(f"{unfinished} jobs did not finish; fix the errors above and run this again")

@@ -24,7 +24,7 @@ Content = dict[str, Any]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How a trained model is evaluated."""
+    """How a trained model is evaluated: arguments of `measure_run`."""
 
     protocol: Protocol
     generation: str | None = None  # None: the model's default generation mode

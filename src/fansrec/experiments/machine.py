@@ -1,4 +1,4 @@
-"""The machine that results were made on."""
+"""The machine that experiments run on."""
 
 import os
 import platform
@@ -37,6 +37,12 @@ def processor() -> str:
 
 def default_device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def hide_gpu(device: str | None) -> None:
+    """Hide all GPUs from this process and its workers if `device` is cpu; training uses any GPU that it sees."""
+    if device == "cpu":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 def format_machine(machine: Mapping[str, Any]) -> str:

@@ -40,6 +40,11 @@ class Outcome:
     message: str  # the job's summary, or what went wrong
     seconds: float
 
+    def __str__(self) -> str:
+        """Return `title: 12 s message`, with the state if the job did not finish."""
+        state = "" if self.state == DONE else f" {self.state}:"
+        return f"{self.job.title}: {self.seconds:.0f} s{state} {self.message}".rstrip()
+
 
 class Progress(Protocol):
     """Receives the events of `run_jobs`."""
@@ -52,12 +57,6 @@ class Progress(Protocol):
 
     def say(self, text: str) -> None:
         """Print `text` on a line of its own."""
-
-
-def hide_gpu(device: str | None) -> None:
-    """Hide all GPUs from this process and its workers if `device` is cpu; training uses any GPU that it sees."""
-    if device == "cpu":
-        os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 def run_jobs(
@@ -103,7 +102,7 @@ class Worker:
     def __init__(self) -> None:
         self.pipe, other = SPAWN.Pipe()
         self.process = SPAWN.Process(target=_worker_main, args=(other,), daemon=True)
-        with _environment(ONE_THREAD):
+        with _one_thread():
             self.process.start()
         other.close()
         self.job: Job | None = None
@@ -188,15 +187,13 @@ def call(job: Job) -> tuple[str, str]:
 
 
 @contextmanager
-def _environment(values: dict[str, str]) -> Iterator[None]:
-    """Set environment variables for a child process, which reads them when it imports torch."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
+def _one_thread() -> Iterator[None]:
+    """Set the environment of a child process, which reads it when it imports torch."""
+    before = {name: os.environ[name] for name in ONE_THREAD if name in os.environ}
+    os.environ.update(ONE_THREAD)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        for name in ONE_THREAD:
+            del os.environ[name]
+        os.environ.update(before)

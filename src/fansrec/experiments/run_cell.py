@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import shutil
 import time
 from dataclasses import asdict
@@ -11,18 +12,30 @@ from numpy.typing import NDArray
 
 from fansrec.artifact import CONFIG, Artifact
 from fansrec.data.corpus import Corpus, read_corpus
+from fansrec.errors import Interrupted
 from fansrec.evaluation.metrics import counted
 from fansrec.evaluation.protocol import CUTOFFS
-from fansrec.evaluation.rows import Measured, measure_run, open_run
+from fansrec.evaluation.rows import measure_run, open_run
 from fansrec.experiments.cells import Cell, Content, Evaluation, agrees, write_cell
 from fansrec.experiments.machine import default_device, describe_machine
-from fansrec.experiments.progress import OrphanGuard
 from fansrec.models.config import flat_settings
 from fansrec.training.checkpoint import FOLDER, PLAN
 from fansrec.training.plan import make_plan
+from fansrec.training.reporting import Reporter
 from fansrec.training.trainer import train
 
 DIGITS = 6  # of a list's value in the file
+
+
+class OrphanGuard(Reporter):
+    """A silent training reporter that stops the training run if the parent process has died."""
+
+    def __init__(self) -> None:
+        self.parent = os.getppid()
+
+    def batch(self, epoch: int, batch: int, loss: float, category_accuracy: float | None) -> None:
+        if os.getppid() != self.parent:
+            raise Interrupted("the process that started this training run has died")
 
 
 def run_cell(cell: Cell, keep: bool) -> str:
@@ -81,45 +94,22 @@ def _evaluate(cell: Cell, corpus: Corpus) -> Content:
 
 def _figures(artifact: Artifact, corpus: Corpus, evaluation: Evaluation, part: str, device: str) -> Content:
     """Return the row of an evaluation and the values of every list behind it: None where a list does not count."""
-    how = evaluation.protocol
-    measured = measure_run(
-        artifact,
-        corpus,
-        how,
-        part,
-        device=device,
-        generation=evaluation.generation,
-        backend=evaluation.backend,
-        timed=evaluation.timed,
-    )
+    measured = measure_run(artifact, corpus, part=part, device=device, **vars(evaluation))
     values = {
-        f"{metric}@{n}": _per_list(measured.metrics[f"{metric}@{n}"], counted(measured.lists.targets, n, how.name))
+        metric: _per_list(measured.metrics[metric], counted(measured.lists.targets, n, evaluation.protocol.name))
         for n in CUTOFFS
-        for metric in ("NDCG", "HR")
+        for metric in (f"NDCG@{n}", f"HR@{n}")
     }
-    return {"row": measured.row, "values": values, "order": _order(measured)}
+    # Counts per list, and their expected values if the answers were shuffled.
+    shuffled = {f"{name}_shuffled": count.round(DIGITS) for name, count in vars(measured.shuffled).items()}
+    order = {name: count.tolist() for name, count in {**vars(measured.order), **shuffled}.items()}
+    return {"row": measured.row, "values": values, "order": order}
 
 
 def _per_list(values: NDArray[np.float64], counts: NDArray[np.bool_]) -> list[float | None]:
     every = np.full(len(counts), math.nan)
     every[counts] = values
     return [None if math.isnan(value) else round(value, DIGITS) for value in every.tolist()]
-
-
-def _order(measured: Measured) -> dict[str, list[float]]:
-    """Return counts per list, and their expected values if the answers were shuffled."""
-    order, shuffled = measured.order, measured.shuffled
-    counts = {
-        "pairs": order.pairs,
-        "in_order": order.in_order,
-        "positions": order.positions,
-        "exact": order.exact,
-        "exact_shuffled": shuffled.exact.round(DIGITS),
-        "steps": order.steps,
-        "adjacent": order.adjacent,
-        "adjacent_shuffled": shuffled.adjacent.round(DIGITS),
-    }
-    return {name: values.tolist() for name, values in counts.items()}
 
 
 def _trained(artifact: Artifact) -> Content:

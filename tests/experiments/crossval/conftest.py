@@ -7,9 +7,8 @@ import pytest
 
 from fansrec.data.corpus import fingerprint, read_corpus
 from fansrec.experiments import pool
-from fansrec.experiments.crossval.cross_validation import CrossValidation
+from fansrec.experiments.crossval.cross_validation import CrossValidation, Split, start_split
 from fansrec.experiments.crossval.folds import make_fold
-from fansrec.experiments.crossval.split import Split, start_split
 from fansrec.experiments.crossval.systems import parse_systems
 from fansrec.experiments.pool import Job, Outcome, call
 from worlds import write_walks

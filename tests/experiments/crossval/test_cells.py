@@ -10,8 +10,7 @@ from fansrec.experiments.cells import read_cell, unfinished
 from fansrec.experiments.crossval.cross_validation import EVALUATIONS, CrossValidation
 from fansrec.experiments.crossval.systems import parse_systems
 from fansrec.experiments.pool import Outcome
-from fansrec.experiments.progress import OrphanGuard
-from fansrec.experiments.run_cell import run_cell
+from fansrec.experiments.run_cell import OrphanGuard, run_cell
 from worlds import MINUTE
 
 SMALL_FANS = "fans:paper" + "".join(f"+{name}={value}" for name, value in MINUTE.items())

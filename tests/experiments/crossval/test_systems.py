@@ -10,9 +10,9 @@ def test_default_recipe_is_best_where_the_model_has_it() -> None:
 
 
 def test_recipe_and_settings_are_passed_to_training() -> None:
-    system = parse_system("ease:paper+regularization=200+neighbours=5")
-    assert system.training_settings(3) == {"recipe": "paper", "regularization": "200", "neighbours": "5", "seed": 3}
-    assert system == parse_system("ease:paper+neighbours=5+regularization=200")
+    system = parse_system("ease:paper+regularization=200+neighbors=5")
+    assert system.training_settings(3) == {"recipe": "paper", "regularization": "200", "neighbors": "5", "seed": 3}
+    assert system == parse_system("ease:paper+neighbors=5+regularization=200")
 
 
 def test_only_models_trained_by_gradient_descent_are_random() -> None:

@@ -9,7 +9,7 @@ import pytest
 from fansrec.data.corpus import Corpus, write_corpus
 from fansrec.experiments.paper.catalogue import Selection, select
 from fansrec.experiments.paper.cells import Corpora
-from fansrec.experiments.paper.reproduce import Reproduction, reproduce
+from fansrec.experiments.paper.reproduce import reproduce
 from fansrec.experiments.pool import Outcome
 from worlds import CATEGORIES, ITEMS_PER_CATEGORY, vocabulary_of, walks
 
@@ -37,12 +37,13 @@ class Recorder:
 class Quick:
     out: Path
     selection: Selection
-    made: Reproduction
+    unfinished: int
     recorder: Recorder
 
-    def again(self) -> tuple[Reproduction, Recorder]:
+    def again(self) -> tuple[int, Recorder]:
+        """Return the number of unfinished jobs of a second run, and what it reported."""
         recorder = Recorder()
-        return reproduce(self.selection, self.out, recorder, 2, "cpu"), recorder
+        return reproduce(self.selection, self.out, recorder, 2, "cpu")[1], recorder
 
 
 def write_corpora(out: Path, numbers: Sequence[int] = (1, 10, 50)) -> Corpora:
@@ -64,7 +65,8 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Quick:
     write_corpora(out)
     selection = select(["all"], ["sample"], quick=True)
     recorder = Recorder()
-    return Quick(out, selection, reproduce(selection, out, recorder, 2, "cpu"), recorder)
+    _, unfinished = reproduce(selection, out, recorder, 2, "cpu")
+    return Quick(out, selection, unfinished, recorder)
 
 
 @pytest.fixture

@@ -11,26 +11,26 @@ import pytest
 from experiments.paper.conftest import Recorder
 from fansrec.experiments.paper.catalogue import experiments
 from fansrec.experiments.paper.cells import Corpora, required_cells
-from fansrec.experiments.paper.jobs import required_timings, timing_jobs
+from fansrec.experiments.paper.jobs import timing_jobs
 from fansrec.experiments.paper.report import plots
 from fansrec.experiments.paper.reproduce import reproduce
-from fansrec.experiments.paper.timings import RANDOM
+from fansrec.experiments.paper.timings import RANDOM, required_timings
 from fansrec.experiments.pool import DONE
 
 
 @pytest.fixture(scope="module")
 def report(quick):
-    return quick.made.report.read_text(encoding="utf-8")
+    return (quick.out / "report.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def page(quick):
-    return quick.made.page.read_text(encoding="utf-8")
+    return (quick.out / "report.html").read_text(encoding="utf-8")
 
 
 def test_all_jobs_finish(quick):
     assert [outcome.message for outcome in quick.recorder.outcomes if outcome.state != DONE] == []
-    assert quick.made.unfinished == 0
+    assert quick.unfinished == 0
 
 
 def test_both_reports_have_every_table_and_figure(report, page):
@@ -99,9 +99,9 @@ def test_second_run_only_runs_what_is_missing(quick):
     lost = next(cell for cell in cells if cell.labels["system"] == "FANS_TSC-NAIVE")
     before = {cell.file: cell.file.stat().st_mtime_ns for cell in cells if cell != lost}
     lost.file.unlink()
-    made, recorder = quick.again()
+    unfinished, recorder = quick.again()
     assert [outcome.job.title for outcome in recorder.outcomes] == [str(lost)]
-    assert made.unfinished == 0 and lost.file.is_file()
+    assert unfinished == 0 and lost.file.is_file()
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
@@ -112,10 +112,10 @@ def test_report_ignores_temporary_and_damaged_files(quick, tmp_path):
     cell = required_cells(quick.selection, corpora)[0]
     (cell.file.parent / f".{cell.file.name}.abc").write_text("{")
     cell.file.write_text("{")
-    timing, _ = next(required_timings(quick.selection, corpora))
+    timing = next(required_timings(quick.selection, corpora))
     timing.file("cpu").write_text("{")
-    made = reproduce(quick.selection, out, Recorder(), 1, "cpu", only_report=True)
-    assert f"cells are not finished: {cell}." in made.report.read_text()
+    (report, _), _ = reproduce(quick.selection, out, Recorder(), 1, "cpu", only_report=True)
+    assert f"cells are not finished: {cell}." in report.read_text()
     assert [job.arguments[0] for job in timing_jobs(quick.selection, corpora, "cpu")] == [timing]
 
 
@@ -123,12 +123,12 @@ def test_timing_with_random_weights_is_repeated_once_trained_weights_exist(quick
     out = tmp_path / "copy"
     shutil.copytree(quick.out, out)
     corpora = Corpora(out)
-    timing, _ = next(required_timings(quick.selection, corpora))
+    timing = next(required_timings(quick.selection, corpora))
     content = json.loads(timing.file("cpu").read_text())
     content["rows"][0]["weights"] = RANDOM
     timing.file("cpu").write_text(json.dumps(content))
     assert [job.arguments[0] for job in timing_jobs(quick.selection, corpora, "cpu")] == [timing]
-    shutil.rmtree(timing.entries[0].cell.run)
+    shutil.rmtree(next(iter(timing.entries.values())).run)
     assert timing_jobs(quick.selection, corpora, "cpu") == []
 
 

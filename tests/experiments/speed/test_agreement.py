@@ -1,13 +1,8 @@
 import numpy as np
 
-from fansrec.experiments.speed.agreement import (
-    UNKNOWN,
-    Agreement,
-    Answer,
-    agreement,
-    distinct_by_position,
-    until_a_repeat,
-)
+from fansrec.experiments.speed.authors_steps import distinct_by_position, until_a_repeat
+from fansrec.experiments.speed.measuring import UNKNOWN, Answer
+from fansrec.experiments.speed.rows import Agreement, agreement
 
 
 def answer(*items: int, scores: list[float] | None = None) -> Answer:

@@ -5,9 +5,8 @@ import pytest
 
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
-from fansrec.experiments.speed.agreement import distinct_by_position, until_a_repeat
 from fansrec.experiments.speed.authors import AuthorsBert4Rec, AuthorsFans
-from fansrec.experiments.speed.authors_steps import KEPT, candidates
+from fansrec.experiments.speed.authors_steps import KEPT, candidates, distinct_by_position, until_a_repeat
 from fansrec.experiments.speed.random_models import random_model
 from fansrec.experiments.speed.workloads import questions_of
 

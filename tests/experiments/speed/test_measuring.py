@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fansrec.experiments.speed.agreement import Answer
-from fansrec.experiments.speed.measuring import Arm, in_calls, measure
+from fansrec.experiments.speed.measuring import Answer, Arm, in_calls, measure
 from fansrec.experiments.speed.rows import Row, rows_of
 from fansrec.experiments.speed.workloads import Question
 

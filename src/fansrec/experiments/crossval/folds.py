@@ -15,7 +15,7 @@ from fansrec.data.prepare import categorize
 from fansrec.data.settings import Preparation
 from fansrec.data.splitting import TEST, TRAIN, VALID
 from fansrec.errors import BadSetting
-from fansrec.experiments.crossval.split import Split, fold_folder, has_fold
+from fansrec.experiments.crossval.cross_validation import Split, fold_folder, has_fold
 from fansrec.experiments.pool import Job
 
 MIN_FOLDS = 3  # one for training, one for validation, one for test

@@ -29,14 +29,7 @@ VARIETY = (
 
 def write_result(validation: CrossValidation, path: Path) -> dict[str, Any]:
     """Write the result of the finished cells as JSON, and as Markdown beside it, and return it."""
-    found = {**_about(validation), **result(read_finished(validation.cells()))}
-    write_json(path, found)
-    write_text(path.with_suffix(".md"), markdown(found))
-    return found
-
-
-def _about(validation: CrossValidation) -> dict[str, Any]:
-    return {
+    found = {
         "corpus": validation.split.corpus,
         "fingerprint": validation.split.fingerprint,
         "folds": validation.split.folds,
@@ -44,7 +37,11 @@ def _about(validation: CrossValidation) -> dict[str, Any]:
         "seed": validation.split.seed,
         "part": validation.part,
         "training_seeds": list(validation.seeds),
+        **result(read_finished(validation.cells())),
     }
+    write_json(path, found)
+    write_text(path.with_suffix(".md"), markdown(found))
+    return found
 
 
 def markdown(found: Row) -> str:

@@ -1,4 +1,4 @@
-"""The result of the finished cells: means over all tested lists, and paired differences over lists."""
+"""The result of the finished cells: means over all tested lists, paired differences, and the skill of their order."""
 
 import math
 from collections.abc import Sequence
@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fansrec.errors import Unfinished
+from fansrec.evaluation.bootstrap import interval_list, ratio_of_sums
 from fansrec.evaluation.protocol import CUTOFFS
-from fansrec.evaluation.significance import ALPHA, list_means, resampled_means
+from fansrec.evaluation.significance import ALPHA, Floats, list_means, resampled_means
 from fansrec.experiments.cells import Cell, Content, read_cell
 from fansrec.experiments.crossval.cross_validation import EVALUATIONS
-from fansrec.experiments.crossval.order_skill import order_rows
 
 METRICS = tuple(f"{name}@{n}" for n in CUTOFFS for name in ("NDCG", "HR"))
 VARIETY = tuple(
@@ -21,7 +20,6 @@ VARIETY = tuple(
     for name in ("coverage", "categories", "popularity", "coherence")
     for suffix in ("", "_matched", "_real")
 )
-Floats = NDArray[np.float64]
 Row = dict[str, Any]
 
 
@@ -33,20 +31,13 @@ class Finished:
     cells: list[Content]
     total: int  # number of its cells, finished or not
 
-    @property
-    def folds(self) -> list[int]:
-        return sorted({content["fold"] for content in self.cells})
-
 
 def read_finished(cells: Sequence[Cell]) -> list[Finished]:
     """Return the finished cells of each system, in the order of the systems."""
-    by_system: dict[str, list[Cell]] = {}
-    for cell in cells:
-        by_system.setdefault(cell.labels["system"], []).append(cell)
     finished = []
-    for system, own in by_system.items():
-        contents = [content for content in map(read_cell, own) if content is not None]
-        finished.append(Finished(system, contents, len(own)))
+    for system in dict.fromkeys(cell.labels["system"] for cell in cells):
+        contents = [read_cell(cell) for cell in cells if cell.labels["system"] == system]
+        finished.append(Finished(system, [one for one in contents if one is not None], len(contents)))
     if not any(one.cells for one in finished):
         raise Unfinished("no cell is finished, so there is nothing to report; run the command without --only report")
     return finished
@@ -59,7 +50,7 @@ def result(finished: Sequence[Finished]) -> Row:
         "systems": [_system_row(one) for one in finished],
         "figures": figure_rows(finished, table),
         "paired": paired_rows([one.system for one in finished], table),
-        "order": [row for one in finished for row in order_rows(one.system, one.cells)],
+        "order": [_order_row(one, name) for one in finished if one.cells for name in EVALUATIONS],
         "variety": [_variety_row(one, name) for one in finished for name in EVALUATIONS],
     }
 
@@ -87,28 +78,28 @@ def _values(contents: Sequence[Content], evaluation: str, lists: int) -> Floats:
 def figure_rows(finished: Sequence[Finished], table: Floats) -> list[Row]:
     """Return the mean of every metric with its interval, and its mean in each fold."""
     mean, (low, high) = list_means(table), _bounds(resampled_means(table))
-    rows = []
-    for s, one in enumerate(finished):
-        for e, name in enumerate(EVALUATIONS):
-            folds = {fold: _fold_means(one.cells, fold, name) for fold in one.folds}
-            for m, metric in enumerate(METRICS):
-                at = (s, e, m)
-                row = {
-                    "system": one.system,
-                    "way": name,
-                    "metric": metric,
-                    "mean": _finite(mean[at]),
-                    "interval": _pair(mean[at], low[at], high[at]),
-                    "lists": int((~np.isnan(table[at])).sum()),
-                    "folds": {str(fold): _finite(values[m]) for fold, values in folds.items()},
-                }
-                rows.append(row)
-    return rows
+    folds = [[_fold_means(one.cells, name) for name in EVALUATIONS] for one in finished]
+    return [
+        {
+            "system": finished[at[0]].system,
+            "way": tuple(EVALUATIONS)[at[1]],
+            "metric": METRICS[at[2]],
+            "mean": _finite(mean[at]),
+            "interval": _pair(mean[at], low[at], high[at]),
+            "lists": int((~np.isnan(table[at])).sum()),
+            "folds": {fold: _finite(values[at[2]]) for fold, values in folds[at[0]][at[1]].items()},
+        }
+        for at in np.ndindex(*mean.shape)
+    ]
 
 
-def _fold_means(contents: Sequence[Content], fold: int, evaluation: str) -> Floats:
-    own = [content for content in contents if content["fold"] == fold]
-    return list_means(_values(own, evaluation, 1 + max(max(content["lists"]) for content in own)))
+def _fold_means(contents: Sequence[Content], evaluation: str) -> dict[str, Floats]:
+    """Return the means of all metrics by fold, shape (metrics,)."""
+    means = {}
+    for fold in sorted({content["fold"] for content in contents}):
+        own = [content for content in contents if content["fold"] == fold]
+        means[str(fold)] = list_means(_values(own, evaluation, 1 + max(max(content["lists"]) for content in own)))
+    return means
 
 
 def paired_rows(systems: Sequence[str], table: Floats) -> list[Row]:
@@ -156,6 +147,28 @@ def _system_row(one: Finished) -> Row:
             {"fold": content["fold"], "seed": content["seed"], **content["trained"]["config"]} for content in one.cells
         ],
     }
+
+
+def _order_row(one: Finished, evaluation: str) -> Row:
+    """Return how well answers are ordered; `exact_gain` is how much the order adds to the same answers shuffled."""
+    _, index = np.unique(np.concatenate([content["lists"] for content in one.cells]), return_inverse=True)
+    orders = [content["evaluations"][evaluation]["order"] for content in one.cells]
+    # Counts by name, shape (lists,), summed over the seeds of each list.
+    counts = {name: np.bincount(index, np.concatenate([order[name] for order in orders])) for name in orders[0]}
+    row: Row = {
+        "system": one.system,
+        "way": evaluation,
+        "order": ratio_of_sums(counts["in_order"], counts["pairs"]),
+        "order_ci": interval_list(counts["in_order"], counts["pairs"]),
+        "order_pairs": int(counts["pairs"].sum()),
+    }
+    for name, total in (("exact", counts["positions"]), ("adjacent", counts["steps"])):
+        gain = counts[name] - counts[f"{name}_shuffled"]
+        row[name] = ratio_of_sums(counts[name], total)
+        row[f"{name}_shuffled"] = ratio_of_sums(counts[f"{name}_shuffled"], total)
+        row[f"{name}_gain"] = ratio_of_sums(gain, total)
+        row[f"{name}_gain_ci"] = interval_list(gain, total)
+    return row
 
 
 def _variety_row(one: Finished, evaluation: str) -> Row:

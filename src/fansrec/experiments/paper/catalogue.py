@@ -1,7 +1,7 @@
 """What can be reproduced, from the TOML files of this folder: systems, data sets, experiments, published numbers."""
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
@@ -21,8 +21,8 @@ class System:
     title: str
     model: str
     settings: Mapping[str, Any]
-    family: str
     generation: str | None = None  # None: the model's default generation mode
+    family: str = ""  # autoregressive, the classifier of FANS, or none
     deterministic: bool = False
     cost: float = 1.0  # relative training time
 
@@ -35,8 +35,7 @@ class System:
 @dataclass(frozen=True)
 class Dataset:
     name: str
-    title: str
-    published: str | None = None  # its name in the paper
+    title: str  # its name in the paper, if it is there
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class Experiment:
     categories: tuple[int, ...] = (DEFAULT_CATEGORIES,)
     against: str | None = None  # the system that others are compared with
     latency: Mapping[str, Any] | None = None  # how trained models are timed
-    extra: Mapping[str, Any] = field(default_factory=dict)  # what only this experiment has
+    extra: Mapping[str, Any] = field(default_factory=dict)  # its section of experiments.toml
 
     def pairs(self) -> list[tuple[str, int]]:
         """Return the systems to train, each with its number of categories."""
@@ -67,6 +66,11 @@ class Selection:
     seeds: tuple[int, ...] = SEEDS
     settings: Mapping[str, Any] = field(default_factory=dict)  # override those of every system
     quick: bool = False
+
+    @property
+    def category_counts(self) -> list[int]:
+        """The numbers of categories that corpora are needed with."""
+        return sorted({n for one in self.experiments for _, n in one.pairs()} or {DEFAULT_CATEGORIES})
 
 
 @cache
@@ -86,25 +90,25 @@ def systems() -> dict[str, System]:
 
 
 def _system(name: str, values: Mapping[str, Any], raw: Mapping[str, Any]) -> System:
+    """Return a system; names that are not fields of a system are settings of its model."""
     trained = raw["systems"][values["weights_of"]] if "weights_of" in values else values
-    own = {key: value for key, value in values.items() if key in System.__dataclass_fields__}
+    fields = System.__dataclass_fields__
+    settings = {key: value for key, value in trained.items() if key not in fields}
+    own = {"title": name, "family": settings.get("classifier", "")}
+    own |= {key: value for key, value in values.items() if key in fields}
     by_gradient = {} if values.get("deterministic") else raw["trained"]
-    settings = raw["shared"] | by_gradient | trained.get("settings", {})
-    return System(**{"title": name, **own, "name": name, "model": trained["model"], "settings": settings})
+    all_settings = raw["shared"] | by_gradient | settings
+    return System(**{**own, "name": name, "model": trained["model"], "settings": all_settings})
 
 
 @cache
 def datasets() -> dict[str, Dataset]:
-    return {name: Dataset(name, **values) for name, values in _read("datasets.toml").items()}
+    return {name: Dataset(name, title) for name, title in _read("datasets.toml").items()}
 
 
 @cache
 def experiments() -> dict[str, Experiment]:
-    """Return all experiments: tables first, then figures, with `industry` last of each kind."""
-    folder = files("fansrec.experiments.paper").joinpath("experiments")
-    names = sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
-    ordered = sorted(names, key=lambda name: (not name.startswith("table"), name == "industry", name))
-    return {name: _experiment(name, _read(f"experiments/{name}.toml")) for name in ordered}
+    return {name: _experiment(name, values) for name, values in _read("experiments.toml").items()}
 
 
 def _experiment(name: str, values: Mapping[str, Any]) -> Experiment:
@@ -113,53 +117,40 @@ def _experiment(name: str, values: Mapping[str, Any]) -> Experiment:
     named += [system for row in values.get("rows", {}).values() for system in row]
     named += [system for pair in values.get("pairs", {}).items() for system in pair]
     own = {key: value for key, value in values.items() if key in ("title", "against", "latency")}
-    extra = {key: value for key, value in values.items() if key not in own}
     categories = tuple(values.get("categories", (DEFAULT_CATEGORIES,)))
-    return Experiment(name, systems=tuple(named), categories=categories, extra=extra, **own)
+    return Experiment(name, systems=tuple(named), categories=categories, extra=values, **own)
 
 
-def select_experiments(names: Iterable[str]) -> tuple[Experiment, ...]:
-    known, requested = experiments(), list(names)
-    for name in requested:
-        if name != "all" and name not in known:
-            raise BadSetting(f"there is no experiment {name!r}; choose from {', '.join(known)}, all")
-    return tuple(known.values()) if "all" in requested else tuple(known[name] for name in dict.fromkeys(requested))
-
-
-def select_datasets(names: Iterable[str] | None) -> tuple[Dataset, ...]:
-    """Return the named data sets; without names, all but the sample."""
-    known = datasets()
-    requested = [name for name in known if name != "sample"] if names is None else list(dict.fromkeys(names))
-    if not requested:
-        raise BadSetting(f"--datasets names no data set; choose from {', '.join(known)}")
-    for name in requested:
+def _check_names(names: Iterable[str], kind: str, known: Sequence[str]) -> None:
+    for name in names:
         if name not in known:
-            raise BadSetting(f"there is no data set {name!r}; choose from {', '.join(known)}")
-    return tuple(known[name] for name in requested)
-
-
-def select_seeds(seeds: Iterable[int] | None) -> tuple[int, ...]:
-    requested = SEEDS if seeds is None else tuple(dict.fromkeys(seeds))
-    if not requested or min(requested) < 0:
-        raise BadSetting(f"--seeds {','.join(map(str, requested))}: seeds are integers >= 0, such as 0,1,2")
-    return requested
+            raise BadSetting(f"there is no {kind} {name!r}; choose from {', '.join(known)}")
 
 
 def select(
-    names: Iterable[str],
-    dataset_names: Iterable[str] | None = None,
-    seeds: Iterable[int] | None = None,
+    names: Sequence[str],
+    dataset_names: Sequence[str] | None = None,
+    seeds: Sequence[int] | None = None,
     quick: bool = False,
 ) -> Selection:
     """Return what the options of `fans reproduce` select; `quick` limits everything to a smoke test."""
-    selected, sets = select_experiments(names), select_datasets(dataset_names)
-    if not quick:
-        return Selection(selected, sets, select_seeds(seeds))
-    if seeds is not None:
-        raise BadSetting("--quick uses a fixed seed; leave out --quick or --seeds")
-    limits = _read("quick.toml")
-    few = sets if dataset_names else tuple(datasets()[name] for name in limits["datasets"])
-    return Selection(tuple(map(_quick, selected)), few, tuple(limits["seeds"]), limits["settings"], quick=True)
+    _check_names(names, "experiment", [*experiments(), "all"])
+    selected = [experiments()[name] for name in dict.fromkeys(experiments() if "all" in names else names)]
+    if dataset_names is None:
+        dataset_names = _read("quick.toml")["datasets"] if quick else [name for name in datasets() if name != "sample"]
+    elif not dataset_names:
+        raise BadSetting(f"--datasets names no data set; choose from {', '.join(datasets())}")
+    _check_names(dataset_names, "data set", list(datasets()))
+    sets = tuple(datasets()[name] for name in dict.fromkeys(dataset_names))
+    if quick:
+        if seeds is not None:
+            raise BadSetting("--quick uses a fixed seed; leave out --quick or --seeds")
+        limits = _read("quick.toml")
+        return Selection(tuple(map(_quick, selected)), sets, tuple(limits["seeds"]), limits["settings"], quick=True)
+    requested = SEEDS if seeds is None else tuple(dict.fromkeys(seeds))
+    if not requested or min(requested) < 0:
+        raise BadSetting(f"--seeds {','.join(map(str, requested))}: seeds are integers >= 0, such as 0,1,2")
+    return Selection(tuple(selected), sets, requested)
 
 
 def _quick(experiment: Experiment) -> Experiment:

@@ -39,28 +39,28 @@ class Corpora:
             self.fingerprints[dataset, categories] = fingerprint(corpus)
         return self.fingerprints.get((dataset, categories))
 
-    def cell(self, dataset: str, categories: int, system: System, seed: int, selection: Selection) -> Cell | None:
-        """Return the cell that trains the weights of `system`, or None if there is no such corpus."""
-        found = self.fingerprint(dataset, categories)
+    def cells(self, dataset: str, categories: int, name: str, selection: Selection) -> list[Cell]:
+        """Return the cells that train the weights of a system, one per seed; none if there is no such corpus."""
+        found, system = self.fingerprint(dataset, categories), systems()[name]
         if found is None:
-            return None
-        trained = next(other for other in systems().values() if other.training == system.training)
-        return Cell(
-            self.out,
-            f"{dataset}-{categories}/{file_name(trained.name)}-{seed}",
-            f"{dataset}, N = {categories}, {trained.name}, seed {seed}",
-            self.folder(dataset, categories),
-            found,
-            system.model,
-            {**system.settings, **_applicable(selection.settings, system), "seed": seed},
-            _evaluations(system),
-            {"dataset": dataset, "categories": categories, "system": trained.name, "seed": seed},
-        )
-
-
-def file_name(name: str) -> str:
-    """Return a system's name without characters that file systems do not allow."""
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", name.replace("*", "-star")).strip("-")
+            return []
+        trained = next(other.name for other in systems().values() if other.training == system.training)
+        file_name = re.sub(r"[^A-Za-z0-9_.-]+", "-", trained.replace("*", "-star")).strip("-")
+        settings = {**system.settings, **_applicable(selection.settings, system)}
+        return [
+            Cell(
+                self.out,
+                f"{dataset}-{categories}/{file_name}-{seed}",
+                f"{dataset}, N = {categories}, {trained}, seed {seed}",
+                self.folder(dataset, categories),
+                found,
+                system.model,
+                {**settings, "seed": seed},
+                _evaluations(system),
+                {"dataset": dataset, "categories": categories, "system": trained, "seed": seed},
+            )
+            for seed in (selection.seeds[:1] if system.deterministic else selection.seeds)
+        ]
 
 
 def _applicable(settings: Mapping[str, Any], system: System) -> Mapping[str, Any]:
@@ -83,19 +83,13 @@ def evaluation_name(generation: str | None, protocol_name: str) -> str:
     return f"{generation or 'default'} generation, {protocol_name}"
 
 
-def seeds_of(system: System, selection: Selection) -> tuple[int, ...]:
-    return selection.seeds[:1] if system.deterministic else selection.seeds
-
-
 def required_cells(selection: Selection, corpora: Corpora) -> list[Cell]:
     """Return every cell that the selected experiments need, each once, for the corpora that exist."""
-    found: dict[Path, Cell] = {}
-    for experiment in selection.experiments:
-        for dataset in selection.datasets:
-            for name, categories in experiment.pairs():
-                system = systems()[name]
-                for seed in seeds_of(system, selection):
-                    cell = corpora.cell(dataset.name, categories, system, seed, selection)
-                    if cell is not None:
-                        found[cell.file] = cell
-    return list(found.values())
+    cells = {
+        cell.file: cell
+        for experiment in selection.experiments
+        for dataset in selection.datasets
+        for name, categories in experiment.pairs()
+        for cell in corpora.cells(dataset.name, categories, name, selection)
+    }
+    return list(cells.values())

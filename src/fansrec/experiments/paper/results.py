@@ -1,21 +1,20 @@
 """The figures of the finished cells and timings."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fansrec.evaluation.bootstrap import interval
-from fansrec.experiments.cells import read_cell
+from fansrec.evaluation.significance import Floats
+from fansrec.experiments.cells import Content, read_cell
+from fansrec.experiments.machine import format_machine
 from fansrec.experiments.paper.catalogue import DEFAULT_CATEGORIES, Dataset, Experiment, Selection, systems
-from fansrec.experiments.paper.cells import Corpora, evaluation_name, seeds_of
-from fansrec.experiments.paper.jobs import trained_timing
-from fansrec.experiments.paper.timings import read_timings
+from fansrec.experiments.paper.cells import Corpora, evaluation_name
+from fansrec.experiments.paper.timings import Timing, generated_timings, shares_timing, trained_timing
 
 METRICS = ("NDCG@5", "NDCG@10", "HR@5", "HR@10")
 PAPER = "paper"
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -40,8 +39,6 @@ class Figure:
 class Latency:
     """The times of one system."""
 
-    system: str
-    categories: int
     milliseconds: dict[int, float]  # by index of the list
     weights: str
 
@@ -58,28 +55,19 @@ class Latency:
 class Latencies:
     """The systems that were timed together on one machine."""
 
-    machine: dict[str, Any]
-    rows: list[Latency]
+    machine: str
+    rows: dict[tuple[str, int], Latency]  # by system and number of categories
 
     def of(self, system: str, categories: int = DEFAULT_CATEGORIES) -> Latency | None:
-        return next((row for row in self.rows if (row.system, row.categories) == (system, categories)), None)
+        return self.rows.get((system, categories))
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """The total time of one system over that of another, over their common lists, with its confidence interval."""
-
-    value: float
-    low: float
-    high: float
-    lists: int
-
-
-def ratio(slow: Latency, fast: Latency) -> Ratio:
+def ratio(slow: Latency, fast: Latency) -> tuple[float, float, float]:
+    """Return the total time of one system over that of another, over their common lists, and its interval."""
     common = sorted(slow.milliseconds.keys() & fast.milliseconds.keys())
     above, below = ([one.milliseconds[index] for index in common] for one in (slow, fast))
     low, high = interval(above, below) or (float("nan"), float("nan"))
-    return Ratio(sum(above) / sum(below), low, high, len(common))
+    return sum(above) / sum(below), low, high
 
 
 class Results:
@@ -87,21 +75,17 @@ class Results:
 
     def __init__(self, selection: Selection, corpora: Corpora) -> None:
         self.selection, self.corpora = selection, corpora
-        self.contents: dict[Subject, list[dict[str, Any]]] = {}
+        self.contents: dict[Subject, list[Content]] = {}
 
-    def cells(self, subject: Subject) -> list[dict[str, Any]]:
+    def cells(self, subject: Subject) -> list[Content]:
         """Return the contents of the finished cells, one per seed."""
         if subject not in self.contents:
-            system = systems()[subject.system]
-            cells = [
-                self.corpora.cell(subject.dataset, subject.categories, system, seed, self.selection)
-                for seed in seeds_of(system, self.selection)
-            ]
-            found = [read_cell(cell) for cell in cells if cell is not None]
+            cells = self.corpora.cells(subject.dataset, subject.categories, subject.system, self.selection)
+            found = [read_cell(cell) for cell in cells]
             self.contents[subject] = [content for content in found if content is not None]
         return self.contents[subject]
 
-    def _evaluations(self, subject: Subject, protocol: str) -> list[dict[str, Any]]:
+    def _evaluations(self, subject: Subject, protocol: str) -> list[Content]:
         name = evaluation_name(systems()[subject.system].generation, protocol)
         return [content["evaluations"][name] for content in self.cells(subject)]
 
@@ -128,12 +112,32 @@ class Results:
     def latencies(self, experiment: Experiment, dataset: Dataset) -> list[Latencies]:
         """Return the timings of an experiment's systems, one per device."""
         timing = trained_timing(experiment, dataset, self.selection, self.corpora)
-        return [] if timing is None else [_latencies(found) for found in read_timings(timing)]
+        return [_latencies(found) for found in _results(timing)]
+
+    def generated(self, experiment: Experiment) -> list[Content]:
+        """Return the timings of an experiment at generated sizes, one per size and device."""
+        return _results(generated_timings(experiment, self.corpora))
+
+    def shares(self, experiment: Experiment) -> list[Content]:
+        """Return the times of encoder and classifier, one per device."""
+        return _results(shares_timing(experiment, self.corpora))
 
 
-def _latencies(found: dict[str, Any]) -> Latencies:
-    rows = [
-        Latency(row["system"], row["categories"], dict(zip(row["lists"], row["ms"], strict=True)), row["weights"])
-        for row in found["rows"]
-    ]
+def _results(timings: Iterable[Timing]) -> list[Content]:
+    """Return all results of the timings, with the name of the machine."""
+    found = [found for timing in timings for found in timing.results()]
+    return [{**one, "device": one["machine"]["device"], "machine": format_machine(one["machine"])} for one in found]
+
+
+def _latencies(found: Content) -> Latencies:
+    rows = {}
+    for row in found["rows"]:
+        milliseconds = dict(zip(row["lists"], row["ms"], strict=True))
+        rows[row["system"], row["categories"]] = Latency(milliseconds, row["weights"])
     return Latencies(found["machine"], rows)
+
+
+def times_by_categories(found: Content) -> dict[int, float]:
+    """Return the mean milliseconds of FANS by number of categories, at a generated size."""
+    rows = [row for row in found["rows"] if row["model"] == "fans"]
+    return dict(sorted((row["categories"], row["mean_ms"]) for row in rows))

@@ -4,7 +4,7 @@ import hashlib
 import json
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,13 @@ from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.evaluation.protocol import EvaluationLists, evaluation_lists
 from fansrec.evaluation.rows import open_run
-from fansrec.experiments.cells import Cell, read_object
+from fansrec.experiments.cells import Cell, Content, read_object
 from fansrec.experiments.machine import describe_machine
-from fansrec.experiments.paper.catalogue import systems
+from fansrec.experiments.paper.catalogue import Dataset, Experiment, Selection, systems
+from fansrec.experiments.paper.cells import Corpora
+from fansrec.experiments.speed.latency import compare_generation_modes
+from fansrec.experiments.speed.shares import encoder_and_classifier
+from fansrec.experiments.speed.workloads import workload
 from fansrec.files import write_text
 from fansrec.training.plan import make_plan
 from fansrec.training.trainer import train
@@ -28,18 +32,7 @@ WARM_UP = 2  # lists
 DEVICES = ("cpu", "cuda")
 TRAINED, RANDOM = "trained", "drawn at random"
 KEEP_INPUT = Rules(keep_seen=True)
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A system to time, and the cell that its weights come from."""
-
-    system: str
-    cell: Cell
-
-    @property
-    def categories(self) -> int:
-        return int(self.cell.labels["categories"])
+Subject = tuple[str, int]  # a system and its number of categories
 
 
 @dataclass(frozen=True)
@@ -49,33 +42,79 @@ class Timing:
     out: Path
     name: str
     key: Mapping[str, Any]
-    entries: Sequence[Entry] = ()
+    generated: Callable[..., list[Content]] | None = None  # makes the rows from the values of `key` and a device
+    entries: Mapping[Subject, Cell] = field(default_factory=dict)  # the systems to time, and where their weights are
 
     def file(self, device: str) -> Path:
         digest = hashlib.sha256(json.dumps(self.key, sort_keys=True).encode()).hexdigest()[:12]
         return self.out / "timings" / f"{self.name}-{device}-{digest}.json"
 
-    def read(self, device: str) -> dict[str, Any] | None:
+    def read(self, device: str) -> Content | None:
         """Return the result on `device`, or None if it is missing or damaged."""
         found = read_object(self.file(device))
         return found if found is not None and "rows" in found else None
 
+    def is_finished(self, device: str) -> bool:
+        """Return whether the result exists, with trained weights for every system whose trained model exists by now."""
+        found = self.read(device)
+        if found is None:
+            return False
+        random = {(row["system"], row["categories"]) for row in found["rows"] if row.get("weights") == RANDOM}
+        return not any(subject in random and cell.is_trained for subject, cell in self.entries.items())
 
-def read_timings(timing: Timing) -> list[dict[str, Any]]:
-    """Return the results of a timing, one per device that it was made on."""
-    return [found for device in DEVICES if (found := timing.read(device)) is not None]
-
-
-def is_finished(timing: Timing, device: str) -> bool:
-    """Return whether the result exists, with trained weights for every system whose trained model exists by now."""
-    found = timing.read(device)
-    if found is None:
-        return False
-    random = {(row["system"], row["categories"]) for row in found["rows"] if row.get("weights") == RANDOM}
-    return not any((entry.system, entry.categories) in random and entry.cell.is_trained for entry in timing.entries)
+    def results(self) -> list[Content]:
+        """Return the results, one per device that the timing was made on."""
+        return [found for device in DEVICES if (found := self.read(device)) is not None]
 
 
-def write_timing(timing: Timing, device: str, rows: Sequence[Mapping[str, Any]], seconds: float) -> None:
+def required_timings(selection: Selection, corpora: Corpora) -> Iterator[Timing]:
+    """Yield every timing that the selected experiments need."""
+    for experiment in selection.experiments:
+        for dataset in selection.datasets:
+            yield from trained_timing(experiment, dataset, selection, corpora)
+        yield from generated_timings(experiment, corpora)
+        yield from shares_timing(experiment, corpora)
+
+
+def trained_timing(
+    experiment: Experiment, dataset: Dataset, selection: Selection, corpora: Corpora
+) -> Iterator[Timing]:
+    """Yield the timing of an experiment's systems on the test lists of a data set, if it has one."""
+    if experiment.latency is None:
+        return
+    entries = {
+        (name, categories): cells[0]  # of the first seed
+        for name, categories in experiment.pairs()
+        if (cells := corpora.cells(dataset.name, categories, name, selection))
+    }
+    if entries:
+        key = {**experiment.latency, "timed": [[*subject, cell.key] for subject, cell in entries.items()]}
+        yield Timing(corpora.out, f"{experiment.name}-{dataset.name}", key, entries=entries)
+
+
+def generated_timings(experiment: Experiment, corpora: Corpora) -> Iterator[Timing]:
+    """Yield the timings of an experiment's numbers of categories at the sizes of the paper's data sets."""
+    limits = experiment.extra.get("generated", {"sizes": ()})
+    for size in limits["sizes"]:
+        items = min(workload(size).items, limits.get("most_items", workload(size).items))
+        key = {"workload": size, "items": items, "categories": list(experiment.categories)}
+        key |= {"lists": limits["lists"], "seconds": limits["seconds"]}
+        yield Timing(corpora.out, f"{experiment.name}-generated-{size}", key, compare_generation_modes)
+
+
+def shares_timing(experiment: Experiment, corpora: Corpora) -> Iterator[Timing]:
+    """Yield the timing of encoder and classifier for each number of layers, if the experiment has one."""
+    if "shares" in experiment.extra:
+        yield Timing(corpora.out, f"{experiment.name}-shares", experiment.extra["shares"], encoder_and_classifier)
+
+
+def run_timing(timing: Timing, device: str) -> None:
+    started = time.monotonic()
+    rows = time_systems(timing, device) if timing.generated is None else timing.generated(**timing.key, device=device)
+    write_timing(timing, device, rows, time.monotonic() - started)
+
+
+def write_timing(timing: Timing, device: str, rows: Sequence[Content], seconds: float) -> None:
     path = timing.file(device)
     path.parent.mkdir(parents=True, exist_ok=True)
     content = {"key": timing.key, "machine": describe_machine(device), "seconds": round(seconds, 1), "rows": rows}
@@ -86,7 +125,6 @@ def write_timing(timing: Timing, device: str, rows: Sequence[Mapping[str, Any]],
 class Timed:
     """A loaded system, and the time of each list that it answered."""
 
-    entry: Entry
     engine: TorchEngine
     asked: EvaluationLists
     weights: str
@@ -99,40 +137,36 @@ class Timed:
         self.engine.continue_lists([self.asked.inputs[index]], len(self.asked.targets[index]), KEEP_INPUT)
         return time.perf_counter() - started
 
-    def row(self) -> dict[str, Any]:
-        milliseconds = [round(1000 * second, 4) for second in self.seconds]
-        names = {"system": self.entry.system, "categories": self.entry.categories, "weights": self.weights}
-        return {**names, "lists": self.lists, "ms": milliseconds}
 
-
-def time_systems(timing: Timing, device: str) -> None:
+def time_systems(timing: Timing, device: str) -> list[Content]:
     """Time every entry on the same evenly spaced test lists, each until its limit of seconds is used up."""
-    started = time.monotonic()
-    timed = [_load(entry, device) for entry in timing.entries]
-    count = len(timed[0].asked.inputs)
+    timed = {subject: _load(subject[0], cell, device) for subject, cell in timing.entries.items()}
+    count = len(next(iter(timed.values())).asked.inputs)
     spaced = np.linspace(0, count - 1, min(timing.key["lists"], count)).astype(int)
     # Shuffled, so that a slow system that gets only the first few lists gets short and long ones.
     shuffled = np.random.default_rng(0).permutation(spaced).tolist()
-    for one in timed:
+    for one in timed.values():
         for index in shuffled[:WARM_UP]:
             one.answer(index)
     for index in shuffled:
-        for one in timed:
+        for one in timed.values():
             if sum(one.seconds) < timing.key["seconds"]:
                 one.seconds.append(one.answer(index))
                 one.lists.append(index)
-    write_timing(timing, device, [one.row() for one in timed], time.monotonic() - started)
+    return [
+        {"system": system, "categories": categories, "weights": one.weights, "lists": one.lists}
+        | {"ms": [round(1000 * second, 4) for second in one.seconds]}
+        for (system, categories), one in timed.items()
+    ]
 
 
-def _load(entry: Entry, device: str) -> Timed:
+def _load(name: str, cell: Cell, device: str) -> Timed:
     """Load a system with trained weights if they are kept, else with random ones.
 
     The time of a two-stage classifier depends on its weights, as it multiplies once for every category that some
     position chose: 1.2 of 10 once trained on AotM, about 7 of 10 with the random weights of `fans bench`.
     """
-    cell, system = entry.cell, systems()[entry.system]
-    corpus = read_corpus(cell.corpus)
-    weights = TRAINED
+    corpus, system, weights = read_corpus(cell.corpus), systems()[name], TRAINED
     if cell.is_trained:
         model = open_run(cell.run, corpus).model
     elif system.deterministic:  # large and quickly trained, so not kept
@@ -143,24 +177,4 @@ def _load(entry: Entry, device: str) -> Timed:
         torch.manual_seed(cell.labels["seed"])
         model, weights = make_plan(cell.model, cell.settings, corpus).build().eval(), RANDOM
     engine = TorchEngine(model.to(device), len(corpus.vocabulary), device, system.generation)
-    return Timed(entry, engine, evaluation_lists(corpus, "test"), weights)
-
-
-def time_generated(timing: Timing, device: str) -> None:
-    """Time autoregressive generation and one pass on generated lists of the size of a data set."""
-    from fansrec.experiments.speed.generation_modes import compare_generation_modes
-
-    started, key = time.monotonic(), timing.key
-    rows = compare_generation_modes(
-        key["items"], key["categories"], key["lists"], device, workload=key["workload"], seconds=key["seconds"]
-    )
-    write_timing(timing, device, rows, time.monotonic() - started)
-
-
-def time_shares(timing: Timing, device: str) -> None:
-    """Time the encoder and the classifier for each number of layers."""
-    from fansrec.experiments.speed.shares import encoder_and_classifier
-
-    started, key = time.monotonic(), timing.key
-    rows = encoder_and_classifier(key["items"], key["layers"], device, key["lists"])
-    write_timing(timing, device, rows, time.monotonic() - started)
+    return Timed(engine, evaluation_lists(corpus, "test"), weights)

@@ -6,20 +6,17 @@ from typing import Any
 
 from fansrec.engine.backends import FAST, open_engine
 from fansrec.engine.generation import AUTOREGRESSIVE
-from fansrec.engine.interface import Continuation, Engine
+from fansrec.engine.interface import Engine
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting
-from fansrec.experiments.speed.agreement import Answer, Items, distinct_by_position, until_a_repeat
 from fansrec.experiments.speed.authors import AuthorsBert4Rec, AuthorsFans
-from fansrec.experiments.speed.measuring import Arm
-from fansrec.experiments.speed.random_models import random_best, random_linear, random_model
+from fansrec.experiments.speed.authors_steps import distinct_by_position, until_a_repeat
+from fansrec.experiments.speed.measuring import Answer, Arm, Items
+from fansrec.experiments.speed.random_models import EMBEDDED, random_best, random_fans, random_linear, random_model
 from fansrec.experiments.speed.workloads import workload
 from fansrec.models.registry import command_name
 from fansrec.models.tokens import SPECIALS
 
-AUTOREGRESSIVE_MODELS = ("bert4rec", "sasrec")
-LINEAR_MODELS = ("ease", "item-knn")
-EMBEDDED = 10  # categories that models without a two-stage classifier embed
 RULES = Rules(keep_seen=True)  # as in the paper: input items may be repeated
 
 Say = Callable[[str], None]
@@ -51,13 +48,10 @@ class Systems:
 
     def fans(self, arms: Sequence[str], categories: int) -> list[Arm]:
         """Return the paper's FANS with the same weights in every arm."""
-        classifier = {"classifier": "vanilla"} if categories == 1 else {}
-        embedded = categories if categories > 1 else min(EMBEDDED, self.items)
-        model = random_model("fans", self.items, embedded, self.longest, self.seed, **classifier).to(self.device)
+        model = random_fans(self.items, categories, self.longest, self.seed).to(self.device)
         found = []
         if "authors" in arms:
-            port = AuthorsFans(model, self.longest)
-            found.append(self._authors("fans", categories, port, distinct_by_position))
+            found.append(self._authors("fans", categories, AuthorsFans(model, self.longest), distinct_by_position))
         return found + self._engines(arms, model, "paper", categories)
 
     def best(self, arms: Sequence[str], categories: int) -> list[Arm]:
@@ -67,7 +61,7 @@ class Systems:
     def autoregressive(self, arms: Sequence[str]) -> list[Arm]:
         """Return BERT4Rec as the authors run it, then BERT4Rec and SASRec on our engines."""
         found = []
-        for name in AUTOREGRESSIVE_MODELS:
+        for name in ("bert4rec", "sasrec"):
             embedded = min(EMBEDDED, self.items)
             model = random_model(name, self.items, embedded, self.longest, self.seed).to(self.device)
             if "authors" in arms and name == "bert4rec":
@@ -80,7 +74,7 @@ class Systems:
         return found
 
     def linear(self) -> list[Arm]:
-        models = [random_linear(name, self.items, self.seed).to(self.device) for name in LINEAR_MODELS]
+        models = [random_linear(name, self.items, self.seed).to(self.device) for name in ("ease", "item-knn")]
         return [engine_arm("linear", self.fastest(model), "paper", 1) for model in models]
 
     def _engines(self, arms: Sequence[str], model: Any, variant: str, categories: int) -> list[Arm]:
@@ -93,10 +87,9 @@ class Systems:
     def fastest(self, model: Any) -> Engine:
         """Return the fast backend of this device, or torch after saying what is missing."""
         backend = FAST.get(self.device.split(":")[0])
-        if backend is None:
-            self.say(f"there is no fast backend for {self.device}; {command_name(model.name)} runs on torch")
-            return self.torch(model)
         try:
+            if backend is None:
+                raise BadSetting(f"there is no fast backend for {self.device}")
             return open_engine(model, self.items, self.device, backend=backend)
         except BadSetting as reason:
             self.say(f"{reason}; {command_name(model.name)} runs on torch")
@@ -127,11 +120,7 @@ def engine_arm(arm: str, engine: Engine, variant: str, categories: int) -> Arm:
         backend=engine.backend,
         device=engine.device.type,
         answer=lambda inputs, counts: engine.continue_lists(inputs, counts, RULES),
-        to_answers=to_answers,
+        to_answers=lambda continuations: [Answer(one.items, one.scores) for one in continuations],
         autoregressive=engine.generation == AUTOREGRESSIVE,
         engine=engine,
     )
-
-
-def to_answers(continuations: Sequence[Continuation]) -> list[Answer]:
-    return [Answer(one.items, one.scores) for one in continuations]

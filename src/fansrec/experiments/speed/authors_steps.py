@@ -4,10 +4,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from fansrec.experiments.speed.measuring import UNKNOWN, Items
 from fansrec.models.fans import TwoStageClassifier
 from fansrec.models.layers.encoder import MaskedModel
 from fansrec.models.layers.transformer import SelfAttention
@@ -125,3 +127,21 @@ def candidates(ranking: Ranking, masked: Tensor | list[int]) -> list[int]:
         if len(found) >= KEPT:
             break
     return found
+
+
+def distinct_by_position(ranking: Ranking) -> Items:
+    """Return for each position the best item that no earlier position took, as in the paper's appendix."""
+    taken: set[int] = set()
+    found = []
+    for best in ranking:
+        item = next((item for item in best if item not in taken), UNKNOWN)
+        taken.add(item)
+        found.append(item)
+    return np.array(found, dtype=np.int64)
+
+
+def until_a_repeat(ranking: Ranking) -> Items:
+    """Return the best item of every step; from the first repeated item on, the input differs from a distinct list."""
+    firsts = [best[0] for best in ranking]
+    fresh = next((index for index, item in enumerate(firsts) if item in firsts[:index]), len(firsts))
+    return np.array(firsts[:fresh] + [UNKNOWN] * (len(firsts) - fresh), dtype=np.int64)

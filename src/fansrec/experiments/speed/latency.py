@@ -1,17 +1,25 @@
-"""Latency: all systems answer the same generated lists, whose second half is to be generated."""
+"""Latency of several systems that answer the same generated lists, whose second half is to be generated."""
 
-from fansrec.experiments.speed.arms import Say, Systems
-from fansrec.experiments.speed.measuring import Progress, in_calls, measure
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from fansrec.engine.torch.backend import TorchEngine
+from fansrec.experiments.speed.arms import Say, Systems, engine_arm
+from fansrec.experiments.speed.measuring import Arm, Progress, in_calls, measure
 from fansrec.experiments.speed.options import LatencyOptions
+from fansrec.experiments.speed.random_models import EMBEDDED, random_fans, random_model
 from fansrec.experiments.speed.rows import Row, rows_of
-from fansrec.experiments.speed.workloads import mixed, questions_of
+from fansrec.experiments.speed.workloads import mixed, questions_of, sequence_length
+
+AUTOREGRESSIVE = ("bert4rec", "sasrec", "gru4rec")  # speedups are over the first, as in the paper
 
 
 def latency(
     options: LatencyOptions, say: Say = lambda line: None, progress: Progress = lambda done, total: None
 ) -> list[Row]:
     """Return a row for every system."""
-    systems = Systems(options.workload, options.size, options.device, options.seed, without_repeats(say))
+    systems = Systems(options.workload, options.size, options.device, options.seed, cache(say))
     questions = mixed(questions_of(options.workload, options.size, max(options.lists, options.batch), options.seed))
     calls = in_calls(questions, options.batch)
     arms = systems.build(options.arms, options.categories)
@@ -19,13 +27,31 @@ def latency(
     return [{"workload": options.workload} | row for row in rows_of(arms, calls, options.size)]
 
 
-def without_repeats(say: Say) -> Say:
-    """Return a function that says each line once."""
-    said: set[str] = set()
+def compare_generation_modes(
+    items: int,
+    categories: Sequence[int],
+    lists: int,
+    device: str,
+    workload: str = "spotify",
+    seconds: float = 60,
+    seed: int = 0,
+) -> list[Row]:
+    """Compare autoregressive models with FANS in one pass, all on the reference engine, as in the paper.
 
-    def say_once(line: str) -> None:
-        if line not in said:
-            said.add(line)
-            say(line)
+    FANS has N = 1 (vanilla) and each N > 1 of `categories`. A speedup is the total time of BERT4Rec over that of the
+    system, over the lists that both answered.
+    """
+    questions = mixed(questions_of(workload, items, lists, seed))
+    longest, calls = sequence_length(questions), in_calls(questions, 1)
 
-    return say_once
+    def arm(kind: str, model: Any, count: int) -> Arm:
+        return engine_arm(kind, TorchEngine(model.to(device), items, device), "paper", count)
+
+    slow = [arm("autoregressive", random_model(name, items, EMBEDDED, longest, seed), 1) for name in AUTOREGRESSIVE]
+    numbers = [1, *(count for count in categories if count > 1)]
+    arms = slow + [arm("eager", random_fans(items, count, longest, seed), count) for count in numbers]
+    measure(arms, calls, seconds, repeats=1)
+    return [
+        {"workload": workload, **row, "speedup": row["times_bert4rec"], "speedup_lists": row["times_bert4rec_lists"]}
+        for row in rows_of(arms, calls, items)
+    ]

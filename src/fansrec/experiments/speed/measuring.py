@@ -12,16 +12,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fansrec.experiments.speed.agreement import Answer
-from fansrec.experiments.speed.defaults import REPEATS
 from fansrec.experiments.speed.workloads import Question
 
 TURN = 10  # calls in a row: a service calls one model again and again, so its weights may stay in the cache
 QUICK = 0.05  # seconds: such a call is made once more before each turn, to warm up caches and threads
 SETTLE = 0.03  # seconds until the threads of the previous system stop spinning
 
+UNKNOWN = -1  # an item that cannot be compared
+
+Items = NDArray[np.int64]
 Call = Sequence[Question]
 Progress = Callable[[int, int], None]  # calls done, calls in total
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer of a system to one list; some systems give no scores."""
+
+    items: Items
+    scores: NDArray[Any] | None = None
 
 
 @dataclass
@@ -57,7 +66,7 @@ def measure(
     arms: Sequence[Arm],
     calls: Sequence[Call],
     seconds: float,
-    repeats: int = REPEATS,
+    repeats: int,
     progress: Progress = lambda done, total: None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> None:

@@ -1,11 +1,13 @@
-"""The options of the benchmarks."""
+"""The options of the benchmarks; the command line takes its defaults from here, so that this imports nothing heavy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fansrec.errors import BadSetting
-from fansrec.experiments.speed import defaults
-from fansrec.experiments.speed.workloads import workload
+
+ARMS = ("authors", "eager", "autoregressive", "linear", "ours")
+SECONDS = 180.0  # for all workloads together; building models and a busy machine may use the rest of five minutes
+REPEATS = 5
 
 
 @dataclass(frozen=True)
@@ -14,19 +16,19 @@ class LatencyOptions:
 
     workload: str = "spotify"
     items: int | None = None  # None: as many as the workload has
-    categories: Sequence[int] = defaults.CATEGORIES
-    arms: Sequence[str] = defaults.ARMS
+    categories: Sequence[int] = (1, 10, 100)
+    arms: Sequence[str] = ARMS
     batch: int = 1
-    lists: int = defaults.LISTS
-    seconds: float = defaults.SECONDS
-    repeats: int = defaults.REPEATS
+    lists: int = 100
+    seconds: float = SECONDS
+    repeats: int = REPEATS
     device: str = "cpu"
     seed: int = 0
 
     def __post_init__(self) -> None:
         for arm in self.arms:
-            if arm not in defaults.ARMS:
-                raise BadSetting(f"there is no arm {arm!r}; choose from {', '.join(defaults.ARMS)}")
+            if arm not in ARMS:
+                raise BadSetting(f"there is no arm {arm!r}; choose from {', '.join(ARMS)}")
         if min(self.lists, self.batch, self.repeats, self.size, *self.categories) < 1:
             raise BadSetting("lists, batch, repeats, items and categories must be at least 1")
         if max(self.categories) > self.size:
@@ -35,6 +37,8 @@ class LatencyOptions:
     @property
     def size(self) -> int:
         """The number of items."""
+        from fansrec.experiments.speed.workloads import workload
+
         return workload(self.workload).items if self.items is None else self.items
 
 
@@ -42,10 +46,10 @@ class LatencyOptions:
 class ThroughputOptions(LatencyOptions):
     """What to measure: lists per second. Each batch size gets an equal share of the seconds."""
 
-    categories: Sequence[int] = defaults.THROUGHPUT_CATEGORIES
-    arms: Sequence[str] = defaults.THROUGHPUT_ARMS
-    lists: int = defaults.THROUGHPUT_LISTS
-    batches: Sequence[int] = defaults.BATCHES
+    categories: Sequence[int] = (1, 100)
+    arms: Sequence[str] = ("eager", "ours")
+    lists: int = 2048
+    batches: Sequence[int] = (1, 8, 64, 256, 1024)
 
 
 @dataclass(frozen=True)
@@ -53,9 +57,9 @@ class SweepOptions:
     """The sizes to measure; those that do not vary are Spotify's."""
 
     device: str = "cpu"
-    lists: int = defaults.SWEEP_LISTS
-    seconds: float = defaults.SECONDS  # for all four panels together
-    repeats: int = defaults.REPEATS
+    lists: int = 50
+    seconds: float = SECONDS  # for all four panels together
+    repeats: int = REPEATS
     items: Sequence[int] = (10_000, 31_623, 100_000, 316_228, 1_000_000)
     categories: Sequence[int] = (1, 10, 32, 100, 316, 1_000)
     ks: Sequence[int] = (1, 2, 5, 10, 20, 50, 100, 150)
@@ -72,8 +76,8 @@ class StagesOptions:
 
     workload: str = "spotify"
     items: int | None = None  # None: as many as the workload has
-    categories: Sequence[int] = defaults.CATEGORIES
+    categories: Sequence[int] = LatencyOptions.categories
     device: str = "cpu"
     lists: int = 100
     seconds: float = 60
-    repeats: int = defaults.REPEATS
+    repeats: int = REPEATS

@@ -23,6 +23,7 @@ from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.linear.item_weights import DenseWeights, Table
 from fansrec.models.registry import build
 
+EMBEDDED = 10  # categories that models without a two-stage classifier embed
 # As `--recipe best` finds them on spotify-attlist.
 KERNEL: dict[str, Any] = {"before": 0.4, "recency": 0.6, "near": 0.5}
 
@@ -34,6 +35,13 @@ def random_model(name: str, items: int, categories: int, positions: int, seed: i
     if name in ("fans", "bert4rec"):
         torch.nn.init.normal_(model.embed.positions.weight)
     return model.eval()
+
+
+def random_fans(items: int, categories: int, positions: int, seed: int, **values: Any) -> Any:
+    """Return the paper's FANS; with one category it has the vanilla classifier."""
+    if categories == 1:
+        categories, values = min(EMBEDDED, items), {"classifier": "vanilla", **values}
+    return random_model("fans", items, categories, positions, seed, **values)
 
 
 def random_engine(

@@ -2,15 +2,17 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from fansrec.experiments.speed.agreement import Agreement, agreement
-from fansrec.experiments.speed.measuring import Arm, Call
+from fansrec.experiments.speed.measuring import UNKNOWN, Answer, Arm, Call
 from fansrec.files import write_text
+
+TIE = 1e-5  # scores that differ by at most this are equal
 
 Row = dict[str, Any]
 
@@ -50,7 +52,7 @@ def _sizes(arm: Arm, calls: Sequence[Call], items: int) -> Row:
 def _times(arm: Arm, calls: Sequence[Call]) -> Row:
     milliseconds = np.array(arm.seconds) * 1000  # (repeats, calls)
     medians = np.median(milliseconds, axis=1)
-    lists = _common_lists(arm, arm, calls)
+    lists = sum(len(call) for call in calls[: arm.calls])
     return {
         "p50_ms": float(np.median(milliseconds)),
         "p50_low_ms": float(medians.min()),
@@ -68,24 +70,24 @@ def _times(arm: Arm, calls: Sequence[Call]) -> Row:
 def _comparisons(arm: Arm, arms: Sequence[Arm], calls: Sequence[Call]) -> Row:
     """Return how many times as long other arms take over common lists (`times_X`), and how many lists those are."""
     related = [other for other in arms if _weights(other) == _weights(arm)]
-    reference = next((other for other in related if other.arm == "eager"), related[-1])
+    reference = _first(related, arm="eager") or related[-1]
     found = agreement(arm.answers, reference.answers, arm.autoregressive) if reference is not arm else Agreement()
     row: Row = {
         "same_items": found.share(found.same),
         "same_or_tied_items": found.share(found.same + found.tied),
         "same_items_of": found.compared,
     }
-    bert4rec = next((other for other in arms if (other.arm, other.model) == ("autoregressive", "bert4rec")), None)
+    bert4rec = _first(arms, arm="autoregressive", model="bert4rec")
     for name, other in {
-        "authors": next((other for other in related if other.arm == "authors"), None),
-        "authors_10": next((other for other in arms if _is_published(other)), None),
-        "eager": next((other for other in related if other.arm == "eager"), None),
+        "authors": _first(related, arm="authors"),
+        "authors_10": _first(arms, arm="authors", model="fans", categories=10),  # as the authors publish it
+        "eager": _first(related, arm="eager"),
         "bert4rec": bert4rec,
-        "paper": _paper_variant(arm, arms),
-        "padded": next((other for other in related if (other.arm, other.backend) == ("padded", arm.backend)), None),
+        "paper": _first(arms, arm=arm.arm, categories=arm.categories, model="fans", variant="paper"),
+        "padded": _first(related, arm="padded", backend=arm.backend),
     }.items():
-        row |= {f"times_{name}": _time_ratio(other, arm), f"times_{name}_lists": _common_lists(other, arm, calls)}
-    return row | {"times_bert4rec_over_k": _time_ratio_over_k(bert4rec, arm, calls)}
+        row[f"times_{name}"], _, row[f"times_{name}_lists"] = _compare_times(other, arm, calls)
+    return row | {"times_bert4rec_over_k": _compare_times(bert4rec, arm, calls)[1]}
 
 
 def _weights(arm: Arm) -> tuple[Any, ...]:
@@ -93,33 +95,52 @@ def _weights(arm: Arm) -> tuple[Any, ...]:
     return arm.model, arm.variant, arm.categories, arm.items
 
 
-def _is_published(arm: Arm) -> bool:
-    """Return whether this is the configuration of FANS that the authors publish, which has ten categories."""
-    return (arm.arm, arm.model, arm.categories) == ("authors", "fans", 10)
+def _first(arms: Sequence[Arm], **values: Any) -> Arm | None:
+    """Return the first arm with these values of its fields."""
+    return next((one for one in arms if all(getattr(one, name) == value for name, value in values.items())), None)
 
 
-def _paper_variant(arm: Arm, arms: Sequence[Arm]) -> Arm | None:
-    """Return the paper's FANS in the same arm, for comparison with `--recipe best`."""
-    similar = [other for other in arms if (other.arm, other.categories) == (arm.arm, arm.categories)]
-    return next((other for other in similar if other.model == "fans" and other.variant == "paper"), None)
+def _compare_times(other: Arm | None, arm: Arm, calls: Sequence[Call]) -> tuple[float | None, float | None, int]:
+    """Return the ratio of the times over common calls, the median ratio divided by k, and the number of common lists.
 
-
-def _time_ratio(other: Arm | None, arm: Arm) -> float | None:
+    The second one is the share of the k passes of autoregressive generation that is saved, call by call.
+    """
     if other is None:
-        return None
+        return None, None, 0
     common = min(other.calls, arm.calls)
-    return float(other.call_seconds()[:common].sum() / arm.call_seconds()[:common].sum())
-
-
-def _common_lists(other: Arm | None, arm: Arm, calls: Sequence[Call]) -> int:
-    return sum(len(call) for call in calls[: min(other.calls, arm.calls)]) if other is not None else 0
-
-
-def _time_ratio_over_k(other: Arm | None, arm: Arm, calls: Sequence[Call]) -> float | None:
-    """Return the median ratio of times divided by the number of items k, call by call: the share of k passes saved."""
-    if other is None:
-        return None
-    common = min(other.calls, arm.calls)
-    ratios = other.call_seconds()[:common] / arm.call_seconds()[:common]
+    theirs, ours = (one.call_seconds()[:common] for one in (other, arm))
     counts = [np.mean([question.k for question in call]) for call in calls[:common]]
-    return float(np.median(ratios / counts))
+    lists = sum(len(call) for call in calls[:common])
+    return float(theirs.sum() / ours.sum()), float(np.median(theirs / ours / counts)), lists
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Number of positions that were compared, that have the same item, and that have another item of the same score."""
+
+    compared: int = 0
+    same: int = 0
+    tied: int = 0
+
+    def share(self, count: int) -> float | None:
+        return count / self.compared if self.compared else None
+
+
+def agreement(answers: Sequence[Answer], reference: Sequence[Answer], autoregressive: bool) -> Agreement:
+    """Compare answers to the lists that both systems answered.
+
+    An autoregressive answer is compared up to its first difference only: what follows depends on it.
+    """
+    counts = [_compare(*pair, autoregressive) for pair in zip(answers, reference, strict=False)]
+    return Agreement(*map(sum, zip(*counts, strict=True)))
+
+
+def _compare(one: Answer, other: Answer, autoregressive: bool) -> list[int]:
+    length = min(len(one.items), len(other.items))
+    known = (one.items[:length] != UNKNOWN) & (other.items[:length] != UNKNOWN)
+    same = one.items[:length] == other.items[:length]
+    tied = np.zeros(length, dtype=bool)
+    if one.scores is not None and other.scores is not None:
+        tied = ~same & (np.abs(one.scores[:length] - other.scores[:length]) <= TIE)
+    end = int(same.argmin()) + 1 if autoregressive and not same.all() else length
+    return [int((known & which)[:end].sum()) for which in (known, same, tied)]

@@ -6,13 +6,14 @@ rest is everything else: tokens, embeddings, the selection of categories and of 
 other sizes may choose more or fewer categories, so small figures are approximate.
 """
 
+from functools import cache
+
 import numpy as np
 
-from fansrec.experiments.speed.arms import EMBEDDED, Say, Systems, engine_arm
-from fansrec.experiments.speed.latency import without_repeats
+from fansrec.experiments.speed.arms import Say, Systems, engine_arm
 from fansrec.experiments.speed.measuring import Arm, in_calls, measure
 from fansrec.experiments.speed.options import StagesOptions
-from fansrec.experiments.speed.random_models import random_model
+from fansrec.experiments.speed.random_models import random_fans
 from fansrec.experiments.speed.rows import Row
 from fansrec.experiments.speed.workloads import mixed, questions_of, workload
 
@@ -24,7 +25,7 @@ def stages(options: StagesOptions, say: Say = lambda line: None) -> list[Row]:
     """Return a row per number of categories: mean milliseconds per list, one list at a time, random weights."""
     name, device = options.workload, options.device
     size = options.items or workload(name).items
-    say_once = without_repeats(say)
+    say_once = cache(say)
     rows = []
     for count in options.categories:
         whole, half = (_arm(Systems(name, many, device, say=say_once), count, LAYERS) for many in (size, size // 2))
@@ -37,9 +38,7 @@ def stages(options: StagesOptions, say: Say = lambda line: None) -> list[Row]:
 
 
 def _arm(systems: Systems, categories: int, layers: int) -> Arm:
-    classifier = {"classifier": "vanilla"} if categories == 1 else {}
-    embedded = categories if categories > 1 else EMBEDDED
-    model = random_model("fans", systems.items, embedded, systems.longest, 0, layers=layers, **classifier)
+    model = random_fans(systems.items, categories, systems.longest, 0, layers=layers)
     return engine_arm("ours", systems.fastest(model.to(systems.device)), "paper", categories)
 
 

@@ -1,34 +1,28 @@
 """How latency grows with the number of items M, of categories N, of generated items k, and of lists per call."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from functools import cache
 
 import numpy as np
 
 from fansrec.experiments.speed import throughput
 from fansrec.experiments.speed.arms import Say, Systems
-from fansrec.experiments.speed.defaults import THROUGHPUT_ARMS as ARMS
-from fansrec.experiments.speed.latency import without_repeats
 from fansrec.experiments.speed.measuring import Arm, in_calls, measure
 from fansrec.experiments.speed.options import SweepOptions, ThroughputOptions
 from fansrec.experiments.speed.rows import Row, rows_of, without_calls
 from fansrec.experiments.speed.workloads import Question, mixed, questions_of
 
+ARMS = ThroughputOptions.arms
 INPUT_LENGTH = 47  # while k varies: half of Spotify's mean list length
 
 
 def sweep(options: SweepOptions, say: Say = lambda line: None) -> list[Row]:
     """Return rows with `varies`: items, categories, k or batch. The systems of a panel take turns on the same lists."""
-    say_once = without_repeats(say)
-    panels: dict[str, Callable[[SweepOptions, Say], list[Row]]] = {
-        "items": by_items,
-        "categories": by_categories,
-        "k": by_k,
-        "batch": by_batch,
-    }
+    say_once = cache(say)
     rows = []
-    for name, panel in panels.items():
+    for panel in (by_items, by_categories, by_k, by_batch):
+        name = panel.__name__.removeprefix("by_")
         say(f"varying {name} …")
         rows += [{"varies": name, "workload": options.workload} | row for row in panel(options, say_once)]
     return rows
@@ -67,11 +61,7 @@ def by_batch(options: SweepOptions, say: Say) -> list[Row]:
     arms = _systems(options, say, options.size).fans(ARMS, options.of_size)
     lists = max(2 * max(options.batches), options.lists)
     questions = questions_of(options.workload, options.size, lists, options.seed)
-    sizes: dict[str, Any] = {"items": options.size, "categories": (options.of_size,), "batches": options.batches}
-    seconds = options.seconds / 4
-    return throughput.by_batch(
-        arms, questions, ThroughputOptions(**sizes, seconds=seconds, repeats=options.repeats), say
-    )
+    return throughput.by_batch(arms, questions, replace(options, seconds=options.seconds / 4), say)
 
 
 def _systems(options: SweepOptions, say: Say, items: int) -> Systems:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -11,9 +12,8 @@ from numpy.typing import NDArray
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch import backend as torch_backend
 from fansrec.experiments.speed.arms import Say, Systems, engine_arm
-from fansrec.experiments.speed.latency import without_repeats
 from fansrec.experiments.speed.measuring import Arm, Progress, in_calls, measure
-from fansrec.experiments.speed.options import ThroughputOptions
+from fansrec.experiments.speed.options import SweepOptions, ThroughputOptions
 from fansrec.experiments.speed.rows import Row, rows_of, without_calls
 from fansrec.experiments.speed.workloads import Question, questions_of
 
@@ -25,7 +25,7 @@ def throughput(
     options: ThroughputOptions, say: Say = lambda line: None, progress: Progress = lambda done, total: None
 ) -> list[Row]:
     """Return a row for every system and batch size."""
-    systems = Systems(options.workload, options.size, options.device, options.seed, without_repeats(say))
+    systems = Systems(options.workload, options.size, options.device, options.seed, cache(say))
     questions = questions_of(options.workload, options.size, max(options.lists, *options.batches), options.seed)
     arms = [other for arm in systems.build(options.arms, options.categories) for other in (arm, *padded(arm))]
     rows = by_batch(arms, questions, options, systems.say, progress)
@@ -35,7 +35,7 @@ def throughput(
 def by_batch(
     arms: Sequence[Arm],
     questions: Sequence[Question],
-    options: ThroughputOptions,
+    options: ThroughputOptions | SweepOptions,
     say: Say,
     progress: Progress = lambda done, total: None,
 ) -> list[Row]:

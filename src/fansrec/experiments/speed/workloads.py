@@ -47,6 +47,8 @@ def workload(name: str) -> Workload:
 def make_corpus(workload: Workload, random: np.random.Generator) -> Corpus:
     """Return a corpus of lists of Zipf-distributed items, split 8:1:1."""
     items, offsets = make_lists(workload, random)
+    starts = np.array(even_categories(workload.items, workload.categories))
+    names = [str(number) for number in range(workload.categories)]
     parts = np.zeros(workload.lists, dtype=np.uint8)
     parts[int(0.8 * workload.lists) :] = 1
     parts[int(0.9 * workload.lists) :] = 2
@@ -54,7 +56,7 @@ def make_corpus(workload: Workload, random: np.random.Generator) -> Corpus:
         items=items.astype(np.int32),
         offsets=offsets,
         parts=parts,
-        vocabulary=_vocabulary(workload),
+        vocabulary=Vocabulary([str(number) for number in range(workload.items)], starts, category_names=names),
         summary={"lists": workload.lists, "items": workload.items, "categories": workload.categories},
     )
 
@@ -119,9 +121,3 @@ def sequence_length(questions: Sequence[Question]) -> int:
 def even_categories(items: int, categories: int) -> tuple[int, ...]:
     """Return the first item of each of `categories` equally large categories, and the end of the last one."""
     return tuple(np.linspace(0, items, categories + 1).astype(np.int64).tolist())
-
-
-def _vocabulary(workload: Workload) -> Vocabulary:
-    starts = np.array(even_categories(workload.items, workload.categories))
-    names = [str(number) for number in range(workload.categories)]
-    return Vocabulary([str(number) for number in range(workload.items)], starts, category_names=names)

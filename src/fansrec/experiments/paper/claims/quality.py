@@ -1,6 +1,6 @@
 """Claims about quality, tested on the values of every test list."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -32,10 +32,8 @@ from fansrec.experiments.paper.results import METRICS, Results, Subject
 def better(rule: Rule, experiment: Experiment, results: Results) -> Iterator[Verdict]:
     """Test whether the left systems are better than every right one; one that is significantly better refutes it."""
     for dataset in datasets_of(rule, results):
-        pairs = [(left, right) for left in rule["left"] for right in rule["right"]]
-        tests = [_compare(Subject(dataset.name, left), Subject(dataset.name, right), results) for left, right in pairs]
-        evidence = tuple(text for _, text in tests)
-        yield Verdict(rule["text"], dataset.title, evidence, all_of([verdict for verdict, _ in tests]))
+        left, right = ([Subject(dataset.name, name) for name in rule[side]] for side in ("left", "right"))
+        yield all_of(dataset.title, [_compare(ours, theirs, results) for ours in left for theirs in right])
 
 
 def _compare(left: Subject, right: Subject, results: Results) -> tuple[str, str]:
@@ -52,27 +50,33 @@ def _compare(left: Subject, right: Subject, results: Results) -> tuple[str, str]
         for metric, (ours, theirs) in zip(METRICS, pairs, strict=True)
         if ours is not None and theirs is not None
     )
-    verdict = UNDECIDED if p >= ALPHA else HOLDS if combined.sum() > 0 else FAILS
-    return verdict, f"{left.system} / {right.system}: {text} ({p_text(p)})"
+    outcome = UNDECIDED if p >= ALPHA else HOLDS if combined.sum() > 0 else FAILS
+    return outcome, f"{left.system} / {right.system}: {text} ({p_text(p)})"
+
+
+def _values(subjects: Sequence[Subject], results: Results) -> Floats | None:
+    """Return the values of every list, shape (subjects, metrics, lists), or None if some are missing."""
+    found = [[results.values(subject, metric) for metric in METRICS] for subject in subjects]
+    return None if any(values is None for row in found for values in row) else np.array(found, dtype=np.float64)
 
 
 def ranks(rule: Rule, experiment: Experiment, results: Results) -> Iterator[Verdict]:
     """Test ranks by the share of 1,000 resamples in which they are as claimed: 95% holds, 5% does not hold."""
-    index = rule["among"].index(rule["system"])
     for dataset in datasets_of(rule, results):
-        found = [[results.values(Subject(dataset.name, name), metric) for metric in METRICS] for name in rule["among"]]
-        if any(values is None for row in found for values in row):
-            yield Verdict(rule["text"], dataset.title, ("some systems are missing",), UNTESTED)
-            continue
-        values = np.array(found, dtype=np.float64)  # (systems, metrics, lists)
-        if np.isnan(list_means(values)).any():
-            yield Verdict(rule["text"], dataset.title, ("no list counts for some metrics",), UNTESTED)
-            continue
-        share = _ranks_hold(resampled_means(values), index, rule).mean()
-        (others_above,) = _systems_above(list_means(values)[None], index)
-        text = ", ".join(f"{metric} rank {n + 1}" for metric, n in zip(METRICS, others_above.tolist(), strict=True))
-        verdict = HOLDS if share >= 1 - ALPHA else FAILS if share <= ALPHA else UNDECIDED
-        yield Verdict(rule["text"], dataset.title, (text, f"as claimed in {share:.0%} of resamples"), verdict)
+        values = _values([Subject(dataset.name, name) for name in experiment.extra["systems"]], results)
+        yield Verdict(dataset.title, *_test_ranks(rule, experiment.extra["systems"].index(rule["system"]), values))
+
+
+def _test_ranks(rule: Rule, index: int, values: Floats | None) -> tuple[str, tuple[str, ...]]:
+    if values is None:
+        return UNTESTED, ("some systems are missing",)
+    if np.isnan(list_means(values)).any():
+        return UNTESTED, ("no list counts for some metrics",)
+    share = _ranks_hold(resampled_means(values), index, rule).mean()
+    (others_above,) = _systems_above(list_means(values)[None], index)
+    text = ", ".join(f"{metric} rank {n + 1}" for metric, n in zip(METRICS, others_above.tolist(), strict=True))
+    outcome = HOLDS if share >= 1 - ALPHA else FAILS if share <= ALPHA else UNDECIDED
+    return outcome, (text, f"as claimed in {share:.0%} of resamples")
 
 
 def _systems_above(means: Floats, index: int) -> Floats:
@@ -89,21 +93,20 @@ def _ranks_hold(means: Floats, index: int, rule: Rule) -> Floats:
 def loss(rule: Rule, experiment: Experiment, results: Results) -> Iterator[Verdict]:
     """Test how much of the reference's quality is lost, averaged over metrics."""
     for dataset in datasets_of(rule, results):
-        sides = [
-            [results.values(Subject(dataset.name, rule["system"], rule[side]), metric) for metric in METRICS]
-            for side in ("left_categories", "right_categories")
-        ]
-        if any(values is None for side in sides for values in side):
-            yield Verdict(rule["text"], dataset.title, ("some results are missing",), UNTESTED)
-            continue
-        values = np.array(sides, dtype=np.float64)
-        (lost,), resampled = relative_loss(list_means(values)[None]), relative_loss(resampled_means(values))
-        if np.isnan(lost) or np.isnan(resampled).all():
-            yield Verdict(rule["text"], dataset.title, ("the reference is 0 at every metric",), UNTESTED)
-            continue
-        low, high = np.nanquantile(resampled, [ALPHA / 2, 1 - ALPHA / 2])
-        text = f"loses {lost:.1%} [{low:.1%}, {high:.1%}]"
-        yield Verdict(rule["text"], dataset.title, (text,), above(-high, -low, -rule["most"]))
+        sides = (rule["left_categories"], rule["right_categories"])
+        values = _values([Subject(dataset.name, rule["system"], number) for number in sides], results)
+        outcome, text = _test_loss(rule["most"], values)
+        yield Verdict(dataset.title, outcome, (text,))
+
+
+def _test_loss(most: float, values: Floats | None) -> tuple[str, str]:
+    if values is None:
+        return UNTESTED, "some results are missing"
+    (lost,), resampled = relative_loss(list_means(values)[None]), relative_loss(resampled_means(values))
+    if np.isnan(lost) or np.isnan(resampled).all():
+        return UNTESTED, "the reference is 0 at every metric"
+    low, high = np.nanquantile(resampled, [ALPHA / 2, 1 - ALPHA / 2])
+    return above(-high, -low, -most), f"loses {lost:.1%} [{low:.1%}, {high:.1%}]"
 
 
 def relative_loss(means: Floats) -> Floats:

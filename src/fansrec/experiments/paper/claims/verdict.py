@@ -1,8 +1,11 @@
-"""Verdicts on claims, and how several are combined."""
+"""Verdicts on claims, and how several are combined.
+
+"holds" and "does not hold" need evidence from the test lists: p < 0.05 in the paired test, or a 95% interval on one
+side of the limit. Times of generated workloads are compared without a test.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from fansrec.experiments.paper.catalogue import Dataset
 from fansrec.experiments.paper.results import Results
@@ -12,19 +15,19 @@ UNTESTED = "not tested: results are missing"
 Rule = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """The outcome of a claim on one data set or workload."""
 
-    claim: str
     where: str  # the data set or size, and the machine
-    evidence: tuple[str, ...]
     verdict: str
+    evidence: tuple[str, ...]
 
 
-def all_of(verdicts: Sequence[str]) -> str:
-    """Return the verdict of a claim with several parts: one failure refutes it, one undecided part leaves it open."""
-    return next((verdict for verdict in (FAILS, UNTESTED, UNDECIDED) if verdict in verdicts), HOLDS)
+def all_of(where: str, parts: Sequence[tuple[str, str]]) -> Verdict:
+    """Combine the parts of a claim: one failure refutes it, and one undecided part leaves it open."""
+    found = [verdict for verdict, _ in parts]
+    verdict = next((verdict for verdict in (FAILS, UNTESTED, UNDECIDED) if verdict in found), HOLDS)
+    return Verdict(where, verdict, tuple(text for _, text in parts))
 
 
 def above(low: float, high: float, limit: float) -> str:

@@ -4,22 +4,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fansrec.experiments.machine import format_machine
-from fansrec.experiments.paper.catalogue import Dataset, Experiment, published
-from fansrec.experiments.paper.jobs import generated_timings
-from fansrec.experiments.paper.report.blocks import NOTHING, Block, Entry, Heading, Paragraph, Table, mark_best
+from fansrec.experiments.paper.catalogue import Dataset, Experiment, datasets, published
+from fansrec.experiments.paper.report.blocks import Block, Heading, Paragraph, Table
 from fansrec.experiments.paper.report.entries import (
+    NOTHING,
     REAL_TIME_MS,
+    Entry,
     latency_entry,
-    list_count,
+    mark_best,
     quality_entries,
     quality_entry,
 )
-from fansrec.experiments.paper.results import METRICS, PAPER, Latencies, Results, Subject, ratio
-from fansrec.experiments.paper.timings import read_timings
+from fansrec.experiments.paper.results import METRICS, Latencies, Results, Subject, ratio
 
 AUTOREGRESSIVE = {"bert4rec": "BERT4Rec", "sasrec": "SASRec", "gru4rec": "GRU4Rec"}
-TITLES = {"zhihu": "Zhihu", "spotify": "Spotify", "aotm": "AotM", "goodreads": "Goodreads", "industry": "industry"}
 
 
 def categories(experiment: Experiment, results: Results) -> Iterator[Block]:
@@ -35,14 +33,13 @@ def categories(experiment: Experiment, results: Results) -> Iterator[Block]:
 
 def _trained(experiment: Experiment, dataset: Dataset, results: Results) -> Table:
     name = experiment.systems[0]
-    paper = _published(dataset.published)
+    paper = _published(dataset.title)
     rows = [_latency_row(experiment, timed, name, paper) for timed in results.latencies(experiment, dataset)]
     subjects = [Subject(dataset.name, name, number) for number in experiment.categories]
     for metric in METRICS:
-        figures = [results.figure(subject, metric) for subject in subjects]
-        entries = quality_entries(figures)
+        lists, entries = quality_entries(results, subjects, metric)
         reference = quality_entry(results.figure(Subject(dataset.name, experiment.against or ""), metric))
-        rows.append([Entry(metric, (list_count(results, subjects, metric, PAPER),)), reference, *entries])
+        rows.append([Entry(metric, (lists,)), reference, *entries])
     return Table(["", experiment.against or "", *(f"N = {number}" for number in experiment.categories)], rows)
 
 
@@ -51,18 +48,14 @@ def _latency_row(
 ) -> list[Entry]:
     base = timed.of(experiment.against or "")
     found = [timed.of(name, number) for number in experiment.categories]
-    entries = [latency_entry(base)] + [
-        latency_entry(row) if row is None or base is None else _with_speedup(latency_entry(row), ratio(base, row).value)
-        for row in found
-    ]
+    entries = [latency_entry(base)]
+    for row in found:
+        suffix = "" if row is None or base is None else f" ({ratio(base, row)[0]:.1f}x)"
+        entries.append(replace(latency_entry(row), suffix=suffix))
     keys = ["bert4rec", *experiment.categories]
     entries = [_with_published(entry, paper.get(key)) for entry, key in zip(entries, keys, strict=True)]
     marked = mark_best(entries, [None, *(None if row is None else row.mean for row in found)], highest=False)
-    return [Entry("Latency (ms)", (format_machine(timed.machine),)), *marked]
-
-
-def _with_speedup(entry: Entry, value: float) -> Entry:
-    return replace(entry, suffix=f" ({value:.1f}x)")
+    return [Entry("Latency (ms)", (timed.machine,)), *marked]
 
 
 def _with_published(entry: Entry, value: tuple[float, float] | None) -> Entry:
@@ -71,9 +64,9 @@ def _with_published(entry: Entry, value: tuple[float, float] | None) -> Entry:
     return replace(entry, notes=(*entry.notes, f"paper {value[0]:g} ({value[1]:g}x)"))
 
 
-def _published(name: str | None) -> dict[Any, tuple[float, float]]:
+def _published(name: str) -> dict[Any, tuple[float, float]]:
     """Return the published latency and speedup by N, and that of BERT4Rec under its name."""
-    table = published("industry") if name == "industry" else published("table4").get(name or "", {})
+    table = published("industry") if name == "industry" else published("table4").get(name, {})
     if not table:
         return {}
     numbers = table.get("categories") or published("table4")["categories"]
@@ -84,10 +77,9 @@ def _published(name: str | None) -> dict[Any, tuple[float, float]]:
 def generated(experiment: Experiment, results: Results) -> Iterator[Block]:
     """Yield latencies for generated lists and random weights, in the sizes of data sets that need not be available."""
     by_machine: dict[str, list[list[Entry]]] = {}
-    for timing in generated_timings(experiment, results.corpora):
-        for found in read_timings(timing):
-            row = _generated_row(experiment, timing.key, found["rows"])
-            by_machine.setdefault(format_machine(found["machine"]), []).append(row)
+    for found in results.generated(experiment):
+        row = _generated_row(experiment, found["key"], found["rows"])
+        by_machine.setdefault(found["machine"], []).append(row)
     head = ["ms per list", *AUTOREGRESSIVE.values(), *(f"N = {number}" for number in experiment.categories)]
     for machine, rows in by_machine.items():
         yield Heading(f"Generated lists and random weights at the paper's sizes, {machine}", 3)
@@ -98,14 +90,16 @@ def generated(experiment: Experiment, results: Results) -> Iterator[Block]:
 
 def _generated_row(experiment: Experiment, key: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[Entry]:
     """Return a row with the fastest N marked; SASRec and GRU4Rec reuse their state from item to item."""
-    title = TITLES[key["workload"]]
+    title = datasets()[key["workload"]].title if key["workload"] in datasets() else key["workload"]
     paper = _published(title)
-    autoregressive = {row["model"]: row for row in rows if row["model"] in AUTOREGRESSIVE}
-    one_pass = {row["categories"]: row for row in rows if row["model"] == "fans"}
-    slow = [_with_published(_generated_entry(autoregressive.get(name)), paper.get(name)) for name in AUTOREGRESSIVE]
-    fast = [_with_published(_generated_entry(one_pass.get(n)), paper.get(n)) for n in experiment.categories]
-    means = [one_pass[n]["mean_ms"] if n in one_pass else None for n in experiment.categories]
-    return [Entry(title, (f"M = {key['items']:,}",)), *slow, *mark_best(fast, means, highest=False)]
+    by_column = {row["categories"] if row["model"] == "fans" else row["model"]: row for row in rows}
+    entries = [
+        _with_published(_generated_entry(by_column.get(column)), paper.get(column))
+        for column in (*AUTOREGRESSIVE, *experiment.categories)
+    ]
+    means = [by_column[n]["mean_ms"] if n in by_column else None for n in experiment.categories]
+    marked = mark_best(entries, [*[None] * len(AUTOREGRESSIVE), *means], highest=False)
+    return [Entry(title, (f"M = {key['items']:,}",)), *marked]
 
 
 def _generated_entry(row: Mapping[str, Any] | None) -> Entry:

@@ -9,23 +9,14 @@ from fansrec import __version__
 from fansrec.experiments.cells import read_cell, read_object, unfinished
 from fansrec.experiments.paper.catalogue import Experiment, datasets, published
 from fansrec.experiments.paper.cells import required_cells
-from fansrec.experiments.paper.claims.verdict import FAILS, HOLDS, UNDECIDED
-from fansrec.experiments.paper.claims.verdicts import verdicts
-from fansrec.experiments.paper.jobs import required_timings
-from fansrec.experiments.paper.report.blocks import Block, Entry, Heading, Paragraph, Table, text_entries
-from fansrec.experiments.paper.report.category_tables import categories, generated
-from fansrec.experiments.paper.report.figures import (
-    category_lines,
-    recall,
-    scheduler_lines,
-    time_shares,
-    with_categories,
-)
-from fansrec.experiments.paper.report.html import write_html
-from fansrec.experiments.paper.report.markdown import write_markdown
-from fansrec.experiments.paper.report.tables import comparison, schedulers, statistics
+from fansrec.experiments.paper.claims.quality import better, loss, ranks
+from fansrec.experiments.paper.claims.speed import below, curve, faster, optimum, share
+from fansrec.experiments.paper.claims.verdict import FAILS, HOLDS, UNDECIDED, Rule, Verdict
+from fansrec.experiments.paper.report import category_tables, figures, tables
+from fansrec.experiments.paper.report.blocks import Block, Heading, Paragraph, Table, write_html, write_markdown
+from fansrec.experiments.paper.report.entries import Entry
 from fansrec.experiments.paper.results import Results
-from fansrec.experiments.paper.timings import read_timings
+from fansrec.experiments.paper.timings import required_timings
 
 TITLE = "Reproduction of FANS (WWW 2023)"
 NO_ONLINE_TEST = "The online A/B test of the industrial system cannot be reproduced without that system and its users."
@@ -46,27 +37,31 @@ def _industry(experiment: Experiment, results: Results) -> Iterator[Block]:
         f"About {paper['items']:,} items on a Tesla P100 in the paper. {NO_ONLINE_TEST} That N = 100 loses only "
         f"{paper['quality_loss']:.1%} of quality is tested among the claims, on the available data sets."
     )
-    yield from generated(experiment, results)
+    yield from category_tables.generated(experiment, results)
 
 
 SECTIONS: Mapping[str, tuple[Section, ...]] = {
-    "table1": (lambda _, results: statistics(results),),
-    "table2": (comparison,),
-    "table3": (schedulers, scheduler_lines),
-    "table4": (categories, category_lines),
-    "fig-category": (with_categories,),
-    "fig-recall": (recall,),
-    "fig-time": (time_shares,),
+    "table1": (tables.statistics,),
+    "table2": (tables.comparison,),
+    "table3": (tables.schedulers, figures.scheduler_lines),
+    "table4": (category_tables.categories, figures.category_lines),
+    "fig-category": (figures.with_categories,),
+    "fig-recall": (figures.recall,),
+    "fig-time": (figures.time_shares,),
     "industry": (_industry,),
 }
 
+TESTS: Mapping[str, Callable[[Rule, Experiment, Results], Iterator[Verdict]]] = {
+    test.__name__: test for test in (better, ranks, faster, below, curve, optimum, loss, share)
+}
 
-def write_reports(results: Results, notes: list[str]) -> tuple[Path, Path]:
+
+def write_reports(results: Results, notes: list[str]) -> list[Path]:
     """Write report.md with its plots, and report.html; `notes` say what was left out. Return both paths."""
     blocks = list(report(results, notes))
     out = results.corpora.out
     out.mkdir(parents=True, exist_ok=True)
-    paths = out / "report.md", out / "report.html"
+    paths = [out / "report.md", out / "report.html"]
     write_markdown(paths[0], blocks)
     write_html(paths[1], TITLE, blocks)
     return paths
@@ -107,19 +102,28 @@ def _unfinished_cells(results: Results) -> Iterator[str]:
 
 
 def _claims(results: Results) -> Iterator[Block]:
-    found = verdicts(results)
+    selected = {experiment.name: experiment for experiment in results.selection.experiments}
+    found = [
+        (claim["text"], verdict)
+        for name, claims in published("claims").items()
+        if name in selected
+        for claim in claims
+        for kind in TESTS.keys() & claim.keys()
+        for verdict in TESTS[kind](claim[kind], selected[name], results)
+    ]
     if not found:
         return
     yield Heading("The paper's claims")
-    counts = ", ".join(f"{sum(one.verdict == word for one in found)} {word}" for word in (HOLDS, FAILS, UNDECIDED))
+    outcomes = [verdict.verdict for _, verdict in found]
+    counts = ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in (HOLDS, FAILS, UNDECIDED))
     yield Paragraph(
         f"Tested on every data set, size and machine: {counts}. Comparisons of quality test the four metrics together; "
         f"a claim about several systems holds only if it holds for each. Every comparison is tested at the 5% level, "
         f"without correction for multiple tests. {NO_ONLINE_TEST}"
     )
     rows = [
-        [Entry(one.claim), Entry(one.where), Entry(one.evidence[0], one.evidence[1:]), Entry(one.verdict)]
-        for one in found
+        [Entry(text), Entry(where), Entry(evidence[0], evidence[1:]), Entry(outcome)]
+        for text, (where, outcome, evidence) in found
     ]
     yield Table(["claim", "where", "figures", "verdict"], rows, is_text=True)
 
@@ -130,7 +134,7 @@ def _how_it_was_made(results: Results) -> Iterator[Block]:
     found = [read_cell(cell) for cell in required_cells(selection, corpora)]
     contents = [content for content in found if content is not None]
     seconds = sum(value or 0 for content in contents for value in content["seconds"].values())
-    timed = [made for timing, _ in required_timings(selection, corpora) for made in read_timings(timing)]
+    timed = [made for timing in required_timings(selection, corpora) for made in timing.results()]
     rows: dict[str, Iterable[str]] = {
         "experiments": [", ".join(experiment.name for experiment in selection.experiments)],
         "data sets": [", ".join(datasets()[one.name].title for one in selection.datasets)],
@@ -141,7 +145,7 @@ def _how_it_was_made(results: Results) -> Iterator[Block]:
         "timed on": dict.fromkeys(_hardware(one["machine"]) for one in timed),
         "written with": [f"fansrec {__version__}, Python {platform.python_version()}"],
     }
-    entries = [text_entries(name, line) for name, lines in rows.items() for line in lines]
+    entries = [[Entry(name), Entry(line)] for name, lines in rows.items() for line in lines]
     yield Table(["", ""], entries, is_text=True)
 
 

@@ -1,6 +1,7 @@
 """Plots like the paper's, each for light and dark pages."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 
@@ -11,19 +12,19 @@ from fansrec.evaluation.page import Picture
 ON_LIGHT = ("#2a6f97", "#d9731a", "#3a8f4f", "#8a5fb0", "#7a7a7a")
 ON_DARK = ("#6cb4e0", "#f0a259", "#7fce92", "#c3a3e0", "#b0b0b0")
 Bar = tuple[str, float, float | None]  # name, height, deviation
-Line = Mapping[float | str, float]
+Line = Mapping[Any, float]  # by a number or a name
 Draw = Callable[[Axes, str, Theme], None]
 
 
-def bar_plot(panels: Mapping[str, Sequence[Bar]], hatched: Sequence[str] = (), paired: bool = False) -> Picture:
+def bar_plot(panels: Mapping[str, Sequence[Bar]], hatched: Sequence[str] = ()) -> Picture:
     """Return one panel per metric with one bar per system.
 
-    Systems named in `hatched` are drawn light; with `paired`, two neighboring bars have one color.
+    Systems named in `hatched` are drawn light, in the color of the system before them.
     """
 
     def draw(axes: Axes, title: str, theme: Theme) -> None:
         for x, (name, height, deviation) in enumerate(panels[title]):
-            color = _colors(theme)[(x // 2 if paired else x) % len(ON_DARK)]
+            color = _colors(theme)[(x // 2 if hatched else x) % len(ON_DARK)]
             style = {"alpha": 0.45, "hatch": "//"} if name in hatched else {}
             axes.bar(x, height, color=color, yerr=deviation, ecolor=theme.ink, capsize=3, **style)  # type: ignore[arg-type]
         names = [name for name, _, _ in panels[title]]

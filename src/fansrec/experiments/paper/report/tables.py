@@ -3,19 +3,15 @@
 import json
 from collections.abc import Iterator, Sequence
 
-from fansrec.experiments.machine import format_machine
-from fansrec.experiments.paper.catalogue import DEFAULT_CATEGORIES, Dataset, Experiment, published, systems
-from fansrec.experiments.paper.report.blocks import Block, Entry, Heading, Paragraph, Table, mark_best
-from fansrec.experiments.paper.report.entries import (
-    latency_entry,
-    list_count,
-    p_against,
-    quality_entries,
-    speedup_entry,
-)
-from fansrec.experiments.paper.results import METRICS, PAPER, Latencies, Latency, Results, Subject, ratio
+import numpy as np
 
-CIRCLES = {"autoregressive": "○", "one-pass": "◐", "two-stage": "●"}
+from fansrec.evaluation.significance import paired_p_values
+from fansrec.experiments.paper.catalogue import DEFAULT_CATEGORIES, Dataset, Experiment, published, systems
+from fansrec.experiments.paper.report.blocks import Block, Heading, Paragraph, Table
+from fansrec.experiments.paper.report.entries import NOTHING, Entry, latency_entry, mark_best, quality_entries
+from fansrec.experiments.paper.results import METRICS, PAPER, Latencies, Results, Subject, ratio
+
+CIRCLES = {"autoregressive": "○", "vanilla": "◐", "two-stage": "●"}
 OTHER_PROTOCOLS = {
     "paper, input excluded": "the paper's protocol without input items",
     "standard": "the standard protocol (10 items, input items excluded, every list counts)",
@@ -28,31 +24,30 @@ def system_title(system: str) -> str:
     return f"{CIRCLES.get(known.family, '')} {known.title}".strip().replace(" / ", "\n/ ")
 
 
-def statistics(results: Results) -> Iterator[Block]:
+def statistics(experiment: Experiment, results: Results) -> Iterator[Block]:
     """Yield table 1: statistics of the data sets."""
     rows = {
         "lists": "{:,}", "items": "{:,}", "categories": "{:,}", "interactions": "{:,}",
         "average": "{:.2f}", "shortest": "{}", "longest": "{}", "density": "{:.3f}%",
     }  # fmt: skip
     names = {"average": "items per list, mean", "shortest": "shortest list", "longest": "longest list"}
-    known = [(dataset, _statistics(results, dataset)) for dataset in results.selection.datasets]
-    ours = [(dataset, counts) for dataset, counts in known if counts is not None]
+    ours = {dataset: _statistics(results, dataset) for dataset in results.selection.datasets}
+    ours = {dataset: counts for dataset, counts in ours.items() if counts}
     body = []
     for key, form in rows.items():
-        paper = [published("table1").get(dataset.published or "", {}).get(key) for dataset, _ in ours]
-        entries = [
-            Entry(form.format(counts[key]), () if value is None else (f"paper {form.format(value)}",))
-            for (_, counts), value in zip(ours, paper, strict=True)
-        ]
+        paper = {dataset: published("table1")[key].get(dataset.title) for dataset in ours}
+        notes = [() if value is None else (f"paper {form.format(value)}",) for value in paper.values()]
+        entries = [Entry(form.format(counts[key]), note) for counts, note in zip(ours.values(), notes, strict=True)]
         body.append([Entry(names.get(key, key)), *entries])
-    yield Table(["", *(dataset.title for dataset, _ in ours)], body)
+    yield Table(["", *(dataset.title for dataset in ours)], body)
     yield Paragraph("The paper gives the range of its length filter; ours are the shortest and longest lists.")
 
 
-def _statistics(results: Results, dataset: Dataset) -> dict[str, float] | None:
+def _statistics(results: Results, dataset: Dataset) -> dict[str, float]:
+    """Return the numbers of a corpus, or none if it is not prepared."""
     corpora = results.corpora
     if not corpora.exists(dataset.name, DEFAULT_CATEGORIES):
-        return None
+        return {}
     summary_file = corpora.folder(dataset.name, DEFAULT_CATEGORIES) / "summary.json"
     summary = json.loads(summary_file.read_text(encoding="utf-8"))
     average = summary["interactions"] / summary["lists"]
@@ -83,38 +78,48 @@ def _by_system(
     assert experiment.against is not None
     paper = _published(dataset)
     subjects = [Subject(dataset.name, name) for name in names]
-    against = p_against(results, subjects, Subject(dataset.name, experiment.against), METRICS)
+    against = p_against(results, subjects, Subject(dataset.name, experiment.against))
     rows = []
     for metric in METRICS:
-        figures = [results.figure(subject, metric) for subject in subjects]
-        theirs = [paper.get((subject.system, metric)) for subject in subjects]
-        marked = quality_entries(figures, theirs, [against.get((subject, metric)) for subject in subjects])
-        rows.append([Entry(metric, (list_count(results, subjects, metric, PAPER),)), *marked])
+        theirs = [paper.get((name, metric)) for name in names]
+        p = [against.get((subject, metric)) for subject in subjects]
+        lists, entries = quality_entries(results, subjects, metric, theirs, p)
+        rows.append([Entry(metric, (lists,)), *entries])
     for latencies in timed:
         rows += _latency_rows(latencies, names, experiment.against, paper)
     return Table(["", *map(system_title, names)], rows)
 
 
+def p_against(results: Results, subjects: Sequence[Subject], against: Subject) -> dict[tuple[Subject, str], float]:
+    """Return the p-value of every subject's difference to `against`, by subject and metric, where both exist."""
+    found = {
+        (subject, metric): difference
+        for subject in subjects
+        for metric in METRICS
+        if subject != against and (difference := results.differences(subject, against, metric)) is not None
+    }
+    return dict(zip(found, paired_p_values(np.stack(list(found.values()))).tolist(), strict=True)) if found else {}
+
+
 def _latency_rows(
     timed: Latencies, names: Sequence[str], against: str, paper: dict[tuple[str, str], float]
 ) -> list[list[Entry]]:
-    found = [timed.of(name) for name in names]
-    base = timed.of(against)
-    means = [None if row is None else row.mean for row in found]
-    times = [latency_entry(row, paper.get((name, "latency"))) for row, name in zip(found, names, strict=True)]
-    ratios = [None if row is None or base is None else ratio(base, row) for row in found]
-    gains = [speedup_entry(one, paper.get((name, "speedup"))) for one, name in zip(ratios, names, strict=True)]
-    machine = (format_machine(timed.machine),)
+    base, found = timed.of(against), {name: timed.of(name) for name in names}
+    times = [latency_entry(row, paper.get((name, "latency"))) for name, row in found.items()]
+    means = [None if row is None else row.mean for row in found.values()]
+    ratios = [None if row is None or base is None else ratio(base, row)[0] for row in found.values()]
+    notes = [(f"paper {paper[name, 'speedup']:.1f}x",) if (name, "speedup") in paper else () for name in names]
+    texts = [NOTHING if value is None else f"{value:.1f}x" for value in ratios]
     return [
-        [Entry("Latency (ms)", machine), *mark_best(times, means, highest=False)],
-        [Entry("Speedup", machine), *mark_best(gains, [None if one is None else one.value for one in ratios])],
+        [Entry("Latency (ms)", (timed.machine,)), *mark_best(times, means, highest=False)],
+        [Entry("Speedup", (timed.machine,)), *mark_best(list(map(Entry, texts, notes)), ratios)],
     ]
 
 
 def _published(dataset: Dataset) -> dict[tuple[str, str], float]:
     """Return the figures of table 2 for a data set, by system and row."""
     table = published("table2")
-    rows = table.get(dataset.published or "", {})
+    rows = table.get(dataset.title, {})
     return {
         (name, row): value for row, values in rows.items() for name, value in zip(table["systems"], values, strict=True)
     }
@@ -128,12 +133,12 @@ def schedulers(experiment: Experiment, results: Results) -> Iterator[Block]:
         yield Heading(dataset.title, 3)
         rows = []
         for classifier, names in experiment.extra["rows"].items():
+            subjects = [Subject(dataset.name, name) for name in names]
+            not_in_paper = [None] * (len(names) - len(paper["columns"]))
             for metric in METRICS:
-                figures = [results.figure(Subject(dataset.name, name), metric) for name in names]
-                not_in_paper = [None] * (len(figures) - len(paper["columns"]))
-                marked = quality_entries(figures, [*paper[classifier][metric], *not_in_paper])
-                lists = list_count(results, [Subject(dataset.name, name) for name in names], metric, PAPER)
-                rows.append([Entry(f"{classifier}, {metric}", (lists,)), *marked])
+                theirs = [*paper[classifier][metric], *not_in_paper]
+                lists, entries = quality_entries(results, subjects, metric, theirs)
+                rows.append([Entry(f"{classifier}, {metric}", (lists,)), *entries])
         yield Table(["", *experiment.extra["columns"]], rows)
 
 
@@ -145,14 +150,11 @@ def figure_table(
     protocol: str = PAPER,
 ) -> Table:
     """Return a table with one row per system and one column per metric."""
-    subjects = [Subject(dataset.name, name) for name in names]
-    columns = []
+    columns = {"": [Entry(system_title(name)) for name in names]}
     for metric in METRICS:
-        columns.append(quality_entries([results.figure(subject, metric, protocol) for subject in subjects]))
-    head = [f"{metric}\n{list_count(results, subjects, metric, protocol)}" for metric in METRICS]
+        subjects = [Subject(dataset.name, name) for name in names]
+        lists, entries = quality_entries(results, subjects, metric, protocol=protocol)
+        columns[f"{metric}\n{lists}"] = entries
     for latencies in timed:
-        found: list[Latency | None] = [latencies.of(name) for name in names]
-        columns.append([latency_entry(row) for row in found])
-        head.append(f"ms\n{format_machine(latencies.machine)}")
-    rows = [[Entry(system_title(name)), *row] for name, row in zip(names, zip(*columns, strict=True), strict=True)]
-    return Table(["", *head], rows)
+        columns[f"ms\n{latencies.machine}"] = [latency_entry(latencies.of(name)) for name in names]
+    return Table(list(columns), list(zip(*columns.values(), strict=True)))

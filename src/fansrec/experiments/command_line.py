@@ -1,9 +1,32 @@
-"""Options that several experiments share."""
+"""What the commands of several experiments share: their options, and a log of their jobs."""
 
 import argparse
 import os
+import time
 
 from fansrec.errors import BadSetting
+from fansrec.experiments.pool import Outcome
+from fansrec.printable import printable, printable_lines
+
+
+class Log:
+    """Prints one line per job."""
+
+    def __init__(self) -> None:
+        self.started = time.monotonic()
+        self.jobs, self.finished = 0, 0
+
+    def begin(self, title: str, jobs: int) -> None:
+        self.jobs, self.finished = jobs, 0
+        print(f"{title}: {jobs} to do", flush=True)
+
+    def ended(self, outcome: Outcome) -> None:
+        self.finished += 1
+        text = printable_lines(str(outcome))
+        print(f"[{self.finished}/{self.jobs}] {time.monotonic() - self.started:,.0f} s  {text}", flush=True)
+
+    def say(self, text: str) -> None:
+        print(printable(text), flush=True)
 
 
 def add_job_options(parser: argparse.ArgumentParser) -> None:
@@ -14,10 +37,9 @@ def add_job_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise BadSetting(f"--workers {number} is too few; give at least 1")
-    return number
+    if int(text) < 1:
+        raise BadSetting(f"--workers {int(text)} is too few; give at least 1")
+    return int(text)
 
 
 def parse_integers(option: str, text: str, minimum: int = 0) -> list[int]:
