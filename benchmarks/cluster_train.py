@@ -13,7 +13,7 @@ import torch
 
 from fansrec.cluster.connection import cluster
 from fansrec.cluster.training import train_on_cluster
-from fansrec.training.run import train
+from fansrec.training.trainer import train
 
 SETTINGS = {"recipe": "paper", "scheduler": "naive", "classifier": "two-stage", "validation_lists": 500}
 

@@ -24,7 +24,7 @@ TRAIN = """
 import sys
 from fansrec.training.reporting import PlainReporter
 from fansrec.training.trainer import train
-train(sys.argv[1], sys.argv[2], sys.argv[3], {}, PlainReporter())
+train(sys.argv[1], sys.argv[2], sys.argv[3], {}, PlainReporter(), recipe="paper", compare=False)
 """
 RUN = """
 import sys, time

@@ -10,10 +10,9 @@ import pytest
 
 import sanitizers
 from fansrec.data.corpus import Corpus, write_corpus
-from fansrec.training.reporting import NullReporter
-from fansrec.training.trainer import train
 from fansrec.vocabulary import Vocabulary
 from skipping import skip_or_fail
+from training_runs import train
 from worlds import MINUTE, walks
 
 # Threads that wait for each other take minutes on a busy machine; child processes inherit this.
@@ -54,7 +53,7 @@ def songs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     vocabulary = Vocabulary(ids, made.vocabulary.starts, category_names=made.vocabulary.category_names, **named)
     write_corpus(folder / "corpus", Corpus(made.items, made.offsets, made.parts, vocabulary, made.summary))
-    train(folder / "corpus", folder / "run", "fans", MINUTE, NullReporter())
+    train(folder / "corpus", folder / "run", "fans", MINUTE)
     return folder
 
 
@@ -62,7 +61,7 @@ def songs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def best(songs: Path) -> Path:
     """Return a model of `--recipe best`, trained on the same songs."""
     small = {"recipe": "best", "epochs": 2, "width": 8, "heads": 2, "feedforward": 8, "layers": 1}
-    train(songs / "corpus", songs / "best", "fans", small, NullReporter())
+    train(songs / "corpus", songs / "best", "fans", small)
     return songs / "best"
 
 

@@ -12,7 +12,7 @@ import pytest
 from fansrec import Preparation, prepare, train
 from fansrec.data.corpus import read_corpus
 from fansrec.evaluation.protocol import protocol
-from fansrec.evaluation.rows import evaluate_run, open_run
+from fansrec.evaluation.rows import measure_run, open_run
 
 HOW = Preparation(min_length=10, max_length=60, categories=10, categories_from="all", split="file-order")
 
@@ -25,7 +25,7 @@ def test_fans_is_far_ahead_of_popularity_on_the_papers_test_lists(
     prepare(real_data("aotm/AotM.txt.zip"), tmp_path / "corpus", HOW)
     train(tmp_path / "corpus", tmp_path / "run", "fans", {"recipe": "paper", "classifier": classifier})
     corpus = read_corpus(tmp_path / "corpus")
-    row = evaluate_run(open_run(tmp_path / "run", corpus), corpus, protocol("paper"))
+    row = measure_run(open_run(tmp_path / "run", corpus), corpus, protocol("paper")).row
     assert (row["lists@5"], row["lists@10"]) == (1292, 65)
     assert row["HR@5"] > 2 * 0.0364  # popularity, input excluded
     assert row["NDCG@5"] > 2 * 0.0058

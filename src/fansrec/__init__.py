@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from fansrec.client import Client as Client
     from fansrec.data.prepare import prepare as prepare
     from fansrec.data.settings import Preparation as Preparation
-    from fansrec.training.run import train as train
+    from fansrec.training.trainer import train as train
 
 __version__ = "0.1.0"
 __all__ = ["AsyncClient", "Client", "Preparation", "__version__", "load", "prepare", "train"]
@@ -19,7 +19,7 @@ _MODULES = {
     "Preparation": "fansrec.data.settings",
     "load": "fansrec.api.continuer",
     "prepare": "fansrec.data.prepare",
-    "train": "fansrec.training.run",
+    "train": "fansrec.training.trainer",
 }
 
 

@@ -19,8 +19,7 @@ from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadArtifact, FansError
 from fansrec.files import json_text
 from fansrec.models.registry import build
-from fansrec.training.reporting import NullReporter
-from fansrec.training.trainer import train
+from training_runs import train
 from worlds import MINUTE, corpus_of, vocabulary_of
 
 EVERY_BYTE = 400  # of files up to this size; of larger ones as many bytes, evenly spread
@@ -33,7 +32,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     random = np.random.default_rng(0)
     lists = [random.integers(12, size=10).tolist() for _ in range(30)]
     write_corpus(folder / "corpus", corpus_of(lists, vocabulary_of([5, 7]), [0] * 24 + [1] * 3 + [2] * 3))
-    train(folder / "corpus", folder / "run", "fans", MINUTE, NullReporter())
+    train(folder / "corpus", folder / "run", "fans", MINUTE)
     return folder / "run"
 
 

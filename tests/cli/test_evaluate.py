@@ -7,8 +7,7 @@ import pytest
 
 from fansrec.cli import main
 from fansrec.data.corpus import write_corpus
-from fansrec.training.reporting import NullReporter
-from fansrec.training.trainer import train
+from training_runs import train
 from worlds import corpus_of, vocabulary_of, write_walks
 
 Evaluate = Callable[..., tuple[int, str, str]]
@@ -18,8 +17,8 @@ Evaluate = Callable[..., tuple[int, str, str]]
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("world")
     write_walks(folder / "corpus", shortest=6, longest=12)  # no target has 10 items
-    train(folder / "corpus", folder / "popularity", "popularity", {}, NullReporter())
-    train(folder / "corpus", folder / "again", "popularity", {}, NullReporter())
+    train(folder / "corpus", folder / "popularity", "popularity", {})
+    train(folder / "corpus", folder / "again", "popularity", {})
     return folder
 
 

@@ -11,8 +11,7 @@ import onnxruntime
 import pytest
 
 from fansrec.api.continuer import load
-from fansrec.training.reporting import NullReporter
-from fansrec.training.trainer import train
+from training_runs import train
 
 Fans = Callable[..., tuple[int, str, str]]
 DOCS = Path(__file__).parents[2] / "docs"
@@ -33,7 +32,7 @@ def test_exported_model_gives_the_answers_of_fans_continue(fans: Fans, songs: Pa
 
 
 def test_unsupported_model_is_refused_in_one_line(fans: Fans, songs: Path, tmp_path: Path) -> None:
-    train(songs / "corpus", tmp_path / "run", "popularity", {}, NullReporter())
+    train(songs / "corpus", tmp_path / "run", "popularity", {})
     code, _, err = fans("export", tmp_path / "run", "--out", tmp_path / "model.onnx")
     assert code == 2 and err == "fans: popularity cannot be exported; export fans, bert4rec or bert4rec-nar\n"
     assert not (tmp_path / "model.onnx").exists()

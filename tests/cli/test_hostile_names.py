@@ -10,9 +10,8 @@ import pytest
 from fansrec.cli import terminal
 from fansrec.data.corpus import Corpus, write_corpus
 from fansrec.printable import printable
-from fansrec.training.reporting import NullReporter
-from fansrec.training.trainer import train
 from fansrec.vocabulary import Vocabulary
+from training_runs import train
 from worlds import walks
 
 Fans = Callable[..., tuple[int, str, str]]
@@ -29,7 +28,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     categories = [f"{name}{HOSTILE}" for name in made.vocabulary.category_names or ()]
     vocabulary = Vocabulary(ids, made.vocabulary.starts, category_names=categories, names=named, groups=named)
     write_corpus(folder / "corpus", Corpus(made.items, made.offsets, made.parts, vocabulary, made.summary))
-    train(folder / "corpus", folder / "run", "popularity", {}, NullReporter())
+    train(folder / "corpus", folder / "run", "popularity", {})
     return folder
 
 

@@ -12,14 +12,14 @@ from cluster.processes import workers_named
 from fansrec.artifact import read_artifact
 from fansrec.cluster.training import _missing_path, train_on_cluster
 from fansrec.errors import BadSetting
-from fansrec.training.reporting import NullReporter
-from fansrec.training.trainer import train
+from fansrec.training.reporting import Reporter
+from training_runs import train
 from worlds import SHORT, write_walks
 
 WITHOUT_DROPOUT = SHORT | {"epochs": 24, "dropout": 0.0, "recipe": "paper"}  # each process would draw its own
 
 
-class RecordingReporter(NullReporter):
+class RecordingReporter(Reporter):
     """Records the messages, and kills a worker after the second epoch if `kill` is set."""
 
     def __init__(self, kill: bool = False) -> None:

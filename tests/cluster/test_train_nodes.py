@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fansrec.training.trainer import train
+from training_runs import train
 from worlds import SHORT, write_walks
 
 SETTINGS = SHORT | {"epochs": 24, "dropout": 0.0, "recipe": "paper", "checkpoint_seconds": 0, "batch_size": 8}

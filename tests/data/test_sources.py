@@ -142,16 +142,16 @@ def test_an_empty_list_stays_a_list_without_items(tmp_path: Path) -> None:
 def test_the_values_of_the_split_column_are_kept(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     rows = [("x", "red", ["a", "b"]), ("y", "blue", ["c"]), ("z", "red", ["a"])]
-    long = [{"list": id_, "colour": colour, "item": item} for id_, colour, items in rows for item in items]
+    long = [{"list": id_, "color": color, "item": item} for id_, color, items in rows for item in items]
     if name == "a.csv":
         pl.DataFrame(long).write_csv(path)
     elif name == "a.parquet":
         pl.DataFrame(long).write_parquet(path)
     elif name == "wide.parquet":
-        pl.DataFrame(rows, schema=["id", "colour", "items"], orient="row").write_parquet(path)
+        pl.DataFrame(rows, schema=["id", "color", "items"], orient="row").write_parquet(path)
     else:
-        path.write_text("".join(json.dumps({"id": i, "colour": c, "items": x}) + "\n" for i, c, x in rows))
-    groups = read_lists(path, split_by="colour").groups
+        path.write_text("".join(json.dumps({"id": i, "color": c, "items": x}) + "\n" for i, c, x in rows))
+    groups = read_lists(path, split_by="color").groups
     assert groups is not None and groups.tolist() == [0, 1, 0]
 
 

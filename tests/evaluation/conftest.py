@@ -7,8 +7,7 @@ import pytest
 from fansrec.artifact import Artifact
 from fansrec.data.corpus import Corpus, read_corpus
 from fansrec.evaluation.rows import open_run
-from fansrec.training.reporting import NullReporter
-from fansrec.training.trainer import train
+from training_runs import train
 from worlds import MINUTE, write_walks
 
 
@@ -18,9 +17,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("world")
     write_walks(folder / "corpus", shortest=6, longest=24)
     write_walks(folder / "short", shortest=6, longest=12)
-    train(folder / "corpus", folder / "fans", "fans", MINUTE, NullReporter())
-    train(folder / "corpus", folder / "popularity", "popularity", {}, NullReporter())
-    train(folder / "short", folder / "popularity-short", "popularity", {}, NullReporter())
+    train(folder / "corpus", folder / "fans", "fans", MINUTE)
+    train(folder / "corpus", folder / "popularity", "popularity", {})
+    train(folder / "short", folder / "popularity-short", "popularity", {})
     return folder
 
 

@@ -11,7 +11,7 @@ from fansrec.data.corpus import Corpus
 from fansrec.evaluation.formatting import Row, format_interval, format_value
 from fansrec.evaluation.protocol import METRICS, protocol
 from fansrec.evaluation.report import draw_history, write_report
-from fansrec.evaluation.rows import evaluate_run
+from fansrec.evaluation.rows import measure_run
 from fansrec.evaluation.tables import print_tables
 
 NASTY = '<script>alert("x")</script> & $\\frac$'
@@ -38,7 +38,7 @@ class ParsedPage(HTMLParser):
 @pytest.fixture(scope="module")
 def rows(fans_run: Artifact, popularity_run: Artifact, corpus: Corpus) -> list[Row]:
     protocols = (protocol("paper"), protocol("standard", input="kept"))
-    return [evaluate_run(run, corpus, one) for run in (fans_run, popularity_run) for one in protocols]
+    return [measure_run(run, corpus, one).row for run in (fans_run, popularity_run) for one in protocols]
 
 
 @pytest.fixture

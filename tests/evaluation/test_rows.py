@@ -12,16 +12,15 @@ from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting
 from fansrec.evaluation import rows as rows_module
 from fansrec.evaluation.protocol import METRICS, evaluation_lists, list_metrics, predict, protocol
-from fansrec.evaluation.rows import WARM_UP, evaluate_run, open_run
-from fansrec.training.reporting import NullReporter
-from fansrec.training.trainer import train
+from fansrec.evaluation.rows import WARM_UP, measure_run, open_run
+from training_runs import train
 from worlds import corpus_of, vocabulary_of
 
 PAPER, STANDARD = protocol("paper"), protocol("standard")
 
 
 def test_row_names_the_run_and_the_protocol(fans_run: Artifact, corpus: Corpus) -> None:
-    row = evaluate_run(fans_run, corpus, PAPER)
+    row = measure_run(fans_run, corpus, PAPER).row
     named = {
         "run": "fans",
         "model": "fans",
@@ -40,14 +39,14 @@ def test_row_names_the_run_and_the_protocol(fans_run: Artifact, corpus: Corpus) 
 
 
 def test_every_metric_has_an_interval_around_it(popularity_run: Artifact, corpus: Corpus) -> None:
-    row = evaluate_run(popularity_run, corpus, STANDARD, part="train")
+    row = measure_run(popularity_run, corpus, STANDARD, part="train").row
     for name in METRICS:
         low, high = row[f"{name}_ci"]
         assert 0 <= low < row[name] < high <= 1
 
 
 def test_metrics_are_means_over_lists(popularity_run: Artifact, corpus: Corpus) -> None:
-    row = evaluate_run(popularity_run, corpus, PAPER, part="train")
+    row = measure_run(popularity_run, corpus, PAPER, part="train").row
     sampled = evaluation_lists(corpus, "train")
     engine = TorchEngine(popularity_run.model, len(corpus.vocabulary))
     metrics = list_metrics(predict(engine, sampled, PAPER), sampled, PAPER)
@@ -58,14 +57,14 @@ def test_metrics_are_means_over_lists(popularity_run: Artifact, corpus: Corpus) 
 
 
 def test_metrics_equal_those_of_training(fans_run: Artifact, corpus: Corpus) -> None:
-    row = evaluate_run(fans_run, corpus, PAPER, part="valid")
+    row = measure_run(fans_run, corpus, PAPER, part="valid").row
     for name in ("HR@5", "NDCG@5"):
         assert row[name] == pytest.approx(fans_run.config["validation"][f"valid {name}"])
     assert row["HR@5"] > 0
 
 
 def test_metrics_of_popularity_equal_a_plain_computation(popularity_run: Artifact, corpus: Corpus) -> None:
-    row = evaluate_run(popularity_run, corpus, protocol("standard", input="kept"))
+    row = measure_run(popularity_run, corpus, protocol("standard", input="kept")).row
     train = [set(corpus.list(i).tolist()) for i in corpus.part("train")]
     counts = [sum(item in items for items in train) for item in range(len(corpus.vocabulary))]
     top = sorted(range(len(counts)), key=lambda item: -counts[item])[:10]
@@ -78,10 +77,10 @@ def test_metrics_of_popularity_equal_a_plain_computation(popularity_run: Artifac
 
 
 def test_metrics_do_not_depend_on_batches(fans_run: Artifact, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    together = evaluate_run(fans_run, corpus, STANDARD)
+    together = measure_run(fans_run, corpus, STANDARD).row
     monkeypatch.setattr(rows_module, "LISTS_AT_ONCE", 5)
     reported: list[tuple[int, int]] = []
-    apart = evaluate_run(fans_run, corpus, STANDARD, progress=lambda done, total: reported.append((done, total)))
+    apart = measure_run(fans_run, corpus, STANDARD, progress=lambda done, total: reported.append((done, total))).row
     assert reported == [(5, 12), (10, 12), (12, 12)]
     timing = {"seconds", "latency_ms"}
     assert {k: v for k, v in apart.items() if k not in timing} == {k: v for k, v in together.items() if k not in timing}
@@ -94,22 +93,22 @@ def test_latency_is_the_mean_over_single_lists(
     clock = SimpleNamespace(perf_counter=lambda: float(next(readings)))  # a second passes between two readings
     monkeypatch.setattr(rows_module, "time", clock)
     monkeypatch.setattr(rows_module, "TIMED_LISTS", 7)
-    row = evaluate_run(popularity_run, corpus, PAPER)
+    row = measure_run(popularity_run, corpus, PAPER).row
     assert row["latency_lists"] == 7 < row["lists"]
     assert row["latency_ms"] == 1000 and row["seconds"] == 1 + 2 * (WARM_UP + 7)
     monkeypatch.setattr(rows_module, "TIMED_LISTS", 100)
-    assert evaluate_run(popularity_run, corpus, PAPER)["latency_lists"] == row["lists"]
+    assert measure_run(popularity_run, corpus, PAPER).row["latency_lists"] == row["lists"]
 
 
 def test_excluding_the_input_changes_the_answers(popularity_run: Artifact, corpus: Corpus) -> None:
-    kept = evaluate_run(popularity_run, corpus, protocol("standard", input="kept"))
-    excluded = evaluate_run(popularity_run, corpus, STANDARD)
+    kept = measure_run(popularity_run, corpus, protocol("standard", input="kept")).row
+    excluded = measure_run(popularity_run, corpus, STANDARD).row
     assert kept["coverage@10"] < excluded["coverage@10"]
 
 
 def test_metrics_without_lists_are_null(world: Path) -> None:
     corpus = read_corpus(world / "short")
-    row = evaluate_run(open_run(world / "popularity-short", corpus), corpus, PAPER)
+    row = measure_run(open_run(world / "popularity-short", corpus), corpus, PAPER).row
     assert row["lists@10"] == 0
     assert [row[name] for name in ("NDCG@10", "HR@10", "NDCG@10_ci", "HR@10_ci")] == [None] * 4
     assert row["HR@5"] is not None
@@ -117,7 +116,7 @@ def test_metrics_without_lists_are_null(world: Path) -> None:
 
 
 def test_matched_metrics_cut_answers_to_the_target_length(popularity_run: Artifact, corpus: Corpus) -> None:
-    row = evaluate_run(popularity_run, corpus, STANDARD, part="train")
+    row = measure_run(popularity_run, corpus, STANDARD, part="train").row
     sampled = evaluation_lists(corpus, "train")
     answers = predict(TorchEngine(popularity_run.model, len(corpus.vocabulary)), sampled, STANDARD)
     category = corpus.vocabulary.categories
@@ -129,7 +128,7 @@ def test_matched_metrics_cut_answers_to_the_target_length(popularity_run: Artifa
 
 
 def test_diversity_is_compared_with_real_continuations(fans_run: Artifact, corpus: Corpus) -> None:
-    row = evaluate_run(fans_run, corpus, STANDARD)
+    row = measure_run(fans_run, corpus, STANDARD).row
     assert row["categories@10_real"] == 1  # every list of this corpus stays in its category
     assert 1 <= row["categories@10_matched"] <= row["categories@10"]
     named = np.unique(np.concatenate([target[:10] for target in evaluation_lists(corpus, "test").targets]))
@@ -137,7 +136,7 @@ def test_diversity_is_compared_with_real_continuations(fans_run: Artifact, corpu
 
 
 def test_popularity_is_measured_in_training_lists(popularity_run: Artifact, corpus: Corpus) -> None:
-    row = evaluate_run(popularity_run, corpus, protocol("standard", input="kept"))
+    row = measure_run(popularity_run, corpus, protocol("standard", input="kept")).row
     train = [set(corpus.list(i).tolist()) for i in corpus.part("train")]
     shares = np.array([np.mean([item in items for items in train]) for item in range(len(corpus.vocabulary))])
     assert row["popularity@10"] == pytest.approx(np.sort(shares)[-10:].mean())
@@ -147,7 +146,7 @@ def test_popularity_is_measured_in_training_lists(popularity_run: Artifact, corp
 
 
 def test_order_and_coherence_are_compared_with_baselines(popularity_run: Artifact, corpus: Corpus) -> None:
-    row = evaluate_run(popularity_run, corpus, STANDARD, part="train")
+    row = measure_run(popularity_run, corpus, STANDARD, part="train").row
     assert (
         row["coherence@10_real"] == 1 > row["coherence@10_matched"]
     )  # every list of this corpus stays in its category
@@ -159,11 +158,11 @@ def test_order_and_coherence_are_compared_with_baselines(popularity_run: Artifac
 def test_short_answers_are_counted(tmp_path: Path) -> None:
     lists = [list(range(6)), list(range(6)), [0, 0, 1, 1]]
     write_corpus(tmp_path / "tiny", corpus_of(lists, vocabulary_of([3, 3]), [0, 1, 2]))
-    train(tmp_path / "tiny", tmp_path / "run", "popularity", {}, NullReporter())
+    train(tmp_path / "tiny", tmp_path / "run", "popularity", {})
     corpus = read_corpus(tmp_path / "tiny")
     run = open_run(tmp_path / "run", corpus)
-    assert evaluate_run(run, corpus, STANDARD)["short_answers"] == 1
-    assert evaluate_run(run, corpus, PAPER)["short_answers"] == 0
+    assert measure_run(run, corpus, STANDARD).row["short_answers"] == 1
+    assert measure_run(run, corpus, PAPER).row["short_answers"] == 0
 
 
 def test_model_of_another_corpus_is_refused(world: Path) -> None:
@@ -176,7 +175,7 @@ def test_model_of_another_corpus_is_refused(world: Path) -> None:
 
 def test_generation_mode_can_be_overridden(world: Path, corpus: Corpus) -> None:
     run = open_run(world / "fans", corpus, "recall")
-    own, other = (evaluate_run(run, corpus, protocol("paper"), generation=mode) for mode in (None, "recall"))
+    own, other = (measure_run(run, corpus, protocol("paper"), generation=mode).row for mode in (None, "recall"))
     assert (own["generation"], other["generation"]) == ("one-pass", "recall")
 
 
@@ -188,4 +187,4 @@ def test_unsupported_generation_mode_is_refused(world: Path, corpus: Corpus) -> 
 def test_part_without_lists_is_refused(fans_run: Artifact, corpus: Corpus) -> None:
     empty = corpus_of([[0, 1]], corpus.vocabulary)
     with pytest.raises(BadSetting, match="no test lists"):
-        evaluate_run(fans_run, empty, PAPER)
+        measure_run(fans_run, empty, PAPER)

@@ -8,14 +8,14 @@ import pytest
 from rich.console import Console
 
 from fansrec.experiments import demo
-from fansrec.training.reporting import NullReporter
+from fansrec.training.reporting import Reporter
 
 
 def test_demo_runs_and_the_best_recipe_beats_the_baselines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "FANS", demo.FANS | {"epochs": 1, "warmup": 20})
     monkeypatch.setattr("fansrec.training.hybrid.weight_search.LISTS", 200)
     out = io.StringIO()
-    rows = demo.run_demo(tmp_path / "demo", 0, Console(file=out, width=200), NullReporter())
+    rows = demo.run_demo(tmp_path / "demo", 0, Console(file=out, width=200), Reporter())
     assert [row["model"] for row in rows] == ["popularity", "item-knn", "ease", "fans"]
     for better in rows[1:]:
         assert better["NDCG@5"] > rows[0]["NDCG@5"] and better["HR@5"] > rows[0]["HR@5"]

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from fansrec.errors import BadSetting
 from fansrec.models.fans import Fans, FansConfig
 from fansrec.models.layers.transformer import Dropout, rectangle
-from fansrec.models.tokens import Batch, Tokens, category_table, fill, lay_out, tokens_of
+from fansrec.models.tokens import Batch, Tokens, token_categories, with_masks
 from fansrec.training.batches import BatchBuilder, Share, share_of
 from fansrec.training.masking import MaskingRates
 from worlds import walks
@@ -113,12 +113,8 @@ def test_pad_stays_zero_while_mask_is_trained(classifier: str) -> None:
 
 def laid_out(*lists: int) -> Tokens:
     """Return lists of these lengths with items 0, 1, 2, …, the last two of them masked."""
-    lengths = np.array(lists)
-    layout = lay_out(lengths - 2, np.full(len(lists), 2))
-    flat = np.concatenate([np.arange(length - 2) for length in lengths])
-    starts = np.array(CONFIG.category_starts)
-    categories = category_table(np.repeat(np.arange(4), np.diff(starts)), CONFIG.alphabet)
-    return tokens_of(fill(layout, flat, CONFIG.alphabet.mask, CONFIG.alphabet), layout, categories)
+    inputs = [np.arange(length - 2) for length in lists]
+    return with_masks(inputs, [2] * len(lists), token_categories(CONFIG.category_starts), CONFIG.alphabet)
 
 
 def test_padding_does_not_change_hidden_states() -> None:

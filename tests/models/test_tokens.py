@@ -1,9 +1,9 @@
 import numpy as np
 
-from fansrec.models.tokens import Alphabet, category_table, fill, lay_out, tokens_of
+from fansrec.models.tokens import Alphabet, fill, lay_out, token_categories, tokens_of
 
-ALPHABET = Alphabet(items=5, categories=2)
-CATEGORIES = category_table(np.array([0, 0, 1, 1, 1]), ALPHABET)
+ALPHABET = Alphabet.of((0, 2, 5))
+CATEGORIES = token_categories((0, 2, 5))
 PAD, MASK, CLS, SEP = 5, 6, 7, 8
 
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from fansrec.training.reporting import NullReporter
-from fansrec.training.trainer import train
+from training_runs import train
 from worlds import SHORT, write_walks
 
 Weights = Callable[..., bytes]
@@ -25,7 +24,7 @@ def weights(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Weights:
         key = repr(sorted(changes.items()))
         if key not in made:
             out = tmp_path_factory.mktemp("whole") / "run"
-            train(corpus, out, "fans", SHORT | changes, NullReporter())
+            train(corpus, out, "fans", SHORT | changes)
             made[key] = (out / "model.safetensors").read_bytes()
         return made[key]
 

@@ -6,12 +6,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fansrec.data.corpus import Corpus
-from fansrec.data.targets import target_lengths
+from fansrec.data.corpus import Corpus, target_lengths
 from fansrec.errors import BadSetting
 from fansrec.models.fans import Fans, FansConfig
 from fansrec.models.tokens import Alphabet, Batch
-from fansrec.training.batches import MAX_CHUNKS, BatchBuilder, epoch_plan, gather_items, length_chunks, share_of
+from fansrec.training.batches import MAX_CHUNKS, BatchBuilder, epoch_plan, length_chunks, share_of
 from fansrec.training.masking import MaskingRates
 from worlds import corpus_of, vocabulary_of, walks
 
@@ -20,7 +19,7 @@ NOTHING_AT_RANDOM = MaskingRates(hidden=0.0)
 
 def builder(corpus: Corpus, rates: MaskingRates | None = None) -> BatchBuilder:
     starts = corpus.vocabulary.starts
-    return BatchBuilder(corpus, Alphabet(int(starts[-1]), len(starts) - 1), rates or MaskingRates())
+    return BatchBuilder(corpus, Alphabet.of(starts), rates or MaskingRates())
 
 
 def whole_lists(batch: Batch, alphabet: Alphabet) -> list[list[int]]:
@@ -74,12 +73,6 @@ def test_chunks_contain_every_list_and_save_padding(lengths: list[int]) -> None:
 
 def test_lists_of_equal_length_form_one_chunk() -> None:
     assert [chunk.tolist() for chunk in length_chunks(np.array([7, 7, 7]))] == [[0, 1, 2]]
-
-
-def test_gather_items_concatenates_slices() -> None:
-    corpus = corpus_of([[0, 1, 2], [3, 4], [5]], vocabulary_of([6]))
-    assert gather_items(corpus, np.array([3, 1, 5]), np.array([2, 2, 0])).tolist() == [3, 4, 1, 2]
-    assert gather_items(corpus, np.array([], dtype=np.int64), np.array([], dtype=np.int64)).tolist() == []
 
 
 lists_of_items = st.lists(st.lists(st.integers(0, 8), min_size=1, max_size=12), min_size=1, max_size=12)
@@ -164,4 +157,4 @@ def test_without_random_masking_only_the_end_of_the_target_is_masked() -> None:
 
 def test_an_objective_that_does_not_exist_is_refused() -> None:
     with pytest.raises(BadSetting, match="no objective 'nextitem'; the objectives are continuation, completion"):
-        BatchBuilder(walks(), Alphabet(60, 4), MaskingRates(), "nextitem")
+        BatchBuilder(walks(), Alphabet.of((0, 15, 30, 45, 60)), MaskingRates(), "nextitem")

@@ -11,15 +11,15 @@ from fansrec.data.corpus import Corpus, write_corpus
 from fansrec.errors import BadArtifact, BadSetting, Interrupted
 from fansrec.models.linear.ease import Ease
 from fansrec.training.grid_search import candidates
-from fansrec.training.reporting import NullReporter
-from fansrec.training.trainer import train
+from fansrec.training.reporting import Reporter
+from training_runs import train
 from worlds import corpus_of, vocabulary_of, walks
 
 BEST = {"recipe": "best"}
 GRID = Ease.search["regularization"]
 
 
-class RecordingReporter(NullReporter):
+class RecordingReporter(Reporter):
     def __init__(self) -> None:
         self.messages: list[str] = []
 
@@ -41,10 +41,10 @@ def hubs(valid: bool = True) -> Corpus:
     return corpus_of(lists, vocabulary_of([25]), parts)
 
 
-def searched(corpus: Corpus, folder: Path, reporter: NullReporter | None = None, **values: Any) -> dict[str, Any]:
+def searched(corpus: Corpus, folder: Path, reporter: Reporter | None = None, **values: Any) -> dict[str, Any]:
     """Return the stored configuration of a model found by search."""
     write_corpus(folder / "corpus", corpus)
-    train(folder / "corpus", folder / "run", "ease", BEST | values, reporter or NullReporter())
+    train(folder / "corpus", folder / "run", "ease", BEST | values, reporter or Reporter())
     config: dict[str, Any] = json.loads((folder / "run" / "config.json").read_text())
     return config
 
@@ -127,5 +127,5 @@ def test_interrupted_fit_leaves_no_artifact_and_can_be_resumed(tmp_path: Path, m
 
 
 def test_candidates_are_all_combinations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Ease, "search", {"regularization": (1.0, 2.0), "neighbours": (0, 5)})
-    assert [tuple(values.values()) for values in candidates("ease")] == [(1, 0), (1, 5), (2, 0), (2, 5)]
+    monkeypatch.setattr(Ease, "search", {"regularization": (1.0, 2.0), "predictors": (9, 5)})
+    assert [tuple(values.values()) for values in candidates("ease")] == [(1, 9), (1, 5), (2, 9), (2, 5)]

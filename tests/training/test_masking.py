@@ -3,14 +3,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fansrec.models.tokens import Alphabet, Batch, Layout, category_table, fill, lay_out, tokens_of
+from fansrec.models.tokens import Alphabet, Batch, Layout, fill, lay_out, token_categories, tokens_of
 from fansrec.training.batches import BatchBuilder
 from fansrec.training.curriculum import ratio
-from fansrec.training.masking import MaskingRates, hidden_target, hybrid_mask, mask_input, target_mask
+from fansrec.training.masking import MaskingRates, hidden_target, mask_input, target_mask
+from fansrec.training.objectives import Lists, MaskingContext, continuation
 from worlds import corpus_of, vocabulary_of
 
-ALPHABET = Alphabet(items=1000, categories=4)
-CATEGORIES = category_table(np.arange(1000) // 250, ALPHABET)
+ALPHABET = Alphabet.of((0, 250, 500, 750, 1000))
+CATEGORIES = token_categories((0, 250, 500, 750, 1000))
 
 
 def tokens(lists: int, inputs: int, targets: int) -> tuple[np.ndarray, Layout]:
@@ -95,9 +96,11 @@ def test_the_end_of_each_target_is_masked() -> None:
 
 
 def test_masked_target_items_are_always_mask_tokens() -> None:
-    items, layout = tokens(lists=300, inputs=5, targets=10)
-    rates = MaskingRates(hidden=0.5, masked=0.0, replaced=0.5)
-    shown, to_predict = hybrid_mask(items, layout, 0.4, rates, ALPHABET, np.random.default_rng(0))
+    items, layout = tokens(lists=300, inputs=10, targets=10)
+    context = MaskingContext(ALPHABET, CATEGORIES, MaskingRates(hidden=0.5, masked=0.0, replaced=0.5), ratio=0.4)
+    lists = Lists(np.full(300, 20), items[layout.in_input | layout.in_target])
+    made = continuation(lists, context, np.random.default_rng(0))
+    shown, to_predict = made.inputs.items.numpy(), made.labeled
     assert np.all(shown[to_predict & layout.in_target] == ALPHABET.mask)
     assert (to_predict & layout.in_target).sum(1).tolist() == [4] * 300
     assert np.array_equal(shown[layout.in_target & ~to_predict], items[layout.in_target & ~to_predict])
@@ -129,7 +132,7 @@ def test_the_category_of_a_masked_replaced_and_kept_item(rates: MaskingRates, ca
 def built(rates: MaskingRates) -> Batch:
     """Return a batch of one list, 0 1 2 3 4 5, with two categories of three items each."""
     corpus = corpus_of([[0, 1, 2, 3, 4, 5]], vocabulary_of([3, 3]))
-    return BatchBuilder(corpus, Alphabet(6, 2), rates).build(np.array([0]), 1 / 3, [0])
+    return BatchBuilder(corpus, Alphabet.of((0, 3, 6)), rates).build(np.array([0]), 1 / 3, [0])
 
 
 def test_masked_batch_computed_by_hand() -> None:

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fansrec.models.tokens import Alphabet, category_table
+from fansrec.models.tokens import Alphabet, token_categories
 from fansrec.training.masking import MaskingRates, sample_items
 from fansrec.training.objectives import OBJECTIVES, LabeledTokens, Lists, MaskingContext
 
-ALPHABET = Alphabet(items=6, categories=2)
-CATEGORIES = category_table(np.array([0, 0, 0, 1, 1, 1]), ALPHABET)
+ALPHABET = Alphabet.of((0, 3, 6))
+CATEGORIES = token_categories((0, 3, 6))
 LISTS = Lists(np.array([3, 5]), np.array([0, 1, 2, 5, 4, 3, 2, 1]))
 PAD, MASK, START = ALPHABET.pad, ALPHABET.mask, ALPHABET.cls
 

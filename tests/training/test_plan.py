@@ -1,4 +1,5 @@
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -40,15 +41,15 @@ def test_the_corpus_decides_categories_and_positions() -> None:
 
 def test_plan_survives_writing_and_reading(tmp_path: Path) -> None:
     plan = make_plan("fans", {"epochs": 9, "width": 16, "dropout": 0.05}, CORPUS)
-    write_json(tmp_path / "plan.json", plan.to_dict())
+    write_json(tmp_path / "plan.json", asdict(plan))
     again = saved_plan(tmp_path / "plan.json", "fans", {}, CORPUS)
-    assert json.loads(json.dumps(again.to_dict())) == json.loads(json.dumps(plan.to_dict()))
+    assert json.loads(json.dumps(asdict(again))) == json.loads(json.dumps(asdict(plan)))
     assert again.build().config == plan.build().config
 
 
 @pytest.mark.parametrize("values", [{}, {"epochs": 9}, {"epochs": "9", "width": "16"}])
 def test_resuming_with_the_same_settings_or_none(tmp_path: Path, values: dict[str, Any]) -> None:
-    write_json(tmp_path / "plan.json", make_plan("fans", {"epochs": 9, "width": 16}, CORPUS).to_dict())
+    write_json(tmp_path / "plan.json", asdict(make_plan("fans", {"epochs": 9, "width": 16}, CORPUS)))
     assert saved_plan(tmp_path / "plan.json", "fans", values, CORPUS).training.epochs == 9
 
 
@@ -61,20 +62,20 @@ def test_resuming_with_the_same_settings_or_none(tmp_path: Path, values: dict[st
 def test_resuming_with_other_settings_is_refused(
     tmp_path: Path, model: str, values: dict[str, Any], message: str
 ) -> None:
-    write_json(tmp_path / "plan.json", make_plan("fans", {"epochs": 9, "width": 16}, CORPUS).to_dict())
+    write_json(tmp_path / "plan.json", asdict(make_plan("fans", {"epochs": 9, "width": 16}, CORPUS)))
     with pytest.raises(BadSetting, match=message):
         saved_plan(tmp_path / "plan.json", model, values, CORPUS)
 
 
 def test_resuming_on_a_corpus_with_other_items_is_refused(tmp_path: Path) -> None:
-    write_json(tmp_path / "plan.json", make_plan("fans", {}, CORPUS).to_dict())
+    write_json(tmp_path / "plan.json", asdict(make_plan("fans", {}, CORPUS)))
     other = corpus_of([[0, 1, 2]], vocabulary_of([15] * 4, ids=[f"other{n}" for n in range(60)]))
     with pytest.raises(BadSetting, match="started on another corpus"):
         saved_plan(tmp_path / "plan.json", "fans", {}, other)
 
 
 def test_resuming_on_other_lists_of_the_same_items_is_refused(tmp_path: Path) -> None:
-    write_json(tmp_path / "plan.json", make_plan("fans", {}, CORPUS).to_dict())
+    write_json(tmp_path / "plan.json", asdict(make_plan("fans", {}, CORPUS)))
     with pytest.raises(BadSetting, match="started on another corpus"):
         saved_plan(tmp_path / "plan.json", "fans", {}, walks(seed=1))
 
@@ -105,14 +106,14 @@ def test_variant_names_the_best_recipe() -> None:
 def test_plan_stores_the_given_settings(tmp_path: Path) -> None:
     plan = make_plan("fans", {"recipe": "best", "memory_weight": "0", "epochs": "9"}, CORPUS)
     assert plan.given == ("epochs", "memory_weight", "recipe")
-    write_json(tmp_path / "plan.json", plan.to_dict())
+    write_json(tmp_path / "plan.json", asdict(plan))
     again = saved_plan(tmp_path / "plan.json", "fans", {"memory_weight": 0}, CORPUS)
     assert again.given == plan.given
     assert isinstance(again.build(), HybridFans) and again.build().config == plan.build().config
 
 
 def test_resuming_with_another_recipe_is_refused(tmp_path: Path) -> None:
-    write_json(tmp_path / "plan.json", make_plan("fans", {"recipe": "best"}, CORPUS).to_dict())
+    write_json(tmp_path / "plan.json", asdict(make_plan("fans", {"recipe": "best"}, CORPUS)))
     with pytest.raises(BadSetting, match="started with recipe=best; resume without recipe=paper"):
         saved_plan(tmp_path / "plan.json", "fans", {"recipe": "paper"}, CORPUS)
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from fansrec.artifact import read_artifact
-from fansrec.training.reporting import NullReporter
-from fansrec.training.trainer import train
+from training_runs import train
 from worlds import SHORT
 
 SCRIPT = """
@@ -64,7 +63,7 @@ def column(run: Path, name: str) -> list[float]:
 def test_two_processes_give_the_same_losses_as_one(corpus: Path, tmp_path: Path) -> None:
     launch(corpus, tmp_path / "two", processes=2)
     assert sorted(path.name for path in tmp_path.glob("process *")) == ["process 0 of 2", "process 1 of 2"]
-    train(corpus, tmp_path / "one", "fans", WITHOUT_DROPOUT, NullReporter())
+    train(corpus, tmp_path / "one", "fans", WITHOUT_DROPOUT)
     read_artifact(tmp_path / "two")
     for name in ("loss", "category_accuracy", "valid NDCG@5"):
         assert column(tmp_path / "two", name) == pytest.approx(column(tmp_path / "one", name), rel=1e-4)

@@ -16,8 +16,8 @@ import pytest
 from fansrec.artifact import read_artifact
 from fansrec.errors import BadArtifact, BadSetting, FansError, Interrupted, Unfinished
 from fansrec.training import checkpoint, loop
-from fansrec.training.reporting import NullReporter
-from fansrec.training.trainer import train
+from fansrec.training.reporting import Reporter
+from training_runs import train
 from worlds import SHORT
 
 SAVING = SHORT | {"checkpoint_seconds": 0.0}  # after every batch
@@ -33,7 +33,7 @@ def kill() -> None:
     raise Killed
 
 
-class At(NullReporter):
+class At(Reporter):
     """Calls `action` at one moment of a run: ("batch", epoch, batch) or ("epoch", epoch, 0)."""
 
     def __init__(self, moment: tuple[str, int, int], action: Action) -> None:
@@ -72,7 +72,7 @@ def test_killed_run_is_resumed_with_the_same_bytes(
     run = tmp_path / "run"
     with pytest.raises(Killed):
         train(corpus, run, "fans", SAVING, At(moment, kill))
-    train(corpus, run, "fans", {}, NullReporter(), resume=True)
+    train(corpus, run, "fans", {}, Reporter(), resume=True)
     assert weights_of(run) == weights()
     assert not (run / "checkpoints").exists()
 
@@ -86,15 +86,15 @@ def test_repeatedly_killed_run_is_resumed_with_the_same_bytes(
     for number, moment in enumerate(MOMENTS[1:]):
         with pytest.raises(Killed):
             train(corpus, run, "fans", settings, At(moment, kill), resume=number > 0)
-    train(corpus, run, "fans", settings, NullReporter(), resume=True)
+    train(corpus, run, "fans", settings, Reporter(), resume=True)
     assert weights_of(run) == weights(classifier=classifier)
 
 
 def test_history_of_a_resumed_run_is_complete(corpus: Path, tmp_path: Path) -> None:
     with pytest.raises(Killed):
         train(corpus, tmp_path / "run", "fans", SAVING, At(("batch", 2, 1), kill))
-    train(corpus, tmp_path / "run", "fans", {}, NullReporter(), resume=True)
-    train(corpus, tmp_path / "whole", "fans", SHORT, NullReporter())
+    train(corpus, tmp_path / "run", "fans", {}, Reporter(), resume=True)
+    train(corpus, tmp_path / "whole", "fans", SHORT)
 
     def lines(run: Path) -> list[str]:
         return [line.rsplit(",", 1)[0] for line in (run / "metrics.csv").read_text().splitlines()]  # without seconds
@@ -110,7 +110,7 @@ def test_signal_saves_a_checkpoint_and_says_how_to_resume(
     with pytest.raises(Interrupted, match="everything is saved, continue .*--resume"):
         train(corpus, run, "fans", SHORT, At(("batch", 1, 1), lambda: os.kill(os.getpid(), number)))
     messages: list[str] = []
-    reporter = NullReporter()
+    reporter = Reporter()
     reporter.message = messages.append  # type: ignore[method-assign]
     train(corpus, run, "fans", {}, reporter, resume=True)
     assert messages == ["resuming in epoch 1, batch 1"]  # the batch was saved although no checkpoint was due
@@ -167,7 +167,7 @@ def test_ctrl_c_ends_the_command_with_130_and_the_advice_to_resume(
     assert "--resume" in errors and "Traceback" not in errors and len(errors.strip().splitlines()) == 1
     with pytest.raises(BadArtifact, match="Its training is unfinished: resume it with --resume"):
         read_artifact(run)
-    train(corpus, run, "fans", {}, NullReporter(), resume=True)
+    train(corpus, run, "fans", {}, Reporter(), resume=True)
     assert weights_of(run) == weights()
 
 
@@ -177,7 +177,7 @@ def test_killed_process_leaves_a_checkpoint(corpus: Path, tmp_path: Path, weight
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=300)
     assert process.returncode == -signal.SIGKILL
-    train(corpus, run, "fans", {}, NullReporter(), resume=True)
+    train(corpus, run, "fans", {}, Reporter(), resume=True)
     assert weights_of(run) == weights()
 
 
@@ -192,24 +192,24 @@ def interrupted(corpus: Path, tmp_path: Path) -> Path:
 def test_starting_over_an_interrupted_run_is_refused(corpus: Path, interrupted: Path) -> None:
     before = (interrupted / "checkpoints" / "state.safetensors").read_bytes()
     with pytest.raises(BadSetting, match="interrupted training run; continue with --resume"):
-        train(corpus, interrupted, "fans", SAVING, NullReporter())
+        train(corpus, interrupted, "fans", SAVING)
     assert (interrupted / "checkpoints" / "state.safetensors").read_bytes() == before
 
 
 def test_resuming_with_other_settings_is_refused(corpus: Path, interrupted: Path) -> None:
     with pytest.raises(BadSetting, match="started with epochs=4; resume without epochs=5"):
-        train(corpus, interrupted, "fans", {"epochs": 5}, NullReporter(), resume=True)
+        train(corpus, interrupted, "fans", {"epochs": 5}, Reporter(), resume=True)
 
 
 def test_resuming_a_finished_run_is_refused(corpus: Path, interrupted: Path) -> None:
-    train(corpus, interrupted, "fans", {}, NullReporter(), resume=True)
+    train(corpus, interrupted, "fans", {}, Reporter(), resume=True)
     with pytest.raises(BadSetting, match="finished model; there is nothing to resume"):
-        train(corpus, interrupted, "fans", {}, NullReporter(), resume=True)
+        train(corpus, interrupted, "fans", {}, Reporter(), resume=True)
 
 
 def test_resuming_a_run_that_does_not_exist_is_refused(corpus: Path, tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match="not contain an interrupted training run; start one without --resume"):
-        train(corpus, tmp_path / "run", "fans", {}, NullReporter(), resume=True)
+        train(corpus, tmp_path / "run", "fans", {}, Reporter(), resume=True)
     assert not (tmp_path / "run").exists()
 
 
@@ -217,14 +217,14 @@ def test_damaged_checkpoint_is_refused(corpus: Path, interrupted: Path) -> None:
     path = interrupted / "checkpoints" / "state.safetensors"
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(BadArtifact, match=r"state.safetensors cannot be read .*start the training again"):
-        train(corpus, interrupted, "fans", {}, NullReporter(), resume=True)
+        train(corpus, interrupted, "fans", {}, Reporter(), resume=True)
 
 
 @pytest.mark.parametrize("content", ["", "{", "{}"])
 def test_a_damaged_plan_is_refused(corpus: Path, interrupted: Path, content: str) -> None:
     (interrupted / "checkpoints" / "plan.json").write_text(content)
     with pytest.raises(FansError, match=r"plan.json"):
-        train(corpus, interrupted, "fans", {}, NullReporter(), resume=True)
+        train(corpus, interrupted, "fans", {}, Reporter(), resume=True)
 
 
 @contextmanager
@@ -243,11 +243,11 @@ def no_file_over(size: int) -> Iterator[None]:
 def test_failed_checkpoint_keeps_the_last_one(corpus: Path, interrupted: Path, weights: Weights) -> None:
     before = (interrupted / "checkpoints" / "state.safetensors").read_bytes()
     with no_file_over(20_000), pytest.raises(Unfinished, match="the last checkpoint is intact, so free some space"):
-        train(corpus, interrupted, "fans", {}, NullReporter(), resume=True)
+        train(corpus, interrupted, "fans", {}, Reporter(), resume=True)
     assert len(before) > 20_000
     assert (interrupted / "checkpoints" / "state.safetensors").read_bytes() == before
     assert sorted(path.name for path in (interrupted / "checkpoints").iterdir()) == ["plan.json", "state.safetensors"]
-    train(corpus, interrupted, "fans", {}, NullReporter(), resume=True)
+    train(corpus, interrupted, "fans", {}, Reporter(), resume=True)
     assert weights_of(interrupted) == weights()
 
 
@@ -262,10 +262,10 @@ def test_full_disk_is_reported(
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "save_file", full_disk)
         with pytest.raises(Unfinished, match="the disk is full; .*continue with --resume"):
-            train(corpus, interrupted, "fans", {}, NullReporter(), resume=True)
+            train(corpus, interrupted, "fans", {}, Reporter(), resume=True)
     assert (interrupted / "checkpoints" / "state.safetensors").read_bytes() == before
     assert not list(interrupted.rglob(".*"))
-    train(corpus, interrupted, "fans", {}, NullReporter(), resume=True)
+    train(corpus, interrupted, "fans", {}, Reporter(), resume=True)
     assert weights_of(interrupted) == weights()
 
 
@@ -274,7 +274,7 @@ def test_full_disk_while_writing_metrics_is_reported(
 ) -> None:
     monkeypatch.setattr(loop, "write_metrics", full_disk)
     with pytest.raises(FansError, match="--resume"):
-        train(corpus, interrupted, "fans", {}, NullReporter(), resume=True)
+        train(corpus, interrupted, "fans", {}, Reporter(), resume=True)
 
 
 def test_full_disk_while_writing_the_artifact_is_reported(
@@ -282,7 +282,7 @@ def test_full_disk_while_writing_the_artifact_is_reported(
 ) -> None:
     monkeypatch.setattr("fansrec.artifact.folder.save_file", full_disk)
     with pytest.raises(FansError, match="--resume"):
-        train(corpus, interrupted, "fans", {}, NullReporter(), resume=True)
+        train(corpus, interrupted, "fans", {}, Reporter(), resume=True)
 
 
 def test_run_is_resumed_after_a_full_disk(
@@ -291,7 +291,7 @@ def test_run_is_resumed_after_a_full_disk(
     with monkeypatch.context() as patch:
         patch.setattr("fansrec.artifact.folder.save_file", full_disk)
         with pytest.raises((OSError, FansError)):
-            train(corpus, interrupted, "fans", {}, NullReporter(), resume=True)
+            train(corpus, interrupted, "fans", {}, Reporter(), resume=True)
     assert not (interrupted / "manifest.json").exists()
-    train(corpus, interrupted, "fans", {}, NullReporter(), resume=True)
+    train(corpus, interrupted, "fans", {}, Reporter(), resume=True)
     assert weights_of(interrupted) == weights()

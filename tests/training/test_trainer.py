@@ -14,8 +14,8 @@ from fansrec.artifact import read_artifact
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadArtifact, BadSetting, FansError
-from fansrec.training.reporting import NullReporter, PlainReporter
-from fansrec.training.trainer import train
+from fansrec.training.reporting import PlainReporter, Reporter
+from training_runs import train
 from worlds import MINUTE, SHORT, SMALL, walks, write_walks
 
 PARTS = {
@@ -38,7 +38,7 @@ def rows(run: Path) -> list[dict[str, str]]:
 def learned(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run long enough to learn the walks."""
     out = tmp_path_factory.mktemp("learned") / "run"
-    train(corpus, out, "fans", SMALL | {"epochs": 30, "steps": 3, "dropout": 0.0}, NullReporter())
+    train(corpus, out, "fans", SMALL | {"epochs": 30, "steps": 3, "dropout": 0.0})
     return out
 
 
@@ -102,7 +102,7 @@ def test_the_weights_are_the_best_of_the_last_curriculum_step(learned: Path) -> 
 
 def test_the_same_seed_gives_the_same_bytes(corpus: Path, tmp_path: Path, weights: Callable[..., bytes]) -> None:
     torch.manual_seed(12345)  # earlier random draws must not matter
-    train(corpus, tmp_path / "again", "fans", SHORT, NullReporter())
+    train(corpus, tmp_path / "again", "fans", SHORT)
     assert (tmp_path / "again" / "model.safetensors").read_bytes() == weights()
 
 
@@ -113,9 +113,8 @@ def test_another_seed_gives_other_weights(weights: Callable[..., bytes]) -> None
 @pytest.mark.parametrize("classifier", ["two-stage", "vanilla"])
 @pytest.mark.parametrize("scheduler", ["step", "naive"])
 def test_all_four_variants_of_the_paper(corpus: Path, tmp_path: Path, classifier: str, scheduler: str) -> None:
-    plan = train(
-        corpus, tmp_path / "run", "fans", MINUTE | {"classifier": classifier, "scheduler": scheduler}, NullReporter()
-    )
+    variant = {"classifier": classifier, "scheduler": scheduler}
+    plan = train(corpus, tmp_path / "run", "fans", MINUTE | variant)
     names = {"two-stage": "TSC-", "vanilla": "", "step": "STEP", "naive": "NAIVE"}
     assert plan.variant == f"FANS_{names[classifier]}{names[scheduler]}"
     artifact = read_artifact(tmp_path / "run")
@@ -128,12 +127,12 @@ def test_all_four_variants_of_the_paper(corpus: Path, tmp_path: Path, classifier
 
 def test_next_step_starts_when_patience_runs_out(corpus: Path, tmp_path: Path) -> None:
     hopeless = MINUTE | {"epochs": 40, "steps": 2, "patience": 1, "learning_rate": 1e-9}
-    train(corpus, tmp_path / "run", "fans", hopeless, NullReporter())
+    train(corpus, tmp_path / "run", "fans", hopeless)
     assert [row["curriculum_step"] for row in rows(tmp_path / "run")] == ["0", "0", "1", "1"]
 
 
 def test_popularity_counts_the_training_lists(corpus: Path, tmp_path: Path) -> None:
-    train(corpus, tmp_path / "run", "popularity", {}, NullReporter())
+    train(corpus, tmp_path / "run", "popularity", {})
     artifact = read_artifact(tmp_path / "run")
     world = walks()
     counts = np.zeros(60)
@@ -146,7 +145,7 @@ def test_popularity_counts_the_training_lists(corpus: Path, tmp_path: Path) -> N
 def test_every_batch_and_epoch_is_reported(corpus: Path, tmp_path: Path) -> None:
     calls: list[Any] = []
 
-    class RecordingReporter(NullReporter):
+    class RecordingReporter(Reporter):
         def start(self, epochs: int, batches: int) -> None:
             calls.append((epochs, batches))
 
@@ -174,7 +173,7 @@ def test_plot_of_the_history_is_in_the_manifest(corpus: Path, tmp_path: Path) ->
     def draw(history: list[dict[str, Any]], folder: Path) -> None:
         (folder / "curves.txt").write_text(str(len(history)))
 
-    train(corpus, tmp_path / "run", "fans", MINUTE, NullReporter(), draw=draw)
+    train(corpus, tmp_path / "run", "fans", MINUTE, Reporter(), draw=draw)
     assert (tmp_path / "run" / "curves.txt").read_text() == "2"
     (tmp_path / "run" / "curves.txt").write_text("3")
     with pytest.raises(BadArtifact, match=r"curves.txt was changed"):
@@ -194,13 +193,13 @@ def test_bad_settings_are_refused_before_anything_is_written(
     corpus: Path, tmp_path: Path, values: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(BadSetting, match=message):
-        train(corpus, tmp_path / "run", "fans", values, NullReporter())
+        train(corpus, tmp_path / "run", "fans", values)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unknown_model_is_refused(corpus: Path, tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match="there is no model 'fanz'"):
-        train(corpus, tmp_path / "run", "fanz", {}, NullReporter())
+        train(corpus, tmp_path / "run", "fanz", {})
     assert list(tmp_path.iterdir()) == []
 
 
@@ -208,31 +207,25 @@ def test_existing_output_is_refused_and_unchanged(corpus: Path, tmp_path: Path) 
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "mine").write_text("mine")
     with pytest.raises(BadSetting, match="already exists; choose another path for the model"):
-        train(corpus, tmp_path / "run", "fans", MINUTE, NullReporter())
+        train(corpus, tmp_path / "run", "fans", MINUTE)
     assert [path.name for path in (tmp_path / "run").rglob("*")] == ["mine"]
 
 
 def test_output_that_cannot_be_written_is_refused(corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(FansError, match="run"):
-        train(corpus, tmp_path / "file" / "run", "fans", MINUTE, NullReporter())
+        train(corpus, tmp_path / "file" / "run", "fans", MINUTE)
 
 
 def test_folder_without_a_corpus_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadArtifact, match="is not a prepared corpus"):
-        train(tmp_path, tmp_path / "run", "fans", MINUTE, NullReporter())
+        train(tmp_path, tmp_path / "run", "fans", MINUTE)
     assert not (tmp_path / "run").exists()
 
 
 def test_lists_too_short_for_the_watched_figure_still_choose_a_best_epoch(tmp_path: Path) -> None:
     write_walks(tmp_path / "corpus", shortest=5, longest=8)
-    train(
-        tmp_path / "corpus",
-        tmp_path / "run",
-        "fans",
-        MINUTE | {"epochs": 12, "steps": 1, "patience": 3},
-        NullReporter(),
-    )
+    train(tmp_path / "corpus", tmp_path / "run", "fans", MINUTE | {"epochs": 12, "steps": 1, "patience": 3})
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert not any(isinstance(value, float) and math.isnan(value) for value in config["validation"].values())
     assert config["validation"]["epoch"] > 0

@@ -92,7 +92,7 @@ def _evaluate(
     runs: list[Path], corpus: "Corpus", protocols: "list[Protocol]", generation: str | None, **settings: Any
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return one row per run and protocol, and the configuration of every run."""
-    from fansrec.evaluation.rows import evaluate_run, open_run
+    from fansrec.evaluation.rows import measure_run, open_run
 
     for run in runs[1:]:  # all are checked before the first is evaluated, so that an error does not waste its work
         open_run(run, corpus, generation)
@@ -105,7 +105,9 @@ def _evaluate(
             for one in protocols:
                 bar.update(task, description=printable(f"{artifact.folder.name}, {one.name}"), completed=0, total=None)
                 rows.append(
-                    evaluate_run(artifact, corpus, one, **settings, progress=_advance(bar, task), generation=generation)
+                    measure_run(
+                        artifact, corpus, one, **settings, progress=_advance(bar, task), generation=generation
+                    ).row
                 )
     return rows, configs
 

@@ -15,6 +15,7 @@ from rich.progress import (
 
 from fansrec.cli.terminal import Terminal
 from fansrec.printable import printable_lines
+from fansrec.training.reporting import Reporter
 
 if TYPE_CHECKING:
     from fansrec.experiments.pool import Outcome
@@ -27,7 +28,7 @@ def progress_bar(console: Terminal, *columns: ProgressColumn) -> Progress:
     return Progress(description, BarColumn(), *columns, console=console, transient=True, disable=hidden)
 
 
-class TrainingBar:
+class TrainingBar(Reporter):
     """A bar over the maximum number of batches, with the loss, the category accuracy and the last validation metrics.
 
     Training usually ends earlier, when the validation metrics stop improving.

@@ -109,9 +109,9 @@ def train(
 
 def _train(corpus: Path, out: Path, **job: Any) -> Any:
     from fansrec.evaluation.report import draw_history
-    from fansrec.training import run
+    from fansrec.training import trainer
 
-    return run.train(corpus, out, draw=draw_history, **job)
+    return trainer.train(corpus, out, draw=draw_history, **job)
 
 
 def _on_ray(corpus: Path, out: Path, address: str | None, workers: int | None, **job: Any) -> Any:

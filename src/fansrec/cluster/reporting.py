@@ -16,7 +16,7 @@ POLL_SECONDS = 0.2
 END = "end"
 
 
-class QueueReporter:
+class QueueReporter(Reporter):
     """The reporter of a worker: it puts every call into a queue without waiting."""
 
     def __init__(self, queue: Queue) -> None:

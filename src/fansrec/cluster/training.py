@@ -23,14 +23,13 @@ from ray.train.torch import TorchTrainer
 from fansrec.artifact import MANIFEST
 from fansrec.cluster.errors import to_fans_error
 from fansrec.cluster.reporting import QueueReporter, forwarded_reports
-from fansrec.data.corpus import SUMMARY
+from fansrec.data.corpus import SUMMARY, read_corpus
 from fansrec.errors import BadSetting, FansError, Interrupted, Unfinished
 from fansrec.models.registry import entry
-from fansrec.training import run
-from fansrec.training.accelerator import has_only_cpu
 from fansrec.training.plan import Plan
+from fansrec.training.process import has_only_cpu
 from fansrec.training.reporting import NULL_REPORTER, Reporter
-from fansrec.training.trainer import Draw, train
+from fansrec.training.trainer import Draw, begin, train
 
 MAX_FAILURES = 10  # restarts of all workers after one was lost
 
@@ -46,9 +45,9 @@ def train_on_cluster(
     compare: bool = True,
     workers: int | None = None,
 ) -> Plan:
-    """Do the same as `training.run.train` with `workers` processes (default: one per core or GPU) of the cluster."""
+    """Do the same as `trainer.train` with `workers` processes (default: one per core or GPU) of the cluster."""
     corpus, out = corpus.resolve(), out.resolve()
-    plan = run.begin(corpus, out, model, values, resume)
+    plan = begin(read_corpus(corpus), out, model, values or {}, resume)
     gpus = int(ray.cluster_resources().get("GPU", 0))
     count = 1 if _is_closed_form(plan) else workers or gpus or int(ray.cluster_resources()["CPU"])
     with _storage_folder(out) as folder, forwarded_reports(reporter) as queue:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fansrec.data.lists import offsets_of
 from fansrec.data.shards import SINGLE_FILE, Items, list_starts, read_blocks, read_items
 from fansrec.errors import BadArtifact
 from fansrec.files import new_folder, read_json, write_json
@@ -16,6 +17,8 @@ from fansrec.vocabulary import Vocabulary, read_vocabulary
 
 PARTS = ("train", "valid", "test")
 SUMMARY = "summary.json"
+
+FlatLists = tuple[NDArray[np.int32], NDArray[np.int64]]  # list i is items[offsets[i]:offsets[i + 1]]
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,11 @@ class Corpus:
     def list(self, index: int) -> NDArray[np.int32]:
         items: NDArray[np.int32] = self.items[self.offsets[index] : self.offsets[index + 1]]
         return items
+
+    def flat(self, name: str) -> FlatLists:
+        """Return the concatenated items of the lists of a part, and their offsets."""
+        chosen = self.parts == PARTS.index(name)
+        return np.asarray(self.items[np.repeat(chosen, self.lengths)]), offsets_of(self.lengths[chosen])
 
     @cached_property
     def shards(self) -> NDArray[np.int64]:
@@ -85,14 +93,19 @@ def read_corpus(folder: Path) -> Corpus:
             vocabulary=read_vocabulary(folder),
             summary=read_json(folder / SUMMARY),
         )
+        _check(corpus)
     except (OSError, ValueError) as error:
         raise BadArtifact(f"{folder} is damaged ({error}); create it again with `fans prepare`") from error
-    if len(corpus.offsets) != len(corpus.parts) + 1 or corpus.offsets[-1] != len(corpus.items):
-        raise BadArtifact(
-            f"{folder} is damaged (the sizes of its arrays do not match); create it again with `fans prepare`"
-        )
-    if (np.diff(corpus.offsets) < 1).any() or corpus.items.min() < 0 or corpus.items.max() >= len(corpus.vocabulary):
-        raise BadArtifact(
-            f"{folder} is damaged (it has empty lists or unknown items); create it again with `fans prepare`"
-        )
     return corpus
+
+
+def _check(corpus: Corpus) -> None:
+    if len(corpus.offsets) != len(corpus.parts) + 1 or corpus.offsets[-1] != len(corpus.items):
+        raise ValueError("the sizes of its arrays do not match")
+    if (np.diff(corpus.offsets) < 1).any() or corpus.items.min() < 0 or corpus.items.max() >= len(corpus.vocabulary):
+        raise ValueError("it has empty lists or unknown items")
+
+
+def target_lengths(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the number of trailing items that form the target of lists of these lengths: max(1, round(n / 2))."""
+    return np.maximum(1, np.rint(np.asarray(lengths) / 2).astype(np.int64))

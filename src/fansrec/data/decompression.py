@@ -25,7 +25,6 @@ DAMAGE_ERRORS = (
     EOFError,
     ValueError,
     RuntimeError,
-    NotImplementedError,
     zlib.error,
     lzma.LZMAError,
     struct.error,

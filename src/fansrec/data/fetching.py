@@ -27,11 +27,7 @@ class Fetched:
     verified: bool
 
 
-def no_progress(done: int, total: int | None) -> None:
-    """Ignore the progress."""
-
-
-def fetch(name: str, to: Path | None = None, progress: Progress = no_progress) -> list[Fetched]:
+def fetch(name: str, to: Path | None = None, progress: Progress = lambda done, total: None) -> list[Fetched]:
     """Make sure that a public set is in the folder `to`, or without `to` in any data folder; return its files."""
     set_ = public_set(name)
     folders = [*([to] if to else []), *data_folders()]
@@ -72,7 +68,7 @@ def _writable(folder: Path) -> Path:
     return folder
 
 
-def download(url: str, target: Path, checksum: str | None, progress: Progress = no_progress) -> None:
+def download(url: str, target: Path, checksum: str | None, progress: Progress = lambda done, total: None) -> None:
     """Download `url` to `target` through a `.part` file next to it, which stays if the download is interrupted."""
     part = target.with_name(f"{target.name}.part")
     try:

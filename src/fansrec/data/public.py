@@ -106,7 +106,7 @@ _SETS = (
     PublicSet(
         name="grateful-dead",
         lists=(PublicFile("lists.tsv.gz", None, "5554125f09d33eb16f2c859319076b978c6956bb3bd5aa69f9bd8507b775255c"),),
-        where="concert set lists, derived from data/gdshowsdb/*.yaml of github.com/jefmsmit/gdshowsdb (MIT licence)",
+        where="concert set lists, derived from data/gdshowsdb/*.yaml of github.com/jefmsmit/gdshowsdb (MIT license)",
         statistics=Statistics(1_880, 231, 38_282, 20.36, 10, 60, 8.815),
         counted_by="fansrec",
         items=PublicFile("items.tsv.gz", None, "0c764c7512b6baf67fc3e1aa7417c25be52cb1fb3f5d4d4309a1e09bb1858053"),

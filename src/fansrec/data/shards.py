@@ -16,10 +16,7 @@ def shard_name(number: int) -> str:
 
 
 class Shards:
-    """A concatenation of arrays; indexing with a slice, a mask or an array of positions gives a plain array."""
-
-    dtype = np.dtype(np.int32)
-    ndim = 1
+    """A concatenation of arrays; indexing with a slice, a mask or positions (n,) gives a plain array."""
 
     def __init__(self, arrays: Sequence[NDArray[np.int32]]) -> None:
         self.arrays = arrays
@@ -28,27 +25,20 @@ class Shards:
     def __len__(self) -> int:
         return int(self.starts[-1])
 
-    @property
-    def shape(self) -> tuple[int]:
-        return (len(self),)
-
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Any) -> NDArray[np.int32]:
         if isinstance(key, slice):
-            return self._slice(*key.indices(len(self)))
-        key = np.asarray(key)
-        if key.dtype == np.bool_:
-            return self._mask(key)
-        return self._take(np.where(key < 0, key + len(self), key))
+            start, end, step = key.indices(len(self))
+            assert step == 1
+            return self._slice(start, end)
+        return self._mask(key) if key.dtype == np.bool_ else self._take(key)
 
-    def _slice(self, start: int, end: int, step: int) -> Any:
-        if step != 1:
-            return self._take(np.arange(start, end, step))
+    def _slice(self, start: int, end: int) -> NDArray[np.int32]:
         parts = [
             array[max(0, start - first) : max(0, end - first)]
             for array, first in zip(self.arrays, self.starts[:-1].tolist(), strict=True)
             if first < end and first + len(array) > start
         ]
-        return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, self.dtype), *parts])
+        return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int32), *parts])
 
     def _mask(self, mask: NDArray[np.bool_]) -> NDArray[np.int32]:
         if len(mask) != len(self):
@@ -56,22 +46,19 @@ class Shards:
         cuts = np.split(mask, self.starts[1:-1])
         return np.concatenate([array[cut] for array, cut in zip(self.arrays, cuts, strict=True)])
 
-    def _take(self, positions: NDArray[np.int64]) -> Any:
-        if positions.size and not 0 <= positions.min() <= positions.max() < len(self):
+    def _take(self, positions: NDArray[np.int64]) -> NDArray[np.int32]:
+        if len(positions) and not 0 <= positions.min() <= positions.max() < len(self):
             raise IndexError(f"positions beyond the {len(self)} items")
-        flat = positions.ravel()
-        order = np.argsort(flat, kind="stable")  # each shard is read once, from start to end
-        cuts = np.searchsorted(flat[order], self.starts)
-        found = np.empty(len(flat), self.dtype)
+        order = np.argsort(positions, kind="stable")  # each shard is read once, from start to end
+        cuts = np.searchsorted(positions[order], self.starts)
+        found = np.empty(len(positions), np.int32)
         for shard in np.flatnonzero(np.diff(cuts)).tolist():
             here = order[cuts[shard] : cuts[shard + 1]]
-            found[here] = self.arrays[shard][flat[here] - self.starts[shard]]
-        return found.reshape(positions.shape) if positions.ndim else found[0]
+            found[here] = self.arrays[shard][positions[here] - self.starts[shard]]
+        return found
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        if copy is False:
-            raise ValueError("the items are in several files; an array of all of them is a copy")
-        return np.concatenate(self.arrays).astype(dtype or self.dtype, copy=False)
+        return np.concatenate(self.arrays).astype(dtype or np.int32, copy=False)
 
     def min(self) -> int:
         return min(int(array.min()) for array in self.arrays)

@@ -1,5 +1,7 @@
 """How far a metric would differ on other test lists: percentile bootstrap intervals over resampled lists."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -21,6 +23,17 @@ def interval(values: ArrayLike, weights: ArrayLike | None = None) -> tuple[float
     means = _resampled(np.stack([numerators, denominators], 1))
     low, high = np.quantile(means[np.isfinite(means)], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
+
+
+def interval_list(values: ArrayLike, weights: ArrayLike | None = None) -> list[float] | None:
+    """Return `interval` as JSON has it."""
+    bounds = interval(values, weights)
+    return None if bounds is None else list(bounds)
+
+
+def ratio_of_sums(part: NDArray[Any], whole: NDArray[Any]) -> float | None:
+    """Return sum(part) / sum(whole), None if nothing counts."""
+    return float(part.sum() / whole.sum()) if whole.any() else None
 
 
 def _resampled(columns: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -5,6 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fansrec.data.corpus import Corpus
+from fansrec.evaluation.metrics import lengths
+from fansrec.evaluation.protocol import MAX_CUTOFF, EvaluationLists, first_items, mean
+from fansrec.models.linear.popularity import list_counts
+
 
 def coverage(answers: NDArray[np.int64], items: int) -> float:
     """Return the share of a catalog of `items` that occurs in at least one answer; -1 is not an item."""
@@ -32,6 +37,34 @@ def coherence(answers: NDArray[np.int64], categories: NDArray[np.int64]) -> NDAr
     for distance in range(1, rows.shape[1]):
         same += ((rows[:, distance:] == rows[:, :-distance]) & (rows[:, distance:] >= 0)).sum(1)
     return _ratio(same, given * (given - 1) // 2)
+
+
+def diversity_part(answers: NDArray[np.int64], lists: EvaluationLists, corpus: Corpus) -> dict[str, Any]:
+    """Return the diversity of answers, of answers cut to the target's length (`_matched`) and of targets (`_real`).
+
+    An answer of 10 items is more diverse than a target of 6, so only the cut one can be compared with the target.
+    """
+    items, categories, shares = len(corpus.vocabulary), corpus.vocabulary.categories, training_shares(corpus)
+    real = first_items(lists.targets)
+    matched = np.where(np.arange(MAX_CUTOFF) < lengths(lists.targets)[:, None], answers, -1)
+    row: dict[str, Any] = {}
+    for suffix, some in (("", answers), ("_matched", matched), ("_real", real)):
+        row[f"coverage@{MAX_CUTOFF}{suffix}"] = coverage(some, items)
+        row[f"categories@{MAX_CUTOFF}{suffix}"] = mean(distinct_categories(some, categories).astype(np.float64))
+        row[f"popularity@{MAX_CUTOFF}{suffix}"] = _mean(popularity(some, shares))
+        row[f"coherence@{MAX_CUTOFF}{suffix}"] = _mean(coherence(some, categories))
+    return row
+
+
+def training_shares(corpus: Corpus) -> NDArray[np.float64]:
+    """Return the share of the training lists that contain each item, (items,)."""
+    items, offsets = corpus.flat("train")
+    return list_counts(items, offsets, len(corpus.vocabulary)) / max(1, len(offsets) - 1)
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    """Return the mean over the lists that have a value."""
+    return mean(values[~np.isnan(values)])
 
 
 def _ratio(sums: NDArray[Any], counts: NDArray[np.int64]) -> NDArray[np.float64]:

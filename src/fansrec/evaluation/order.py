@@ -4,15 +4,18 @@ An item that the target repeats counts where it first occurs, so any two hits of
 order or not, and an answer in random order has half of its pairs in order.
 
 The baseline is the same answer shuffled: its expected counts over all orders of its items are computed exactly, not
-sampled. A model whose counts are no higher knows which items come, but not where.
+sampled. A model whose counts are not higher knows which items come, but not where.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from fansrec.evaluation.bootstrap import interval_list, ratio_of_sums
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -49,6 +52,23 @@ def count_shuffled(answers: Ints, targets: Targets) -> ShuffledCounts:
     """Return the expected counts of shuffled answers, (lists, k)."""
     means = [_expected(*row) for row in zip(answers, targets, strict=True)]
     return ShuffledCounts(*np.array(means, dtype=np.float64).reshape(-1, 2).T)
+
+
+def order_part(counts: OrderCounts, shuffled: ShuffledCounts) -> dict[str, Any]:
+    """Return `exact` and `adjacent` with those of the same answers shuffled; of shuffled pairs, half are in order."""
+    return {
+        "order": ratio_of_sums(counts.in_order, counts.pairs),
+        "order_ci": interval_list(counts.in_order, counts.pairs),
+        "order_pairs": int(counts.pairs.sum()),
+        "exact": ratio_of_sums(counts.exact, counts.positions),
+        "exact_shuffled": ratio_of_sums(shuffled.exact, counts.positions),
+        "exact_hits": int(counts.exact.sum()),
+        "exact_positions": int(counts.positions.sum()),
+        "adjacent": ratio_of_sums(counts.adjacent, counts.steps),
+        "adjacent_shuffled": ratio_of_sums(shuffled.adjacent, counts.steps),
+        "adjacent_hits": int(counts.adjacent.sum()),
+        "adjacent_steps": int(counts.steps.sum()),
+    }
 
 
 def _pairs(answer: Ints, target: NDArray[np.int32]) -> tuple[int, int]:

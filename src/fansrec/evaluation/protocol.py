@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fansrec.data.corpus import Corpus
-from fansrec.data.targets import target_lengths
+from fansrec.data.corpus import Corpus, target_lengths
+from fansrec.data.shards import Items
 from fansrec.engine.generation import ONE_PASS
 from fansrec.engine.interface import Engine
 from fansrec.engine.rules import Rules
@@ -51,12 +51,22 @@ class EvaluationLists:
 
 def evaluation_lists(corpus: Corpus, part: str, most: int | None = None) -> EvaluationLists:
     """Return the lists of a part of the corpus, or `most` evenly spaced ones if there are more."""
-    lists = corpus.part(part)
+    return cut_lists(corpus.items, corpus.offsets, evenly_spaced(corpus.part(part), most))
+
+
+def evenly_spaced(lists: NDArray[np.int64], most: int | None) -> NDArray[np.int64]:
+    """Return `most` of the lists, or all if there are not more."""
     if most is not None and len(lists) > most:
         lists = lists[np.linspace(0, len(lists) - 1, most).astype(int)]
-    cuts = corpus.lengths[lists] - target_lengths(corpus.lengths[lists])
-    both = [(corpus.list(i), cut) for i, cut in zip(lists, cuts, strict=True)]
-    return EvaluationLists([items[:cut].astype(np.int64) for items, cut in both], [items[cut:] for items, cut in both])
+    return lists
+
+
+def cut_lists(items: Items, offsets: NDArray[np.int64], chosen: NDArray[np.int64]) -> EvaluationLists:
+    """Return the chosen lists, list i is `items[offsets[i]:offsets[i + 1]]`, as inputs and targets."""
+    starts, ends = offsets[chosen], offsets[chosen + 1]
+    cuts = ends - target_lengths(ends - starts)
+    inputs = [items[start:cut].astype(np.int64) for start, cut in zip(starts.tolist(), cuts.tolist(), strict=True)]
+    return EvaluationLists(inputs, [items[cut:end] for cut, end in zip(cuts.tolist(), ends.tolist(), strict=True)])
 
 
 def predict(engine: Engine, lists: EvaluationLists, protocol: Protocol, fill: str = Rules.fill) -> NDArray[np.int64]:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,8 +18,9 @@ from fansrec.engine.generation import generation_mode
 from fansrec.engine.interface import Engine
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting
-from fansrec.evaluation.bootstrap import interval
-from fansrec.evaluation.order import OrderCounts, ShuffledCounts, count_order, count_shuffled
+from fansrec.evaluation.bootstrap import interval_list
+from fansrec.evaluation.diversity import diversity_part
+from fansrec.evaluation.order import OrderCounts, ShuffledCounts, count_order, count_shuffled, order_part
 from fansrec.evaluation.protocol import (
     CUTOFFS,
     MAX_CUTOFF,
@@ -31,10 +33,9 @@ from fansrec.evaluation.protocol import (
     predict,
     protocol_rules,
 )
-from fansrec.evaluation.row_parts import Row as Row
-from fansrec.evaluation.row_parts import diversity_part, interval_list, order_part
 from fansrec.models.registry import command_name
 
+Row = dict[str, Any]
 Progress = Callable[[int, int], None]  # finished lists, all lists
 
 LISTS_AT_ONCE = 512  # between two reports of progress
@@ -61,21 +62,6 @@ class Measured:
     order: OrderCounts
     shuffled: ShuffledCounts
     lists: EvaluationLists
-
-
-def evaluate_run(
-    artifact: Artifact,
-    corpus: Corpus,
-    protocol: Protocol,
-    part: str = "test",
-    fill: str = Rules.fill,
-    device: torch.device | str = "cpu",
-    progress: Progress | None = None,
-    generation: str | None = None,
-    backend: str | None = None,
-) -> Row:
-    """Return the row of a model on a part of the corpus; see `measure_run`."""
-    return measure_run(artifact, corpus, protocol, part, fill, device, progress, generation, backend).row
 
 
 def measure_run(
@@ -163,7 +149,7 @@ def _latency(engine: Engine, lists: EvaluationLists, protocol: Protocol, fill: s
 def _accuracy(metrics: dict[str, NDArray[np.float64]]) -> Row:
     row: Row = {name: mean(values) for name, values in metrics.items()}
     row |= {f"lists@{n}": len(metrics[f"HR@{n}"]) for n in CUTOFFS}
-    return row | {f"{name}_ci": interval_list(interval(values)) for name, values in metrics.items()}
+    return row | {f"{name}_ci": interval_list(values) for name, values in metrics.items()}
 
 
 def _short_answers(answers: NDArray[np.int64], counts: Sequence[int]) -> int:

@@ -8,13 +8,12 @@ from rich.console import Console
 from rich.text import Text
 
 from fansrec.api.continuer import Continuer, load
-from fansrec.data.corpus import Corpus, read_corpus
+from fansrec.data.corpus import Corpus, read_corpus, target_lengths
 from fansrec.data.prepare import prepare
 from fansrec.data.sample import write_sample
 from fansrec.data.settings import Preparation
-from fansrec.data.targets import target_lengths
 from fansrec.evaluation.protocol import protocol
-from fansrec.evaluation.rows import evaluate_run, open_run
+from fansrec.evaluation.rows import measure_run, open_run
 from fansrec.evaluation.tables import print_tables
 from fansrec.printable import printable
 from fansrec.training.reporting import Reporter
@@ -39,11 +38,11 @@ def run_demo(folder: Path, seed: int, console: Console, reporter: Reporter) -> l
     console.print("   EASE is a linear regression of every item on all others;")
     console.print("   FANS generates the continuation in one pass and adds a memory of similar lists")
     for model in BASELINES:
-        train(folder / "corpus", folder / model, model, {}, reporter)
-    train(folder / "corpus", folder / "fans", "fans", {**FANS, "seed": seed}, reporter)
+        train(folder / "corpus", folder / model, model, {}, reporter, recipe="paper", compare=False)
+    train(folder / "corpus", folder / "fans", "fans", {**FANS, "seed": seed}, reporter, recipe="paper", compare=False)
     _heading(console, "\n4. Evaluate them", " on lists that no model was trained on")
     runs = (*BASELINES, "fans")
-    rows = [evaluate_run(open_run(folder / run, corpus), corpus, protocol("standard")) for run in runs]
+    rows = [measure_run(open_run(folder / run, corpus), corpus, protocol("standard")).row for run in runs]
     print_tables(rows, console)
     _heading(console, "5. Continue lists", "; songs of the real continuation are marked with *")
     continuer = load(folder / "fans")

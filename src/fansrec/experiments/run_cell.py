@@ -5,6 +5,7 @@ import math
 import os
 import shutil
 import time
+from dataclasses import asdict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +21,13 @@ from fansrec.experiments.machine import default_device, describe_machine
 from fansrec.models.config import flat_settings
 from fansrec.training.checkpoint import FOLDER, PLAN
 from fansrec.training.plan import make_plan
-from fansrec.training.reporting import NullReporter
+from fansrec.training.reporting import Reporter
 from fansrec.training.trainer import train
 
 DIGITS = 6  # of a list's value in the file
 
 
-class OrphanGuard(NullReporter):
+class OrphanGuard(Reporter):
     """A silent training reporter that stops the training run if the parent process has died."""
 
     def __init__(self) -> None:
@@ -61,13 +62,13 @@ def _train(cell: Cell, corpus: Corpus) -> bool:
         return False
     cell.run.parent.mkdir(parents=True, exist_ok=True)
     interrupted = (cell.run / FOLDER).is_dir()
-    train(cell.corpus, cell.run, cell.model, cell.settings, OrphanGuard(), resume=interrupted)
+    train(cell.corpus, cell.run, cell.model, cell.settings, OrphanGuard(), interrupted, compare=False, recipe="paper")
     return True
 
 
 def _is_current(cell: Cell, corpus: Corpus) -> bool:
     """Return whether a kept or interrupted run was started on this corpus with today's defaults."""
-    plan = json.loads(json.dumps(make_plan(cell.model, cell.settings, corpus).to_dict()))
+    plan = json.loads(json.dumps(asdict(make_plan(cell.model, cell.settings, corpus))))
     # The recipe best changes the configuration during training.
     compared = ("training", "config") if plan["training"]["recipe"] == "paper" else ("training",)
     for path in (cell.run / CONFIG, cell.run / FOLDER / PLAN):

@@ -9,7 +9,6 @@ from torch import Tensor
 from fansrec.export.graph import DOUBLE, FLOAT, INT64, Graph, Operand, Value
 from fansrec.export.lists import arange
 from fansrec.models.hybrid.config import MemoryConfig
-from fansrec.models.hybrid.linear_part import LinearPart
 from fansrec.models.hybrid.list_memory import (
     ALIGNED_REACH,
     COMMONEST,
@@ -17,6 +16,7 @@ from fansrec.models.hybrid.list_memory import (
     REACH,
     ListMemory,
 )
+from fansrec.models.hybrid.model import LinearPart
 
 LEAST = 1e-30  # avoids a division by 0
 

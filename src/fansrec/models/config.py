@@ -1,11 +1,11 @@
-"""What the configurations of models share: common fields, checks of sizes, and the setting names of nested fields.
+"""What the configurations of models share: common fields, rules for values, and the setting names of nested fields.
 
 A configuration is a frozen dataclass. Its fields are plain values, or sections: dataclasses of plain values themselves,
 with a default instance. Users set all of them by flat names (`--set NAME=VALUE`): a field's own name, or the one that
 `setting` gives it. Files have the nested form.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields, is_dataclass
 from operator import attrgetter
 from typing import Any
@@ -13,15 +13,44 @@ from typing import Any
 from fansrec.errors import BadSetting
 from fansrec.models.tokens import Alphabet
 
+POSITIVE, NOT_NEGATIVE = "must be above 0", "must not be below 0"
+RULES: dict[str, Callable[[Any], bool]] = {
+    POSITIVE: lambda value: value > 0,
+    NOT_NEGATIVE: lambda value: value >= 0,
+    "must be at least 1": lambda value: value >= 1,
+    "must be at least 0 and below 1": lambda value: 0 <= value < 1,
+    "must be above 0 and at most 1": lambda value: 0 < value <= 1,
+    "must be from 0 to 1": lambda value: 0 <= value <= 1,
+}
+# Rules of fields that have none of their own.
+RULES_BY_NAME = {
+    **dict.fromkeys(("width", "layers", "heads", "feedforward", "positions"), "must be at least 1"),
+    "dropout": "must be at least 0 and below 1",
+}
+
 
 @dataclass(frozen=True)
-class ItemsConfig:
-    """The items of a model, in category order. Every configuration of a neural model begins with them."""
-
-    category_starts: tuple[int, ...]  # category c is items category_starts[c] to category_starts[c + 1]
+class Config:
+    """A configuration, or a section of one, whose values are checked against the rules of their fields."""
 
     def __post_init__(self) -> None:
-        check_sizes(self)
+        """Raise BadSetting if a field has a value that its rule does not allow."""
+        for one in fields(self):
+            rule, value = one.metadata.get("rule") or RULES_BY_NAME.get(one.name), getattr(self, one.name)
+            if isinstance(rule, tuple) and value not in rule:
+                raise BadSetting(f"{setting_name(one)} is {value!r}; it can be {' or '.join(rule)}")
+            if isinstance(rule, str) and not RULES[rule](value):
+                raise BadSetting(f"{setting_name(one)} is {value}; it {rule}")
+        width, heads = getattr(self, "width", 0), getattr(self, "heads", 1)
+        if heads > 1 and width % heads:
+            raise BadSetting(f"width {width} cannot be shared by {heads} heads; make it a multiple of them")
+
+
+@dataclass(frozen=True)
+class ItemsConfig(Config):
+    """The items of a model, in category order. The configurations of all models begin with them."""
+
+    category_starts: tuple[int, ...]  # category c is items category_starts[c] to category_starts[c + 1]
 
     @property
     def alphabet(self) -> Alphabet:
@@ -39,45 +68,17 @@ class SequenceConfig(ItemsConfig):
     use_categories: bool = True  # add category embeddings to item embeddings
 
 
-def check_sizes(config: Any) -> None:
-    """Raise BadSetting if a size that `config` has is one that no network can have."""
-    for name in ("width", "layers", "heads", "feedforward", "positions"):
-        at_least(config, 1, name)
-    dropout, width, heads = getattr(config, "dropout", 0), getattr(config, "width", 0), getattr(config, "heads", 1)
-    if not 0 <= dropout < 1:
-        raise BadSetting(f"dropout is {dropout}; it must be at least 0 and below 1")
-    if width % heads:
-        raise BadSetting(f"width {width} cannot be shared by {heads} heads; make it a multiple of them")
+def setting(default: Any, rule: str | tuple[str, ...] | None = None, name: str | None = None) -> Any:
+    """Return a field with a rule, one of RULES or the values that it can have.
 
-
-def at_least(config: Any, smallest: float, *names: str) -> None:
-    """Raise BadSetting if one of these fields is below `smallest`; a field that `config` does not have is skipped."""
-    for name in names:
-        value = getattr(config, name, smallest)
-        if value < smallest:
-            must = "must not be below 0" if smallest == 0 else f"must be at least {smallest}"
-            raise BadSetting(f"{_setting_of(config, name)} is {value}; it {must}")
-
-
-def above_zero(config: Any, *names: str) -> None:
-    """Raise BadSetting unless all of these fields are above 0."""
-    for name in names:
-        if getattr(config, name) <= 0:
-            raise BadSetting(f"{_setting_of(config, name)} is {getattr(config, name)}; it must be above 0")
-
-
-def setting(name: str, default: Any) -> Any:
-    """Return a field that users set under `name`: field names are unique only inside their section."""
-    return field(default=default, metadata={"setting": name})
+    Users set it under `name`: field names are unique only inside their section.
+    """
+    return field(default=default, metadata={"rule": rule, "setting": name})
 
 
 def setting_name(one: Field[Any]) -> str:
     """Return the name under which users set a field."""
-    return str(one.metadata.get("setting", one.name))
-
-
-def _setting_of(config: Any, name: str) -> str:
-    return setting_name(config.__dataclass_fields__[name])
+    return str(one.metadata.get("setting") or one.name)
 
 
 def sections(kind: type[Any]) -> dict[str, type[Any]]:

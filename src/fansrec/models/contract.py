@@ -116,14 +116,3 @@ class KeepsState(Protocol):
     def begin(self, inputs: Inputs, room: int) -> Steps:
         """Return steps for at most `room` more items, with the scores that repeated calls of `score_next` give."""
         ...
-
-
-class ChecksArrays(Protocol):
-    """A module, the model itself or a part of it, that uses arrays of its state as indices."""
-
-    def check_arrays(self) -> None:
-        """Raise BadArtifact if an array cannot be used; called once after a model was read (models/validation.py).
-
-        Names, shapes, types and finiteness of all arrays have been checked before, for every model.
-        """
-        ...

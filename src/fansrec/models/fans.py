@@ -9,11 +9,11 @@ Where the parts of the paper are (paths below `fansrec/`; M items, N categories,
 
     paper                                           implementation
     ----------------------------------------------  ---------------------------------------------------------------
-    item categorizer (section 3)                    data/categorizer.py: cbow_vectors, clusters
+    item categorizer (section 3)                    data/item_vectors.py: cbow_vectors, cluster_items
     generation, eq. 2 autoregressive, 3 one pass    engine/generation.py: generate
-    sample masker: rho_r, beta_m, beta_r (4.2)      training/masking.py: MaskingRates, mask, hide_input
-    masked end of the target: rho_t (4.2)           training/masking.py: hidden_target, target_to_hide
-    item tokens u, eq. 4                            models/tokens.py: lay_out, fill
+    sample masker: rho_r, beta_m, beta_r (4.2)      training/masking.py: MaskingRates, mask_input
+    masked end of the target: rho_t (4.2)           training/masking.py: hidden_target, target_mask
+    item tokens u, eq. 4                            models/tokens.py: with_masks, lay_out, fill
     category tokens c, eq. 5                        models/tokens.py: tokens_of, token_categories
     embedding E^0, eq. 6                            models/layers/transformer.py: TokenEmbedding
     Transformer encoder E^h, eq. 7                  models/layers/encoder.py: Encoder.encode
@@ -40,20 +40,17 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import ClassVar
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from fansrec.errors import BadSetting
-from fansrec.models.config import SequenceConfig
-from fansrec.models.contract import ScoreBlock
+from fansrec.models.config import SequenceConfig, setting
+from fansrec.models.contract import Inputs, ScoreBlock
 from fansrec.models.layers.classifiers import Blocked, Loss, Reduce, VanillaClassifier
 from fansrec.models.layers.cross_entropy import grouped_cross_entropy
 from fansrec.models.layers.encoder import MaskedModel
 from fansrec.models.layers.transformer import Transform, in_full
-from fansrec.models.tokens import Batch, fill, lay_out, tokens_of
+from fansrec.models.tokens import Batch, with_masks
 
 CLASSIFIERS = ("two-stage", "vanilla")
 EPSILON = 1e-6  # eq. 13: a category without samples has a local loss of 0
@@ -65,17 +62,7 @@ class FansConfig(SequenceConfig):
 
     heads: int = 8
     feedforward: int = 256
-    classifier: str = "two-stage"  # or "vanilla"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_classifier(self.classifier)
-
-
-def check_classifier(name: str) -> None:
-    """Raise BadSetting if there is no such classifier."""
-    if name not in CLASSIFIERS:
-        raise BadSetting(f"classifier is {name!r}; it can be {' or '.join(CLASSIFIERS)}")
+    classifier: str = setting("two-stage", CLASSIFIERS)
 
 
 class Fans(MaskedModel):
@@ -89,16 +76,12 @@ class Fans(MaskedModel):
     def __init__(self, config: FansConfig) -> None:
         super().__init__(config, lambda: _classifier(config))
 
-    def score_positions(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> ScoreBlock:
+    def score_positions(self, inputs: Inputs, counts: Sequence[int]) -> ScoreBlock:
         """Return the scores of the next `counts[i]` positions after `inputs[i]`, from one pass over all lists.
 
         A list is read as CLS input SEP MASK … MASK SEP, with as many mask tokens as positions are to be filled.
         """
-        lengths = np.array([len(items) for items in inputs], dtype=np.int64)
-        layout = lay_out(lengths, np.array(counts, dtype=np.int64))
-        flat = np.concatenate([np.asarray(items, dtype=np.int64) for items in inputs])
-        items = fill(layout, flat, self.config.alphabet.mask, self.config.alphabet)  # (B, T)
-        return self.score_masks(tokens_of(items, layout, self._categories), counts)
+        return self.score_masks(with_masks(inputs, counts, self._categories, self.config.alphabet), counts)
 
 
 def _classifier(config: FansConfig) -> nn.Module:

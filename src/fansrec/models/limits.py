@@ -43,13 +43,11 @@ def check_settings(kind: type[Any], values: Mapping[str, Any]) -> None:
     for field, value in values.items():
         hint, name = hints.get(field), settings.get(field, field)
         if field in nested:
-            _check_section(field, nested[field], value)
-        elif hint is int:
-            _check_integer(name, value)
-        elif hint is float:
-            _check_number(name, value)
-        elif hint in (bool, str) and type(value) is not hint:
-            raise BadSetting(f"{name} is {_shown(value)}; it must be of type {hint.__name__}")
+            if type(value) is not dict:
+                raise BadSetting(f"{field} is {_shown(value)}; it must be an object with settings")
+            check_settings(nested[field], value)
+        elif hint in (int, float, bool, str):
+            _check_value(name, value, hint)
     if "category_starts" in values:
         _check_starts(values["category_starts"])
 
@@ -61,24 +59,13 @@ def _hints(kind: type[Any]) -> dict[str, Any]:
         return {}
 
 
-def _check_section(name: str, kind: type[Any], values: Any) -> None:
-    if type(values) is not dict:
-        raise BadSetting(f"{name} is {_shown(values)}; it must be an object with settings")
-    check_settings(kind, values)
-
-
-def _check_integer(name: str, value: Any) -> None:
+def _check_value(name: str, value: Any, kind: type) -> None:
+    if type(value) not in ((int, float) if kind is float else (kind,)):
+        raise BadSetting(f"{name} is {_shown(value)}; it must be of type {kind.__name__}")
     largest = LARGEST.get(name, INTEGER)
-    if type(value) is not int:
-        raise BadSetting(f"{name} is {_shown(value)}; it must be of type int")
-    if not -INTEGER <= value <= largest:
+    if kind is int and not -INTEGER <= value <= largest:
         raise BadSetting(f"{name} is {_shown(value)}; it can be at most {largest:,}")
-
-
-def _check_number(name: str, value: Any) -> None:
-    if type(value) not in (int, float):
-        raise BadSetting(f"{name} is {_shown(value)}; it must be of type float")
-    if not -NUMBER <= value <= NUMBER:  # NaN fails this too
+    if kind is float and not -NUMBER <= value <= NUMBER:  # NaN fails this too
         raise BadSetting(f"{name} is {_shown(value)}; it must be a finite number of at most {NUMBER:,.0f}")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from torch import nn
 
 from fansrec.errors import BadSetting
-from fansrec.models.config import from_plain
+from fansrec.models.config import ItemsConfig, SequenceConfig, from_plain
 from fansrec.models.fans import Fans, FansConfig
 from fansrec.models.hybrid.config import HybridConfig
 from fansrec.models.hybrid.model import HybridFans
@@ -16,13 +16,13 @@ from fansrec.models.limits import check_settings
 from fansrec.models.linear.ease import Ease, EaseConfig
 from fansrec.models.linear.item_knn import ItemKnn, ItemKnnConfig
 from fansrec.models.linear.markov import Markov, MarkovConfig
-from fansrec.models.linear.popularity import Popularity, PopularityConfig
+from fansrec.models.linear.popularity import Popularity
 from fansrec.models.linear.rp3beta import RP3beta, RP3betaConfig
 from fansrec.models.linear.slist import Slist, SlistConfig
 from fansrec.models.sequence.bert4rec import Bert4Rec, Bert4RecConfig
-from fansrec.models.sequence.car import Car, CarConfig
+from fansrec.models.sequence.car import Car
 from fansrec.models.sequence.caser import Caser, CaserConfig
-from fansrec.models.sequence.gru4rec import Gru4Rec, Gru4RecConfig
+from fansrec.models.sequence.gru4rec import Gru4Rec
 from fansrec.models.sequence.sasrec import SasRec, SasRecConfig
 
 GROUP = "fansrec.models"  # entry points of other packages: a name, and an Entry
@@ -43,15 +43,15 @@ MODELS = {
     "bert4rec": Entry(Bert4Rec, Bert4RecConfig),
     "bert4rec-nar": Entry(Fans, FansConfig, {"classifier": "vanilla", "scheduler": "naive"}, "BERT4Rec_NAR"),
     "sasrec": Entry(SasRec, SasRecConfig),
-    "gru4rec": Entry(Gru4Rec, Gru4RecConfig),
+    "gru4rec": Entry(Gru4Rec, SequenceConfig),
     "caser": Entry(Caser, CaserConfig),
-    "car": Entry(Car, CarConfig),
+    "car": Entry(Car, SasRecConfig),
     "item-knn": Entry(ItemKnn, ItemKnnConfig),
     "ease": Entry(Ease, EaseConfig),
     "rp3beta": Entry(RP3beta, RP3betaConfig),
     "slist": Entry(Slist, SlistConfig),
     "markov": Entry(Markov, MarkovConfig),
-    "popularity": Entry(Popularity, PopularityConfig),
+    "popularity": Entry(Popularity, ItemsConfig),
 }
 COMMANDS = {found.best: name for name, found in MODELS.items() if found.best}  # see `command_name`
 

@@ -18,39 +18,22 @@ SPECIALS = 3  # special tokens of a sequence: CLS, SEP and SEP
 
 @dataclass(frozen=True)
 class Alphabet:
-    """Token indices: items are 0 to `items` - 1, categories 0 to `categories` - 1; special tokens follow."""
+    """Token indices: items are 0 to `items` - 1, special tokens follow; categories are 0 to `categories` - 1."""
 
     items: int
+    pad: int
+    mask: int
+    cls: int
+    sep: int
+    size: int  # number of all tokens
     categories: int
+    no_category: int  # the PAD of the categories, which masked items and special tokens have
 
     @classmethod
-    def of(cls, category_starts: Sequence[int]) -> "Alphabet":
-        return cls(items=category_starts[-1], categories=len(category_starts) - 1)
-
-    @property
-    def pad(self) -> int:
-        return self.items
-
-    @property
-    def mask(self) -> int:
-        return self.items + 1
-
-    @property
-    def cls(self) -> int:
-        return self.items + 2
-
-    @property
-    def sep(self) -> int:
-        return self.items + 3
-
-    @property
-    def size(self) -> int:
-        return self.items + 4
-
-    @property
-    def no_category(self) -> int:
-        """The PAD of the categories, which masked items and special tokens have."""
-        return self.categories
+    def of(cls, category_starts: Sequence[int] | NDArray[np.int64]) -> "Alphabet":
+        items, categories = int(category_starts[-1]), len(category_starts) - 1
+        pad, mask, start, sep, size = range(items, items + 5)
+        return cls(items, pad, mask, start, sep, size, categories, no_category=categories)
 
 
 @dataclass(frozen=True)
@@ -147,15 +130,21 @@ def tokens_of(items: NDArray[np.int64], layout: Layout, categories_of: NDArray[n
     )
 
 
-def category_table(categories: NDArray[np.int64], alphabet: Alphabet) -> NDArray[np.int64]:
+def token_categories(category_starts: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the category of every token: that of an item, and none for PAD, MASK, CLS and SEP."""
-    return np.concatenate([categories, np.full(alphabet.size - alphabet.items, alphabet.no_category)])
+    categories, alphabet = len(category_starts) - 1, Alphabet.of(category_starts)
+    sizes = [*np.diff(category_starts), alphabet.size - alphabet.items]
+    return np.repeat([*range(categories), alphabet.no_category], sizes)
 
 
-def token_categories(category_starts: Sequence[int]) -> NDArray[np.int64]:
-    """Return the category of every token from the starts of the categories."""
-    categories = np.repeat(np.arange(len(category_starts) - 1), np.diff(category_starts))
-    return category_table(categories, Alphabet.of(category_starts))
+def with_masks(
+    inputs: Sequence[Indices], counts: Sequence[int], categories_of: NDArray[np.int64], alphabet: Alphabet
+) -> Tokens:
+    """Return the tokens CLS input SEP MASK … MASK SEP, with `counts[i]` mask tokens after `inputs[i]`."""
+    lengths = np.array([len(items) for items in inputs], dtype=np.int64)
+    layout = lay_out(lengths, np.array(counts, dtype=np.int64))
+    flat = np.concatenate([np.asarray(items, dtype=np.int64) for items in inputs])
+    return tokens_of(fill(layout, flat, alphabet.mask, alphabet), layout, categories_of)
 
 
 def in_a_row(lengths: Indices, items: Indices | int, categories_of: NDArray[np.int64], alphabet: Alphabet) -> Tokens:

@@ -10,12 +10,12 @@ from accelerate import PartialState
 from fansrec.data.corpus import read_corpus
 from fansrec.errors import BadSetting, FansError, Interrupted
 from fansrec.evaluation.protocol import CUTOFFS, protocol
-from fansrec.evaluation.rows import evaluate_run, open_run
+from fansrec.evaluation.rows import measure_run, open_run
 from fansrec.files import write_json
 from fansrec.models.registry import names
 from fansrec.printable import printable
 from fansrec.training.reporting import PlainReporter
-from fansrec.training.run import train
+from fansrec.training.trainer import train
 
 FLAGS = ("recipe", "classifier", "scheduler", "steps", "epochs", "seed")
 
@@ -46,7 +46,7 @@ def evaluate(options: argparse.Namespace) -> None:
     """Print the figures of both protocols on the test lists, and write them as JSON rows if requested."""
     corpus = read_corpus(options.corpus)
     run = open_run(options.out, corpus)
-    rows = [evaluate_run(run, corpus, protocol(name)) for name in ("paper", "standard")]
+    rows = [measure_run(run, corpus, protocol(name)).row for name in ("paper", "standard")]
     for row in rows:
         figures = "  ".join(f"{metric}@{n} {row[f'{metric}@{n}']}" for n in CUTOFFS for metric in ("NDCG", "HR"))
         print(printable(f"{row['variant']}, {row['protocol']}: {figures}"), flush=True)

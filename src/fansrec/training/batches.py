@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from fansrec.data.corpus import Corpus
 from fansrec.errors import BadSetting
-from fansrec.models.tokens import Alphabet, Batch, category_table
+from fansrec.models.linear.cooccurrence import ranges
+from fansrec.models.tokens import Alphabet, Batch, token_categories
 from fansrec.training.masking import MaskingRates
 from fansrec.training.objectives import OBJECTIVES, Indices, Lists, MaskingContext
 
@@ -68,13 +69,6 @@ def _best_split(ordered: Indices) -> tuple[int, int]:
     return int(saved.max()), int(saved.argmax()) + 1
 
 
-def gather_items(corpus: Corpus, starts: Indices, counts: Indices) -> NDArray[np.int32]:
-    """Return the concatenation of the slices `starts[i]` to `starts[i] + counts[i]` of the corpus's items."""
-    ends = np.cumsum(counts)
-    positions = np.repeat(starts - (ends - counts), counts) + np.arange(ends[-1] if len(ends) else 0)
-    return np.asarray(corpus.items[positions])
-
-
 class BatchBuilder:
     """Builds the batches of an objective from the indices of lists."""
 
@@ -85,9 +79,7 @@ class BatchBuilder:
             raise BadSetting(f"there is no objective {objective!r}; the objectives are {', '.join(OBJECTIVES)}")
         self.corpus = corpus
         self.objective = OBJECTIVES[objective]
-        self.context = MaskingContext(
-            alphabet, category_table(corpus.vocabulary.categories, alphabet), rates, ratio=1.0
-        )
+        self.context = MaskingContext(alphabet, token_categories(corpus.vocabulary.starts), rates, ratio=1.0)
 
     def build(self, lists: Indices, ratio: float, seed: Sequence[int], share: Share = ALL) -> Batch:
         """Return a batch; all processes make the same random draws, and each reads only the lists of its share."""
@@ -110,5 +102,6 @@ class BatchBuilder:
         """Read the owned lists; the others have their true lengths, on which the draws depend, and unused items."""
         lengths = self.corpus.lengths[lists]
         items = np.zeros(lengths.sum(), dtype=np.int64)
-        items[np.repeat(owned, lengths)] = gather_items(self.corpus, self.corpus.offsets[lists[owned]], lengths[owned])
+        positions = ranges(self.corpus.offsets[lists[owned]], lengths[owned])
+        items[np.repeat(owned, lengths)] = self.corpus.items[positions]
         return Lists(lengths, items)

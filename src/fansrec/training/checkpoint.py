@@ -44,7 +44,9 @@ def save(
     folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, extra: ExtraWeights, counters: Counters
 ) -> None:
     """Replace the last checkpoint; if writing fails, the last one stays as it is."""
-    tensors = _tensors(model, optimizer)
+    tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
+    for name, parameter in model.named_parameters():
+        tensors |= {f"adam.{key}.{name}": value for key, value in optimizer.state.get(parameter, {}).items()}
     tensors |= {f"{kind}.{name}": tensor for kind, weights in extra.items() for name, tensor in weights.items()}
     tensors = {name: tensor.contiguous().cpu() for name, tensor in tensors.items()}
     metadata = {"counters": json.dumps(asdict(counters))}
@@ -57,14 +59,6 @@ def save(
             f"the checkpoint cannot be saved to {folder}: {reason}; the last checkpoint is intact, so free some space "
             "and continue with --resume"
         ) from error
-
-
-def _tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
-    for name, parameter in model.named_parameters():
-        for key, value in optimizer.state.get(parameter, {}).items():
-            tensors[f"adam.{key}.{name}"] = value
-    return tensors
 
 
 def load(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[ExtraWeights, Counters]:

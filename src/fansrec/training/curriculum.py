@@ -46,9 +46,4 @@ class Curriculum:
         )
         if updated.waited < self.patience and updated.epoch_in_step < self.epochs_of(updated.step):
             return updated
-        return self._next(updated)
-
-    def _next(self, progress: Progress) -> Progress:
-        if progress.step + 1 == self.steps:
-            return replace(progress, finished=True)
-        return Progress(step=progress.step + 1)
+        return replace(updated, finished=True) if updated.step + 1 == self.steps else Progress(step=updated.step + 1)

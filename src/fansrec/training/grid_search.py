@@ -2,43 +2,27 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from fansrec.data.corpus import Corpus
+from fansrec.data.corpus import Corpus, FlatLists
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting
 from fansrec.evaluation.protocol import EvaluationLists, evaluation_lists, list_metrics, mean, predict, protocol
 from fansrec.models.registry import entry
-from fansrec.training.plan import Plan
+from fansrec.training.plan import Plan, Row, Trained
 from fansrec.training.reporting import Reporter
-
-Lists = tuple[NDArray[np.int32], NDArray[np.int64]]
-Row = dict[str, Any]
 
 PROTOCOL = protocol("standard")  # what users get: ten items, none of them in the input
 
 
-@dataclass(frozen=True)
-class SearchResult:
-    """The best candidate, and the validation figures of all candidates."""
-
-    plan: Plan
-    network: Any
-    figures: Row
-    tried: list[Row]
-
-
-def search(plan: Plan, corpus: Corpus, lists: Lists, reporter: Reporter) -> SearchResult:
-    """Return the best candidate, the first one in a tie."""
+def search(plan: Plan, corpus: Corpus, lists: FlatLists, reporter: Reporter) -> Trained:
+    """Return the best candidate, the first one in a tie, and the validation figures of all candidates."""
     validation = evaluation_lists(corpus, "valid", plan.training.validation_lists)
     if not validation.inputs:
         raise BadSetting("the corpus has no validation lists to choose by; prepare it again, or use --recipe paper")
-    best: SearchResult | None = None
+    best: Trained | None = None
     tried: list[Row] = []
     for values in candidates(plan.model):
         candidate = replace(plan, config=plan.config | values)
@@ -50,7 +34,7 @@ def search(plan: Plan, corpus: Corpus, lists: Lists, reporter: Reporter) -> Sear
         reporter.message(_format_row(tried[-1]))
         watched = f"valid {plan.training.watch}"
         if best is None or figures[watched] > best.figures[watched]:
-            best = SearchResult(candidate, network, figures, tried)
+            best = Trained(candidate, network, figures, tried=tried)
     assert best is not None
     return best
 
@@ -79,7 +63,5 @@ def _evaluate(network: Any, validation: EvaluationLists, items: int) -> Row:
 
 
 def _format_row(row: Row) -> str:
-    def format_value(name: str, value: Any) -> str:
-        return str(value) if isinstance(value, str) else f"{value:.4f}" if "valid" in name else f"{value:g}"
-
-    return "  ".join(f"{name} {format_value(name, value)}" for name, value in row.items())
+    formats = {name: "" if isinstance(value, str) else ".4f" if "valid" in name else "g" for name, value in row.items()}
+    return "  ".join(f"{name} {value:{formats[name]}}" for name, value in row.items())

@@ -15,15 +15,13 @@ from fansrec.data.corpus import Corpus
 from fansrec.errors import BadSetting, Interrupted
 from fansrec.models.tokens import Batch
 from fansrec.training import checkpoint
-from fansrec.training.accelerator import make_accelerator
-from fansrec.training.averaging import WeightAverage
 from fansrec.training.batches import BatchBuilder, epoch_plan, share_of
 from fansrec.training.curriculum import Curriculum, ratio
-from fansrec.training.logs import Events, write_metrics
 from fansrec.training.masking import MaskingRates
-from fansrec.training.optimization import learning_rate_factor, make_optimizer
+from fansrec.training.optimization import WeightAverage, learning_rate_factor, make_optimizer
 from fansrec.training.plan import Plan
-from fansrec.training.reporting import NULL_REPORTER, Reporter
+from fansrec.training.process import make_accelerator
+from fansrec.training.reporting import NULL_REPORTER, Events, Reporter, write_metrics
 from fansrec.training.validation import Validation
 
 

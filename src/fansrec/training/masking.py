@@ -54,20 +54,3 @@ def sample_items(real: NDArray[np.bool_], share: float, random: np.random.Genera
     draws = np.where(real, random.random(real.shape), np.inf)
     counts = np.maximum(1, np.rint(real.sum(1) * share))
     return np.asarray((draws.argsort(1).argsort(1) < counts[:, None]) & real)
-
-
-def hybrid_mask(
-    items: NDArray[np.int64],
-    layout: Layout,
-    ratio: float,
-    rates: MaskingRates,
-    alphabet: Alphabet,
-    random: np.random.Generator,
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the tokens with input and target masked, and which tokens are to be predicted, both (B, T).
-
-    Categories are looked up from the tokens, so that a masked item loses its category too.
-    """
-    hidden, chosen = mask_input(items, layout, rates, alphabet, random)
-    masked = target_mask(layout, ratio)
-    return np.where(masked, alphabet.mask, hidden), chosen | masked

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fansrec.data.targets import target_lengths
+from fansrec.data.corpus import target_lengths
 from fansrec.models.tokens import Alphabet, Layout, Tokens, fill, in_a_row, lay_out, tokens_of
-from fansrec.training.masking import MaskingRates, hide, hybrid_mask, sample_items
+from fansrec.training.masking import MaskingRates, hide, mask_input, sample_items, target_mask
 
 Indices = NDArray[np.int64]
 
@@ -55,9 +55,12 @@ Objective = Callable[[Sequence[Lists], MaskingContext, np.random.Generator], lis
 
 
 def continuation(lists: Lists, context: MaskingContext, random: np.random.Generator) -> LabeledTokens:
+    """Mask the end of the target and random items of the input; a masked item loses its category too."""
     layout, items = _split(lists, target_lengths(lists.lengths), context.alphabet)
-    inputs, labeled = hybrid_mask(items, layout, context.ratio, context.rates, context.alphabet, random)
-    return LabeledTokens(tokens_of(inputs, layout, context.categories), labeled, items)
+    shown, hidden = mask_input(items, layout, context.rates, context.alphabet, random)
+    masked = target_mask(layout, context.ratio)
+    inputs = np.where(masked, context.alphabet.mask, shown)
+    return LabeledTokens(tokens_of(inputs, layout, context.categories), hidden | masked, items)
 
 
 def completion(lists: Lists, context: MaskingContext, random: np.random.Generator) -> LabeledTokens:

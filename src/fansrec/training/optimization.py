@@ -1,8 +1,11 @@
-"""The optimizer and the learning rate schedule."""
+"""The optimizer, the learning rate schedule and the moving average of the weights."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch import Tensor, nn
 
 from fansrec.training.settings import TrainSettings
 
@@ -20,3 +23,41 @@ def make_optimizer(network: Any, settings: TrainSettings) -> torch.optim.Optimiz
     matrices = [parameter for parameter in network.parameters() if parameter.ndim >= 2]
     groups: list[dict[str, Any]] = [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}]
     return torch.optim.AdamW(groups, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True)
+
+
+class WeightAverage:
+    """An exponential moving average of a network's parameters, which vary more from step to step.
+
+    With a `decay` of 0 there is no average and nothing happens.
+    """
+
+    def __init__(self, network: nn.Module, decay: float) -> None:
+        self.decay = decay
+        self.parameters = dict(network.named_parameters()) if decay else {}
+        self.weights = {name: parameter.detach().clone() for name, parameter in self.parameters.items()}
+
+    def load(self, weights: dict[str, Tensor]) -> None:
+        for name, weight in weights.items():
+            self.weights[name].copy_(weight)
+
+    @torch.no_grad()
+    def update(self, step: int) -> None:
+        """Add the current weights to the average, with a larger share in the first steps."""
+        decay = min(self.decay, (step + 1) / (step + 10))
+        for name, parameter in self.parameters.items():
+            self.weights[name].lerp_(parameter, 1 - decay)
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Give the network the averaged weights inside the block and its own again after it."""
+        own = {name: parameter.detach().clone() for name, parameter in self.parameters.items()}
+        self._assign(self.weights)
+        try:
+            yield
+        finally:
+            self._assign(own)
+
+    @torch.no_grad()
+    def _assign(self, weights: dict[str, Tensor]) -> None:
+        for name, parameter in self.parameters.items():
+            parameter.copy_(weights[name])

@@ -1,7 +1,7 @@
 """The plan of a training run: the model, its config and the settings, stored with the weights."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +9,16 @@ from fansrec.data.corpus import Corpus, fingerprint
 from fansrec.errors import BadArtifact, BadSetting
 from fansrec.files import read_json
 from fansrec.models.config import flat_settings, from_settings, settings_of
+from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.registry import build, command_name, configured, entry, has_best, model_name
 from fansrec.models.tokens import SPECIALS
-from fansrec.training.hybrid.sizes import fitting
 from fansrec.training.settings import TrainSettings, defaults, fixed, parse, split
+
+Row = dict[str, Any]
+
+STEPS = 2500  # optimizer steps: more of them overfit
+FEW_LISTS = 5_000
+MANY_ITEMS = 2_000_000  # of all lists together
 
 
 @dataclass(frozen=True)
@@ -44,14 +50,26 @@ class Plan:
     def build(self) -> Any:
         return build(self.model, self.config)
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+
+@dataclass(frozen=True)
+class Trained:
+    """The result of training a plan; a search may change values of the plan."""
+
+    plan: Plan
+    network: Any
+    figures: Row = field(default_factory=dict)  # on the validation lists
+    history: list[Row] = field(default_factory=list)  # one row per epoch
+    tried: list[Row] = field(default_factory=list)  # one row per candidate of a search
+    comparison: Row | None = None  # with models that take little time to train
 
 
 def make_plan(model: str, values: Mapping[str, Any], corpus: Corpus) -> Plan:
     """Return a plan with the settings the user gave; all others have defaults or come from the corpus."""
     recipe = str(values.get("recipe", "paper"))
-    _check_recipe(model, recipe)
+    if command_name(model) != model:
+        raise BadSetting(f"{model} is trained by --model {command_name(model)} --recipe best; use these")
+    if recipe == "best" and not has_best(model):
+        raise BadSetting(f"there is no recipe 'best' for {model}; leave it out, or use paper")
     asked = parse(model, values)
     name = model_name(model, recipe)
     chosen = defaults(model, recipe) | fitting(name, corpus) | fixed(model, recipe)
@@ -66,11 +84,21 @@ def make_plan(model: str, values: Mapping[str, Any], corpus: Corpus) -> Plan:
     return Plan(name, asdict(from_settings(kind, shape)), training, fingerprint(corpus), tuple(sorted(asked)))
 
 
-def _check_recipe(model: str, recipe: str) -> None:
-    if command_name(model) != model:
-        raise BadSetting(f"{model} is trained by --model {command_name(model)} --recipe best; use these")
-    if recipe == "best" and not has_best(model):
-        raise BadSetting(f"there is no recipe 'best' for {model}; leave it out, or use paper")
+def fitting(model: str, corpus: Corpus) -> dict[str, Any]:
+    """Return the sizes of the hybrid model for a corpus, so that nobody has to tune them; nothing for other models."""
+    if entry(model).model is not HybridFans:
+        return {}
+    lists = max(1, len(corpus.part("train")))
+    batch = 64 if lists < FEW_LISTS else 256
+    wide = len(corpus.items) > MANY_ITEMS
+    return {
+        "batch_size": batch,
+        "epochs": min(120, max(20, round(STEPS * batch / lists))),
+        "width": 128 if wide else 64,
+        "heads": 8 if wide else 4,
+        "feedforward": 512 if wide else 256,
+        "dropout": 0.1 if wide else 0.2,
+    }
 
 
 def saved_plan(path: Path, model: str | None, values: Mapping[str, Any], corpus: Corpus) -> Plan:

@@ -1,11 +1,20 @@
-"""Reports of a training run: an interface that the command line implements with a progress bar."""
+"""Reports of a training run: lines of text, metrics.csv and TensorBoard events."""
 
-from typing import Any, Protocol
+import csv
+import io
+from pathlib import Path
+from typing import Any
 
+from fansrec.files import write_text
 from fansrec.printable import printable
 
+METRICS = "metrics.csv"
+TENSORBOARD = "tensorboard"
 
-class Reporter(Protocol):
+
+class Reporter:
+    """A reporter that ignores everything: for tests, and for all but one of several processes."""
+
     def start(self, epochs: int, batches: int) -> None:
         """Report the start of training: at most `epochs` epochs of `batches` batches."""
 
@@ -19,33 +28,57 @@ class Reporter(Protocol):
         """Report a line of text."""
 
 
-class NullReporter:
-    """A reporter that does nothing: for tests, and for all but one of several processes."""
-
-    def start(self, epochs: int, batches: int) -> None: ...
-
-    def batch(self, epoch: int, batch: int, loss: float, category_accuracy: float | None) -> None: ...
-
-    def epoch(self, row: dict[str, Any]) -> None: ...
-
-    def message(self, text: str) -> None: ...
+NULL_REPORTER = Reporter()
 
 
-NULL_REPORTER = NullReporter()
-
-
-class PlainReporter(NullReporter):
+class PlainReporter(Reporter):
     """A reporter that prints one line per epoch, for logs and for machines without a terminal library."""
 
     def start(self, epochs: int, batches: int) -> None:
         print(f"training: at most {epochs} epochs of {batches} batches", flush=True)
 
     def epoch(self, row: dict[str, Any]) -> None:
-        print("  ".join(f"{name} {_format(value)}" for name, value in row.items()), flush=True)
+        figures = {name: f"{value:.4f}" if isinstance(value, float) else value for name, value in row.items()}
+        print("  ".join(f"{name} {value}" for name, value in figures.items()), flush=True)
 
     def message(self, text: str) -> None:
         print(printable(text), flush=True)
 
 
-def _format(value: Any) -> str:
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+def write_metrics(folder: Path, history: list[dict[str, Any]]) -> None:
+    """Write the figures of every epoch to metrics.csv."""
+    if not history:
+        return
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(history[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(history)
+    write_text(folder / METRICS, text.getvalue())
+
+
+class Events:
+    """A writer of TensorBoard events, if TensorBoard is installed; metrics.csv has the same figures."""
+
+    def __init__(self, folder: Path) -> None:
+        self._writer: Any = None
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            return
+        self._folder = folder / TENSORBOARD
+        self._writer = SummaryWriter(str(self._folder))
+
+    def write(self, row: dict[str, Any]) -> None:
+        if self._writer is None:
+            return
+        for name, value in row.items():
+            if name != "epoch" and isinstance(value, int | float):
+                self._writer.add_scalar(name, value, row["epoch"])
+
+    def close(self) -> None:
+        """Close the files and rename them: TensorBoard puts the name of the machine into them."""
+        if self._writer is None:
+            return
+        self._writer.close()
+        for number, path in enumerate(sorted(self._folder.glob("*tfevents*"))):
+            path.rename(self._folder / f"events.out.tfevents.{number}")

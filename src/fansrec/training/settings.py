@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from fansrec.errors import BadSetting
-from fansrec.models.config import setting_name, settings_of
+from fansrec.models.config import NOT_NEGATIVE, POSITIVE, Config, setting, setting_name, settings_of
 from fansrec.models.registry import Entry, entry, has_best, model_name
 
 # Fields of a model's config that come from the corpus and cannot be set.
@@ -23,34 +23,25 @@ CHOICES = {
 
 
 @dataclass(frozen=True)
-class TrainSettings:
+class TrainSettings(Config):
     """Training settings; the defaults are the paper's (appendix A), or the released code's if the paper has none."""
 
     recipe: str = "paper"
     scheduler: str = "step"  # or "naive": the whole target is masked from the first epoch on
-    steps: int = 5  # curriculum steps
-    epochs: int = 200  # the maximum
-    patience: int = 3  # epochs without a better validation figure before a curriculum step ends
+    steps: int = setting(5, POSITIVE)  # curriculum steps
+    epochs: int = setting(200, POSITIVE)  # the maximum
+    patience: int = setting(3, POSITIVE)  # epochs without a better validation figure before a curriculum step ends
     watch: str = "NDCG@5"  # the validation figure that decides
-    batch_size: int = 256
-    learning_rate: float = 0.01
-    weight_decay: float = 0.0
-    average: float = 0.0  # decay of the moving average of the weights; 0: no average
-    warmup: int = 600  # optimizer steps until the full learning rate, which then decreases to 0 over all epochs
+    batch_size: int = setting(256, POSITIVE)
+    learning_rate: float = setting(0.01, POSITIVE)
+    weight_decay: float = setting(0.0, NOT_NEGATIVE)
+    average: float = setting(0.0, "must be at least 0 and below 1")  # decay of the weights' moving average; 0: none
+    # Optimizer steps until the full learning rate, which then decreases to 0 over all epochs.
+    warmup: int = setting(600, NOT_NEGATIVE)
     precision: str = "auto"  # bf16 on a GPU, fp32 elsewhere
-    checkpoint_seconds: float = 30.0  # between two checkpoints
-    validation_lists: int = 2000  # the maximum; evenly spread over the validation lists
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("steps", "epochs", "patience", "batch_size", "learning_rate", "validation_lists"):
-            if getattr(self, name) <= 0:
-                raise BadSetting(f"{name} is {getattr(self, name)}; it must be above 0")
-        for name in ("weight_decay", "average", "warmup", "checkpoint_seconds", "seed"):
-            if getattr(self, name) < 0:
-                raise BadSetting(f"{name} is {getattr(self, name)}; it must not be below 0")
-        if self.average >= 1:
-            raise BadSetting(f"average is {self.average}; it must be below 1")
+    checkpoint_seconds: float = setting(30.0, NOT_NEGATIVE)  # between two checkpoints
+    validation_lists: int = setting(2000, POSITIVE)  # the maximum; evenly spread over the validation lists
+    seed: int = setting(0, NOT_NEGATIVE)
 
     @property
     def curriculum_steps(self) -> int:
@@ -101,11 +92,16 @@ def _entry(model: str, recipe: str) -> Entry:
 
 def parse(model: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values by name, with texts converted to the types of the settings; refuse unknown names."""
-    known = known_names(model, str(values.get("recipe", "paper")))
+    recipe = str(values.get("recipe", "paper"))
+    known = known_names(model, recipe)
     parsed = {}
     for name, value in values.items():
         if name not in known:
-            _refuse_other_recipe(model, name, values)
+            other = "best" if recipe == "paper" else "paper"
+            if has_best(model) and name in known_names(model, other):
+                raise BadSetting(
+                    f"{name} is a setting of --recipe {other} and not of {recipe}; leave out one of the two"
+                )
             near = difflib.get_close_matches(name, known, 1)
             hint = f"did you mean {near[0]}?" if near else f"settings are {', '.join(sorted(known))}"
             raise BadSetting(f"{model} has no setting {name!r}; {hint}")
@@ -113,14 +109,6 @@ def parse(model: str, values: Mapping[str, Any]) -> dict[str, Any]:
         if name in CHOICES and parsed[name] not in CHOICES[name]:
             raise BadSetting(f"{name} is {parsed[name]!r}; it must be {' or '.join(CHOICES[name])}")
     return parsed
-
-
-def _refuse_other_recipe(model: str, name: str, values: Mapping[str, Any]) -> None:
-    """Raise BadSetting if the name is a setting of the other recipe."""
-    recipe = str(values.get("recipe", "paper"))
-    other = "best" if recipe == "paper" else "paper"
-    if has_best(model) and name in known_names(model, other):
-        raise BadSetting(f"{name} is a setting of --recipe {other} and not of {recipe}; leave out one of the two")
 
 
 def _typed(name: str, value: Any, kind: type) -> Any:

@@ -2,11 +2,10 @@
 
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from accelerate import PartialState
 
@@ -17,62 +16,49 @@ from fansrec.files import format_os_error, new_folder, refuse_existing, write_js
 from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.registry import entry
 from fansrec.training import checkpoint
-from fansrec.training.accelerator import check_precision, has_only_cpu
-from fansrec.training.grid_search import Lists, refuse_searched, search
+from fansrec.training.grid_search import refuse_searched, search
 from fansrec.training.hybrid import comparison
-from fansrec.training.hybrid.comparison import Comparison
 from fansrec.training.hybrid.weight_search import complete_hybrid
 from fansrec.training.interrupts import stop_signals
-from fansrec.training.logs import write_metrics
 from fansrec.training.loop import Loop
-from fansrec.training.malloc import keep_freed_memory
 from fansrec.training.model_card import model_card
-from fansrec.training.plan import Plan, make_plan, saved_plan
-from fansrec.training.reporting import NULL_REPORTER, Reporter
+from fansrec.training.plan import Plan, Row, Trained, make_plan, saved_plan
+from fansrec.training.process import check_precision, has_only_cpu, keep_freed_memory
+from fansrec.training.reporting import NULL_REPORTER, Reporter, write_metrics
+from fansrec.training.settings import default_recipe
 
-History = list[dict[str, Any]]
-Draw = Callable[[History, Path], None]
-
-
-@dataclass(frozen=True)
-class Trained:
-    """The result of training a plan; a search may change values of the plan."""
-
-    plan: Plan
-    network: Any
-    figures: dict[str, Any] = field(default_factory=dict)  # on the validation lists
-    history: History = field(default_factory=list)  # one row per epoch
-    tried: History = field(default_factory=list)  # one row per candidate of a search
-    comparison: Comparison | None = None  # with models that take little time to train
+Draw = Callable[[list[Row], Path], None]
 
 
 def train(
-    corpus_folder: str | Path,
+    corpus: str | Path,
     out: str | Path,
     model: str | None = None,
     values: Mapping[str, Any] | None = None,
     reporter: Reporter = NULL_REPORTER,
     resume: bool = False,
     draw: Draw | None = None,
-    compare: bool = False,
+    compare: bool = True,
+    recipe: str = "best",
 ) -> Plan:
     """Train `model` (default: fans) with these settings and write the artifact `out`.
 
     `draw` plots the figures of all epochs into the folder. `compare` compares a model that has its own network for
-    `--recipe best` with popularity, item-kNN and EASE, and reports which is better.
+    `--recipe best` with popularity, item-kNN and EASE, and reports which is better. `recipe` is used unless the
+    settings name another: paper, or best for models that have it. A resumed run keeps the recipe it was started with.
     """
-    corpus, out = read_corpus(Path(corpus_folder)), Path(out)
-    plan = begin(corpus, out, model, values or {}, resume)
+    lists, out = read_corpus(Path(corpus)), Path(out)
+    plan = begin(lists, out, model, values or {}, resume, recipe)
     try:
         closed_form = hasattr(entry(plan.model).model, "fit")
         train_plan = _train_in_closed_form if closed_form else _train_by_gradient
-        trained = train_plan(plan, corpus, out, reporter)
+        trained = train_plan(plan, lists, out, reporter)
         if PartialState().is_main_process:
             if isinstance(trained.network, HybridFans):
-                trained = _complete_hybrid(trained, corpus, reporter, compare)
-            _finish(trained, corpus, out, draw)
+                trained = _complete_hybrid(trained, lists, reporter, compare)
+            _finish(trained, lists, out, draw)
             if trained.comparison is not None:
-                comparison.report(trained.comparison, Path(corpus_folder), out, reporter)
+                comparison.report(trained.comparison, Path(corpus), out, reporter)
     except KeyboardInterrupt:
         raise Interrupted("stopped; continue with the same command and --resume") from None
     except OSError as error:
@@ -86,7 +72,7 @@ def _train_by_gradient(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter
     torch.manual_seed(plan.training.seed)  # the same initial weights for the same seed
     network = plan.build()
     if hasattr(network, "start"):
-        network.start(*_training_lists(corpus))
+        network.start(*corpus.flat("train"))
     keep_freed_memory()
     with stop_signals() as stopped:
         history, figures = Loop(plan, corpus, out, network, reporter, stopped).train()
@@ -98,20 +84,19 @@ def _train_in_closed_form(plan: Plan, corpus: Corpus, _: Path, reporter: Reporte
     reporter = reporter if PartialState().is_main_process else NULL_REPORTER
     reporter.message(f"fitting {plan.variant} to {len(corpus.part('train')):,} lists")
     if plan.training.recipe == "best":
-        found = search(plan, corpus, _training_lists(corpus), reporter)
-        return Trained(found.plan, found.network, found.figures, tried=found.tried)
+        return search(plan, corpus, corpus.flat("train"), reporter)
     torch.manual_seed(plan.training.seed)
     network = plan.build()
-    network.fit(*_training_lists(corpus))
+    network.fit(*corpus.flat("train"))
     return Trained(plan, network)
 
 
 def _complete_hybrid(trained: Trained, corpus: Corpus, reporter: Reporter, compare: bool) -> Trained:
     """Return the hybrid model with all its parts and, if `compare` is set, the comparison with other models."""
-    lists = _training_lists(corpus)
+    lists = corpus.flat("train")
     made = complete_hybrid(trained.plan, trained.network, corpus, lists, reporter)
     compared = comparison.compare(made.plan, made.network, corpus, lists, reporter) if compare else None
-    return replace(trained, **vars(made), comparison=compared)
+    return replace(made, history=trained.history, comparison=compared)
 
 
 def _finish(trained: Trained, corpus: Corpus, out: Path, draw: Draw | None) -> None:
@@ -119,7 +104,7 @@ def _finish(trained: Trained, corpus: Corpus, out: Path, draw: Draw | None) -> N
     plan, figures = trained.plan, trained.figures
     if draw is not None and trained.history:
         draw(trained.history, out)
-    config = {**plan.to_dict(), "variant": plan.variant, "validation": figures, "corpus": corpus.summary}
+    config = {**asdict(plan), "variant": plan.variant, "validation": figures, "corpus": corpus.summary}
     if trained.tried:
         if not trained.history:
             write_metrics(out, trained.tried)
@@ -131,8 +116,10 @@ def _finish(trained: Trained, corpus: Corpus, out: Path, draw: Draw | None) -> N
     shutil.rmtree(out / checkpoint.FOLDER, ignore_errors=True)
 
 
-def begin(corpus: Corpus, out: Path, model: str | None, values: Mapping[str, Any], resume: bool) -> Plan:
-    """Return a new plan, written to disk, or the plan of the run to resume."""
+def begin(
+    corpus: Corpus, out: Path, model: str | None, values: Mapping[str, Any], resume: bool, recipe: str = "best"
+) -> Plan:
+    """Return a new plan, written to disk so that it can be resumed elsewhere too, or the plan of the run to resume."""
     saved = out / checkpoint.FOLDER / checkpoint.PLAN
     if resume and (out / MANIFEST).is_file():
         shutil.rmtree(saved.parent, ignore_errors=True)  # left if the process was killed at the very end
@@ -140,6 +127,8 @@ def begin(corpus: Corpus, out: Path, model: str | None, values: Mapping[str, Any
     processes = PartialState(cpu=has_only_cpu())  # several may start together: the main process writes
     if resume and not saved.is_file():
         raise BadSetting(f"{out} does not contain an interrupted training run; start one without --resume")
+    if recipe == "best" and not resume:
+        values = {"recipe": default_recipe(model or "fans", values)} | dict(values)
     plan = saved_plan(saved, model, values, corpus) if resume else make_plan(model or "fans", values, corpus)
     refuse_searched(plan, values)
     if resume:
@@ -158,12 +147,6 @@ def _create_run(plan: Plan, out: Path) -> None:
     try:
         with new_folder(out) as new:  # with its plan from the start, so that it can always be resumed
             (new / checkpoint.FOLDER).mkdir()
-            write_json(new / checkpoint.FOLDER / checkpoint.PLAN, plan.to_dict())
+            write_json(new / checkpoint.FOLDER / checkpoint.PLAN, asdict(plan))
     except OSError as error:
         raise BadSetting(f"{out} cannot be written ({format_os_error(error)}); choose another path") from error
-
-
-def _training_lists(corpus: Corpus) -> Lists:
-    """Return the concatenated items of the training lists, and their offsets."""
-    lists = [corpus.list(i) for i in corpus.part("train")]
-    return np.concatenate(lists), np.concatenate([[0], np.cumsum([len(items) for items in lists])])

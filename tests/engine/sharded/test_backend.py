@@ -23,7 +23,7 @@ from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadArtifact, BadSetting
 from fansrec.models.config import nested_settings
 from fansrec.models.registry import build, entry, model_name
-from fansrec.training.run import train
+from fansrec.training.trainer import train
 from worlds import SHORT, vocabulary_of, write_walks
 
 SIZES = [20, 1, 12, 7]  # of the categories; one has a single item

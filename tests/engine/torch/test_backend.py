@@ -10,8 +10,9 @@ from fansrec.engine.rules import Rules
 from fansrec.engine.torch import backend as torch_backend
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting
+from fansrec.models.config import ItemsConfig
 from fansrec.models.fans import Fans, FansConfig
-from fansrec.models.linear.popularity import Popularity, PopularityConfig
+from fansrec.models.linear.popularity import Popularity
 from worlds import vocabulary_of
 
 VOCABULARY = vocabulary_of([15] * 4)
@@ -95,7 +96,7 @@ def test_answers_do_not_depend_on_batch_sizes(
 @pytest.mark.parametrize("fill", ["by-position", "depth-first"])
 def test_ties_do_not_depend_on_the_batch(fill: str) -> None:
     rules = Rules(fill=fill)
-    model = Popularity(PopularityConfig((0, ITEMS)))
+    model = Popularity(ItemsConfig((0, ITEMS)))
     model.counts = (torch.arange(ITEMS) % 3 + 1).float()
     popular = TorchEngine(model, ITEMS)
     inputs, k = random_lists(50)

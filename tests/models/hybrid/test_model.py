@@ -15,11 +15,10 @@ from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting
 from fansrec.models.config import flat_settings, from_settings, with_settings
 from fansrec.models.hybrid.config import HybridConfig
-from fansrec.models.hybrid.linear_part import LinearPart
-from fansrec.models.hybrid.model import FLOOR, HybridFans
+from fansrec.models.hybrid.model import FLOOR, HybridFans, LinearPart
 from fansrec.models.linear.item_weights import Table
 from fansrec.models.registry import build
-from fansrec.models.tokens import fill, lay_out, tokens_of
+from fansrec.models.tokens import with_masks
 from fansrec.training.batches import BatchBuilder
 from fansrec.training.masking import MaskingRates
 from worlds import walks
@@ -107,7 +106,8 @@ def test_scores_are_the_weighted_sum_of_log_parts() -> None:
 def test_memory_uses_the_settings_of_the_config() -> None:
     # The walks differ in the items before and after, so that each of these settings changes the votes.
     plain = hybrid(**MEMORY, network_weight=0.0)
-    others = {"sharpness": 5.0, "recency": 0.9, "before": 0.1, "near": 3.0, "neighbours": 2, "aligned": 2.0}
+    others = {"sharpness": 5.0, "recency": 0.9, "before": 0.1, "near": 3.0, "aligned": 2.0}
+    others["neighbours"] = 2  # words: keep
     for name, value in others.items():
         other = hybrid(**MEMORY | {name: value}, network_weight=0.0)
         assert flat_settings(other.config)[name] == value
@@ -118,8 +118,7 @@ def test_memory_uses_the_settings_of_the_config() -> None:
 def test_probabilities_come_from_one_pass_with_one_mask_per_position() -> None:
     model, given, count = hybrid(), np.array([7, 8, 9]), 4
     alphabet = model.config.alphabet
-    layout = lay_out(np.array([3]), np.array([count]))
-    tokens = tokens_of(fill(layout, given, alphabet.mask, alphabet), layout, model._categories)
+    tokens = with_masks([given], [count], model._categories, alphabet)
     assert tokens.items.tolist() == [[alphabet.cls, 7, 8, 9, alphabet.sep, *[alphabet.mask] * 4, alphabet.sep]]
     encoded = model.encode([tokens], torch.arange(5, 9))
     shares = torch.full((1, count), 1 / count)
@@ -130,10 +129,7 @@ def test_probabilities_come_from_one_pass_with_one_mask_per_position() -> None:
 @torch.inference_mode()
 def test_ten_evenly_spread_masks_are_averaged() -> None:
     model, given, count = hybrid(), np.array([7, 8, 9]), 20
-    layout = lay_out(np.array([3]), np.array([count]))
-    tokens = tokens_of(
-        fill(layout, given, model.config.alphabet.mask, model.config.alphabet), layout, model._categories
-    )
+    tokens = with_masks([given], [count], model._categories, model.config.alphabet)
     encoded = model.encode([tokens], 5 + torch.arange(1, count, 2))  # masks start at 5; every second one
     expected = model.tied.probabilities(encoded[None], torch.full((1, 10), 0.1), model.vectors)
     torch.testing.assert_close(model.probabilities([given], [count]), expected)
@@ -218,7 +214,7 @@ def test_linear_part_stays_in_host_memory() -> None:
 @pytest.mark.parametrize(("name", "value"), [
     ("classifier", "three-stage"),
     ("asked_categories", 0),
-    ("neighbours", 0),
+    ("neighbours", 0),  # words: keep
     ("sharpness", -1.0),
     ("before", -0.1),
     ("near", -0.1),

@@ -1,4 +1,3 @@
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -7,31 +6,18 @@ import torch
 from numpy.typing import NDArray
 
 from fansrec.errors import BadSetting
-from fansrec.models.linear.ease import Ease, EaseConfig
-from fansrec.models.linear.slist import Slist, SlistConfig
-from fansrec.models.registry import build
-from worlds import walks
+from fansrec.models.linear.slist import SlistConfig
+from linear_models import INPUTS, fitted, fitted_to
 
-CORPUS = walks()
-EMPTY = np.array([], dtype=np.int64)
-INPUTS = [np.array([3, 4, 5, 3]), EMPTY, np.arange(20, 30), np.array([59])]
 NO_DECAY = 1e9
 LISTS = [[0, 1, 2], [2, 0, 3, 0, 1], [3], [1, 3, 2, 4]]
 
 Floats = NDArray[np.float64]
 
 
-def fitted(**settings: Any) -> Slist:
-    model = Slist(SlistConfig((0, 60), **settings))
-    model.fit(CORPUS.items, CORPUS.offsets)
-    return model
-
-
 def small(**settings: Any) -> Floats:
     """Return the weights fitted to LISTS."""
-    model = Slist(SlistConfig((0, 5), **settings))
-    model.fit(np.concatenate(LISTS).astype(np.int32), np.cumsum([0, *map(len, LISTS)]))
-    return model.weights.matrix.double().numpy()
+    return fitted_to(LISTS, 5, "slist", **settings).weights.matrix.double().numpy()
 
 
 def stands_in() -> Floats:
@@ -81,66 +67,34 @@ def test_diagonal_of_1_allows_self_prediction_in_training_only() -> None:
 
 
 def test_alpha_of_1_without_recency_is_ease() -> None:
-    ease = Ease(EaseConfig((0, 60), regularization=30.0))
-    ease.fit(CORPUS.items, CORPUS.offsets)
-    slist = fitted(alpha=1.0, regularization=30.0, input_decay=NO_DECAY)
+    ease = fitted("ease", regularization=30.0)
+    slist = fitted("slist", alpha=1.0, regularization=30.0, input_decay=NO_DECAY)
     torch.testing.assert_close(slist.score_next(INPUTS), ease.score_next(INPUTS), rtol=1e-3, atol=1e-5)
 
 
 def test_weights_prefer_the_forward_direction() -> None:
-    weights = fitted(alpha=0.0, regularization=1.0, decay=2.0).weights.matrix
+    weights = fitted("slist", alpha=0.0, regularization=1.0, decay=2.0).weights.matrix
     around = torch.arange(15)
     ahead, behind = weights[around, (around + 1) % 15].mean(), weights[around, (around - 1) % 15].mean()
     assert ahead > 5 * behind.abs()
 
 
-@pytest.mark.parametrize("neighbours", [0, 59])
-def test_last_items_of_the_input_weigh_most(neighbours: int) -> None:
-    model = fitted(input_decay=1.0, neighbours=neighbours)
+@pytest.mark.parametrize("kept", [0, 59])
+def test_last_items_of_the_input_weigh_most(kept: int) -> None:
+    model = fitted("slist", input_decay=1.0, neighbours=kept)
     first, last, both = model.score_next([np.array([3]), np.array([20]), np.array([3, 20])])
     torch.testing.assert_close(both, last + np.exp(-1) * first, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("settings", [{}, {"neighbours": 7}])
-def test_lists_of_a_batch_do_not_affect_each_other(settings: dict[str, Any]) -> None:
-    model = fitted(**settings)
-    together = model.score_next(INPUTS)
-    for row, items in zip(together, INPUTS, strict=True):
-        assert torch.equal(row, model.score_next([items])[0])
-
-
-def test_config_and_state_restore_a_pruned_model() -> None:
-    model = fitted(neighbours=7)
-    again = build("slist", asdict(model.config))
-    again.load_state_dict(model.state_dict())
-    assert torch.equal(again.score_next(INPUTS), model.score_next(INPUTS))
-
-
 def test_fitting_is_deterministic() -> None:
-    assert torch.equal(fitted().weights.matrix, fitted().weights.matrix)
+    assert torch.equal(fitted("slist").weights.matrix, fitted("slist").weights.matrix)
 
 
 def test_lists_of_one_item_can_be_fitted() -> None:
-    model = Slist(SlistConfig((0, 2)))
-    model.fit(np.array([0, 1, 0], dtype=np.int32), np.array([0, 1, 2, 3]))
+    model = fitted_to([[0], [1], [0]], 2, "slist")
     assert model.score_next([np.array([1])])[0].argmax() == 0  # the most popular one
 
 
 def test_too_many_items_are_refused() -> None:
     with pytest.raises(BadSetting, match="slist inverts a matrix of all 15,001 items.* use ease"):
         SlistConfig((0, 15_001))
-    assert SlistConfig((0, 15_001), dense_items=20_000).width is None
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [{"regularization": 0}, {"decay": 0}, {"input_decay": 0}, {"alpha": 1.1}, {"diagonal": -0.1}, {"neighbours": -1}],
-)
-def test_invalid_settings_are_refused(settings: dict[str, Any]) -> None:
-    with pytest.raises(BadSetting, match=next(iter(settings))):
-        SlistConfig((0, 4), **settings)
-
-
-def test_too_little_regularization_is_refused() -> None:
-    with pytest.raises(BadSetting, match="regularization 1e-30 is too small for these lists"):
-        fitted(alpha=1.0, regularization=1e-30)

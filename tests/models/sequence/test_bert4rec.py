@@ -12,8 +12,7 @@ from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting
 from fansrec.training.plan import make_plan
-from fansrec.training.reporting import NullReporter
-from fansrec.training.trainer import train
+from training_runs import train
 from worlds import MINUTE, SMALL, walks, write_walks
 
 CORPUS = walks()
@@ -71,8 +70,8 @@ def test_recall_takes_one_prediction() -> None:
 def test_bert4rec_nar_is_fans_with_the_vanilla_classifier_and_the_naive_scheduler(tmp_path: Path) -> None:
     corpus = write_walks(tmp_path / "corpus")
     settings = {name: value for name, value in MINUTE.items() if name != "steps"}
-    plan = train(corpus, tmp_path / "nar", "bert4rec-nar", settings, NullReporter())
-    train(corpus, tmp_path / "fans", "fans", settings | {"classifier": "vanilla", "scheduler": "naive"}, NullReporter())
+    plan = train(corpus, tmp_path / "nar", "bert4rec-nar", settings)
+    train(corpus, tmp_path / "fans", "fans", settings | {"classifier": "vanilla", "scheduler": "naive"})
     weights = [(tmp_path / run / "model.safetensors").read_bytes() for run in ("nar", "fans")]
     assert weights[0] == weights[1]
     assert plan.variant == "BERT4Rec_NAR"

@@ -8,8 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from fansrec.models.registry import build
-from fansrec.models.sequence.car import GatedLayer
-from fansrec.models.sequence.causal import running_means
+from fansrec.models.sequence.car import GatedLayer, running_means
 from fansrec.training.batches import BatchBuilder
 from fansrec.training.masking import MaskingRates
 from fansrec.training.plan import make_plan

@@ -8,13 +8,12 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 from fansrec.data.corpus import Corpus, write_corpus
-from fansrec.training.reporting import NullReporter
-from fansrec.training.trainer import train
 from serving.page.page_service import page_service
 from serving.page.screen import Screen
 from serving.page.songs import named_vocabulary
 from serving.service import DEADLINE_S, Running
 from skipping import skip_or_fail
+from training_runs import train
 from worlds import MINUTE, walks
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -28,8 +27,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     made = walks()
     corpus = Corpus(made.items, made.offsets, made.parts, named_vocabulary(made.vocabulary), made.summary)
     write_corpus(folder / "corpus", corpus)
-    train(folder / "corpus", folder / "fans", "fans", MINUTE, NullReporter())
-    train(folder / "corpus", folder / "ease", "ease", {}, NullReporter())
+    train(folder / "corpus", folder / "fans", "fans", MINUTE)
+    train(folder / "corpus", folder / "ease", "ease", {})
     return [f"fans={folder / 'fans'}", f"ease={folder / 'ease'}"]
 
 

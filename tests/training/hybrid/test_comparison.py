@@ -9,18 +9,19 @@ import pytest
 
 import fansrec
 from fansrec.data.corpus import Corpus, read_corpus, write_corpus
+from fansrec.errors import BadSetting
 from fansrec.evaluation.protocol import METRICS, protocol
-from fansrec.evaluation.rows import evaluate_run, open_run
+from fansrec.evaluation.rows import measure_run, open_run
 from fansrec.models.linear.ease import EaseConfig
 from fansrec.training.hybrid import comparison
-from fansrec.training.reporting import NullReporter
-from fansrec.training.trainer import train
-from worlds import walks
+from fansrec.training.reporting import Reporter
+from training_runs import train
+from worlds import walks, write_walks
 
 QUICK = {"recipe": "best", "epochs": 1, "width": 8, "heads": 2, "feedforward": 8, "layers": 1}
 
 
-class Recorder(NullReporter):
+class Recorder(Reporter):
     def __init__(self) -> None:
         self.messages: list[str] = []
 
@@ -49,7 +50,7 @@ def test_figures_are_those_of_the_standard_protocol(
     corpus = read_corpus(folder / "corpus")
     train(folder / "corpus", folder / "ease", "ease", found["rows"][2]["settings"])
     for run, row in (("ease", found["rows"][2]), ("run", found["rows"][3])):
-        measured = evaluate_run(open_run(folder / run, corpus), corpus, protocol("standard"))
+        measured = measure_run(open_run(folder / run, corpus), corpus, protocol("standard")).row
         assert {name: row[name] for name in METRICS} == {name: measured[name] for name in METRICS}
     assert [row["model"] for row in found["rows"]] == ["popularity", "item-knn", "ease", "fans"]
     assert (found["part"], found["lists"]) == ("test", 12)
@@ -156,9 +157,19 @@ def test_no_table_unless_requested_and_none_for_the_paper_recipe(
     [({}, False, "best"), ({"steps": 3}, False, "paper"), ({"recipe": "paper"}, False, "paper"), ({}, True, None)],
 )
 def test_default_recipe_is_best_and_resumed_runs_keep_theirs(
-    monkeypatch: pytest.MonkeyPatch, values: dict[str, Any], resume: bool, recipe: str | None
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, values: dict[str, Any], resume: bool, recipe: str | None
 ) -> None:
     seen: list[Any] = []
-    monkeypatch.setattr("fansrec.training.trainer.train", lambda *arguments: seen.append(arguments[3]))
-    fansrec.train("corpus", "run", "fans", values, resume=resume)
+
+    def stop(*arguments: Any) -> None:
+        seen.append(arguments[-2])
+        raise BadSetting("stopped here")
+
+    write_walks(tmp_path / "corpus")
+    (tmp_path / "run" / "checkpoints").mkdir(parents=True)
+    (tmp_path / "run" / "checkpoints" / "plan.json").write_text("{}")
+    monkeypatch.setattr("fansrec.training.trainer.make_plan", stop)
+    monkeypatch.setattr("fansrec.training.trainer.saved_plan", stop)
+    with pytest.raises(BadSetting, match="stopped here"):
+        fansrec.train(tmp_path / "corpus", tmp_path / "run", "fans", values, resume=resume)
     assert seen[0].get("recipe") == recipe

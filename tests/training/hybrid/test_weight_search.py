@@ -15,7 +15,7 @@ from fansrec.data.corpus import Corpus, write_corpus
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting
-from fansrec.evaluation.protocol import MAX_CUTOFF, EvaluationLists, evaluation_lists, list_metrics, predict
+from fansrec.evaluation.protocol import MAX_CUTOFF, EvaluationLists, cut_lists, evaluation_lists, list_metrics, predict
 from fansrec.models.config import flat_settings, from_settings, with_settings
 from fansrec.models.hybrid.config import MemoryConfig
 from fansrec.models.hybrid.list_memory import ListMemory
@@ -28,17 +28,15 @@ from fansrec.training.hybrid.weight_search import (
     PROTOCOL,
     STANDARD_ERRORS,
     WEIGHT_GRID,
-    Completed,
     complete_hybrid,
     figures_of,
     fit_linear,
     parts_of,
     search_memory,
-    split_lists,
 )
-from fansrec.training.plan import Plan, make_plan
-from fansrec.training.reporting import NullReporter
-from fansrec.training.trainer import train
+from fansrec.training.plan import Plan, Trained, make_plan
+from fansrec.training.reporting import Reporter
+from training_runs import train
 from worlds import corpus_of, vocabulary_of, walks, write_walks
 
 SMALL = {"width": 8, "heads": 2, "layers": 1, "feedforward": 8, "batch_size": 48, "epochs": 2}
@@ -52,48 +50,43 @@ def plan_of(corpus: Corpus = WALKS, **given: Any) -> Plan:
     return make_plan("fans", {"recipe": "best"} | SMALL | given, corpus)
 
 
-def training_lists(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
-    lists = [corpus.list(number) for number in corpus.part("train")]
-    return np.concatenate(lists), np.cumsum([0, *map(len, lists)])
-
-
-def completed(corpus: Corpus = WALKS, start: dict[str, float] | None = None, **given: Any) -> Completed:
+def completed(corpus: Corpus = WALKS, start: dict[str, float] | None = None, **given: Any) -> Trained:
     """Complete an untrained network; the search starts from `start`."""
     plan = plan_of(corpus, **given)
     plan = replace(plan, config=asdict(with_settings(plan.build().config, start or {})))
     torch.manual_seed(0)
     network = plan.build()
-    network.start(*training_lists(corpus))
-    return complete_hybrid(plan, network, corpus, training_lists(corpus), NullReporter())
+    network.start(*corpus.flat("train"))
+    return complete_hybrid(plan, network, corpus, corpus.flat("train"), Reporter())
 
 
 def memory_of(corpus: Corpus) -> ListMemory:
-    return ListMemory.of(len(corpus.vocabulary), *training_lists(corpus))
+    return ListMemory.of(len(corpus.vocabulary), *corpus.flat("train"))
 
 
 @pytest.fixture(scope="module")
-def made() -> Completed:
+def made() -> Trained:
     return completed()
 
 
-def test_memory_has_the_training_lists_only(made: Completed) -> None:
+def test_memory_has_the_training_lists_only(made: Trained) -> None:
     distinct = sum(len({*WALKS.list(number).tolist()}) for number in WALKS.part("train"))
     assert made.plan.settings["memory_lists"] == len(made.network.memory) == len(WALKS.part("train"))
     assert made.plan.settings["memory_items"] == len(made.network.memory.items) == distinct
 
 
-def test_search_finds_that_earlier_items_of_walks_count_less(made: Completed) -> None:
+def test_search_finds_that_earlier_items_of_walks_count_less(made: Trained) -> None:
     assert made.plan.settings["before"] < MemoryConfig.before
     assert made.plan.settings["before"] == made.network.config.memory.before
 
 
-def test_plan_describes_the_returned_network(made: Completed) -> None:
+def test_plan_describes_the_returned_network(made: Trained) -> None:
     assert made.plan.build().config == made.network.config
     again = made.plan.build()
     again.load_state_dict(made.network.state_dict())
 
 
-def test_figures_are_those_of_the_returned_network(made: Completed) -> None:
+def test_figures_are_those_of_the_returned_network(made: Trained) -> None:
     asked = evaluation_lists(WALKS, "valid")
     judged = list_metrics(predict(TorchEngine(made.network, 60), asked, PROTOCOL), asked, PROTOCOL)
     assert made.figures == pytest.approx({f"valid {name}": judged[name].mean() for name in NAMES})
@@ -110,18 +103,18 @@ def test_parts_of_the_search_add_up_to_the_scores() -> None:
 
 def figures_of_memories(rows: list[dict[str, Any]]) -> list[np.ndarray]:
     """Judge the training lists, each by all others, with the settings of each tried row."""
-    items, offsets = training_lists(WALKS)
+    items, offsets = WALKS.flat("train")
     chosen = np.arange(len(offsets) - 1)
-    asked, memory = split_lists(items, offsets, chosen), memory_of(WALKS)
+    asked, memory = cut_lists(items, offsets, chosen), memory_of(WALKS)
     configs = [from_settings(MemoryConfig, {name: row[name] for name in MEMORY_GRID}) for row in rows]
     return [figures_of(memory.votes(asked.inputs, config, without=chosen), asked) for config in configs]
 
 
 @torch.inference_mode()
-def figures_of_weights(made: Completed, rows: list[dict[str, Any]]) -> list[np.ndarray]:
+def figures_of_weights(made: Trained, rows: list[dict[str, Any]]) -> list[np.ndarray]:
     """Judge the validation lists with the mixture weights of each tried row."""
     asked = evaluation_lists(WALKS, "valid")
-    linear = fit_linear(plan_of(), training_lists(WALKS))
+    linear = fit_linear(plan_of(), WALKS.flat("train"))
     parts = parts_of(made.network.with_parts(made.network.config, memory_of(WALKS), linear), asked)
     return [figures_of(mix(parts, {name: row[f"{name}_weight"] for name in parts}), asked) for row in rows]
 
@@ -133,7 +126,7 @@ def standard_errors_gained(figures: np.ndarray, over: np.ndarray) -> float:
     return float(gains.mean() / error) if error else float(np.sign(gains.mean())) * np.inf if gains.any() else 0.0
 
 
-def test_tried_rows_have_all_values_and_begin_with_the_start(made: Completed) -> None:
+def test_tried_rows_have_all_values_and_begin_with_the_start(made: Trained) -> None:
     memories = [row for row in made.tried if "sharpness" in row]
     weights = [row for row in made.tried if "network_weight" in row]
     assert memories[0] == {name: plan_of().settings[name] for name in MEMORY_GRID} | {"gain": 0.0}
@@ -151,7 +144,7 @@ def assert_best_of(rows: list[dict[str, Any]], figures: list[np.ndarray], kept: 
     ] == []
 
 
-def test_no_tried_memory_is_significantly_better_than_the_kept_one(made: Completed) -> None:
+def test_no_tried_memory_is_significantly_better_than_the_kept_one(made: Trained) -> None:
     rows = [row for row in made.tried if "sharpness" in row]
     kept = {name: made.plan.settings[name] for name in MEMORY_GRID}
     assert_best_of(rows, figures_of_memories(rows), kept)
@@ -166,7 +159,7 @@ def test_no_tried_weights_are_significantly_better_than_the_kept_ones() -> None:
     assert_best_of(rows, figures_of_weights(made, rows), kept)
 
 
-def test_mixture_with_an_untrained_network_beats_popularity(made: Completed) -> None:
+def test_mixture_with_an_untrained_network_beats_popularity(made: Trained) -> None:
     asked = evaluation_lists(WALKS, "valid")
     popular = figures_of(torch.from_numpy(np.bincount(WALKS.items, minlength=60)).float().expand(12, -1), asked)
     assert made.figures["valid NDCG@5"] > popular.mean(0)[0]
@@ -201,16 +194,9 @@ def test_list_never_votes_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(weight_search, "figures_of", watched)
     memory = memory_of(alone)
-    search_memory(plan_of(alone), memory, training_lists(alone), 2000)
+    search_memory(plan_of(alone), memory, alone.flat("train"), 2000)
     assert seen and not any(scores.any() for scores in seen)
     assert memory.votes([np.array([0])], MemoryConfig()).any()  # it does if none is left out
-
-
-def test_training_lists_are_split_as_validation_lists() -> None:
-    as_valid = Corpus(WALKS.items, WALKS.offsets, np.ones_like(WALKS.parts), WALKS.vocabulary, WALKS.summary)
-    asked, halves = evaluation_lists(as_valid, "valid"), split_lists(WALKS.items, WALKS.offsets, np.arange(120))
-    for mine, theirs in ((halves.inputs, asked.inputs), (halves.targets, asked.targets)):
-        assert [part.tolist() for part in mine] == [part.tolist() for part in theirs]
 
 
 def test_number_of_judged_lists_is_limited_and_short_ones_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,14 +206,14 @@ def test_number_of_judged_lists_is_limited_and_short_ones_are_left_out(monkeypat
     monkeypatch.setattr(
         weight_search, "figures_of", lambda scores, asked: tried.append(asked) or figures_of(scores, asked)
     )
-    search_memory(plan_of(corpus), memory_of(corpus), training_lists(corpus), 7)
+    search_memory(plan_of(corpus), memory_of(corpus), corpus.flat("train"), 7)
     assert {len(asked.inputs) for asked in tried} == {7}
     assert {len(given) for asked in tried for given in asked.inputs} == {1}
 
 
 def test_lists_of_one_item_are_not_searched() -> None:
     corpus = corpus_of([[n % 9] for n in range(20)], vocabulary_of([9]))
-    values, tried = search_memory(plan_of(corpus), memory_of(corpus), training_lists(corpus), 7)
+    values, tried = search_memory(plan_of(corpus), memory_of(corpus), corpus.flat("train"), 7)
     assert values == {name: plan_of().settings[name] for name in MEMORY_GRID} and tried == []
 
 
@@ -258,9 +244,9 @@ def test_linear_part_is_kept_only_with_a_weight_above_0() -> None:
 
 
 def test_linear_part_is_slist() -> None:
-    linear = fit_linear(plan_of(), training_lists(WALKS))
+    linear = fit_linear(plan_of(), WALKS.flat("train"))
     slist = Slist(SlistConfig((0, 60), alpha=0.2, regularization=30.0))
-    slist.fit(*training_lists(WALKS))
+    slist.fit(*WALKS.flat("train"))
     asked = evaluation_lists(WALKS, "valid").inputs
     assert linear is not None
     scores = slist.score_next(asked).clamp(min=0)
@@ -271,15 +257,15 @@ def test_linear_part_is_slist() -> None:
 
 
 def test_linear_part_keeps_the_strongest_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = fit_linear(plan_of(), training_lists(WALKS))
+    whole = fit_linear(plan_of(), WALKS.flat("train"))
     monkeypatch.setattr(weight_search, "LINEAR_NEIGHBORS", 7)
-    some = fit_linear(plan_of(), training_lists(WALKS))
+    some = fit_linear(plan_of(), WALKS.flat("train"))
     assert whole is not None and some is not None and some.width == 7
     torch.testing.assert_close(some.weights.abs(), whole.weights.abs().topk(7).values)
 
 
 def test_disabled_or_too_large_slist_is_not_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
-    lists = training_lists(WALKS)
+    lists = WALKS.flat("train")
     assert fit_linear(plan_of(), lists) is not None
     assert fit_linear(plan_of(linear_weight=0.0), lists) is None
     monkeypatch.setattr(SlistConfig, "dense_items", 59)
@@ -387,7 +373,7 @@ class Killed(Exception):
 
 
 @dataclass
-class KilledAt(NullReporter):
+class KilledAt(Reporter):
     """Raises at ("batch", epoch, batch), ("epoch", epoch, 0), or when the lists are compared."""
 
     moment: tuple[str, int, int] | str

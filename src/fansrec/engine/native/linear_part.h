@@ -1,4 +1,4 @@
-// The linear part of the hybrid model (models/hybrid/linear_part.py): sums of a few rows of item-item weights.
+// The linear part of the hybrid model (models/hybrid/model.py): sums of a few rows of item-item weights.
 #pragma once
 #include "sparse_sums.h"
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from fansrec.errors import Unfinished
-from fansrec.evaluation.bootstrap import interval
+from fansrec.evaluation.bootstrap import interval_list, ratio_of_sums
 from fansrec.evaluation.protocol import CUTOFFS
-from fansrec.evaluation.row_parts import interval_list, ratio_of_sums
 from fansrec.evaluation.significance import ALPHA, Floats, list_means, resampled_means
 from fansrec.experiments.cells import Cell, Content, read_cell
 from fansrec.experiments.crossval.cross_validation import EVALUATIONS
@@ -160,7 +159,7 @@ def _order_row(one: Finished, evaluation: str) -> Row:
         "system": one.system,
         "way": evaluation,
         "order": ratio_of_sums(counts["in_order"], counts["pairs"]),
-        "order_ci": interval_list(interval(counts["in_order"], counts["pairs"])),
+        "order_ci": interval_list(counts["in_order"], counts["pairs"]),
         "order_pairs": int(counts["pairs"].sum()),
     }
     for name, total in (("exact", counts["positions"]), ("adjacent", counts["steps"])):
@@ -168,7 +167,7 @@ def _order_row(one: Finished, evaluation: str) -> Row:
         row[name] = ratio_of_sums(counts[name], total)
         row[f"{name}_shuffled"] = ratio_of_sums(counts[f"{name}_shuffled"], total)
         row[f"{name}_gain"] = ratio_of_sums(gain, total)
-        row[f"{name}_gain_ci"] = interval_list(interval(gain, total))
+        row[f"{name}_gain_ci"] = interval_list(gain, total)
     return row
 
 

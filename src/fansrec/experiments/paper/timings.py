@@ -171,7 +171,7 @@ def _load(name: str, cell: Cell, device: str) -> Timed:
         model = open_run(cell.run, corpus).model
     elif system.deterministic:  # large and quickly trained, so not kept
         with tempfile.TemporaryDirectory() as folder:
-            train(cell.corpus, Path(folder) / "run", cell.model, cell.settings)
+            train(cell.corpus, Path(folder) / "run", cell.model, cell.settings, recipe="paper", compare=False)
             model = open_run(Path(folder) / "run", corpus).model
     else:
         torch.manual_seed(cell.labels["seed"])

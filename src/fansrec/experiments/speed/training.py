@@ -14,8 +14,8 @@ from fansrec.experiments.speed.workloads import WORKLOADS, make_corpus
 from fansrec.models.fans import Fans, FansConfig
 from fansrec.models.tokens import SPECIALS
 from fansrec.training.batches import BatchBuilder, epoch_plan
-from fansrec.training.malloc import keep_freed_memory
 from fansrec.training.masking import MaskingRates
+from fansrec.training.process import keep_freed_memory
 
 WARM_UP = 3  # batches
 EPOCH_BATCHES = {"aotm": 41}  # an epoch of these workloads is short enough to be measured completely

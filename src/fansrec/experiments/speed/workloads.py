@@ -7,8 +7,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from fansrec.data.corpus import Corpus
-from fansrec.data.targets import target_lengths
+from fansrec.data.corpus import Corpus, target_lengths
 from fansrec.errors import BadSetting
 from fansrec.models.tokens import SPECIALS
 from fansrec.vocabulary import Vocabulary

@@ -8,13 +8,13 @@ of the list memory and the mixture weights are determined after the network is t
 from dataclasses import dataclass, fields
 
 from fansrec.errors import BadSetting
-from fansrec.models.config import ItemsConfig, above_zero, at_least, check_sizes, setting, setting_name
-from fansrec.models.fans import check_classifier
+from fansrec.models.config import NOT_NEGATIVE, POSITIVE, Config, ItemsConfig, setting, setting_name
+from fansrec.models.fans import CLASSIFIERS
 from fansrec.models.linear.slist import SlistConfig
 
 
 @dataclass(frozen=True)
-class NetworkConfig:
+class NetworkConfig(Config):
     """The Transformer and its classifier."""
 
     width: int = 64
@@ -22,58 +22,44 @@ class NetworkConfig:
     heads: int = 4
     feedforward: int = 256
     dropout: float = 0.2
-    classifier: str = "two-stage"  # or "vanilla"
-    asked_categories: int = 3  # categories whose items the two-stage classifier scores for a list
+    classifier: str = setting("two-stage", CLASSIFIERS)
+    asked_categories: int = setting(3, "must be at least 1")  # whose items the two-stage classifier scores for a list
     use_categories: bool = True
 
-    def __post_init__(self) -> None:
-        check_classifier(self.classifier)
-        at_least(self, 1, "asked_categories")
-        check_sizes(self)
-
 
 @dataclass(frozen=True)
-class MemoryConfig:
+class MemoryConfig(Config):
     """How the list memory finds the training lists most similar to the input, and how their items are weighted."""
 
-    lists: int = setting("memory_lists", 0)  # number of training lists
-    items: int = setting("memory_items", 0)  # distinct items of each list, summed over all lists
-    sharpness: float = 2.0  # power of the similarity
-    recency: float = 0.0  # how much less the first item of the input weighs than the last
-    before: float = 1.0  # weight of items before the last shared item
-    near: float = 0.0  # extra weight of items near the last shared item
-    neighbors: int = setting("neighbours", 500)  # number of most similar lists that vote
-    aligned: float = 0.0  # extra weight of a shared item at the same position in both lists
-
-    def __post_init__(self) -> None:
-        at_least(self, 1, "neighbors")
-        at_least(self, 0, "lists", "items", "sharpness", "before", "near", "aligned")
-        if not 0 <= self.recency <= 1:
-            raise BadSetting(f"recency is {self.recency}; it must be from 0 to 1")
+    lists: int = setting(0, NOT_NEGATIVE, "memory_lists")  # number of training lists
+    items: int = setting(0, NOT_NEGATIVE, "memory_items")  # distinct items of each list, summed over all lists
+    sharpness: float = setting(2.0, NOT_NEGATIVE)  # power of the similarity
+    recency: float = setting(0.0, "must be from 0 to 1")  # how much less the first item of the input weighs
+    before: float = setting(1.0, NOT_NEGATIVE)  # weight of items before the last shared item
+    near: float = setting(0.0, NOT_NEGATIVE)  # extra weight of items near the last shared item
+    neighbors: int = setting(500, "must be at least 1", "neighbours")  # most similar lists that vote  # words: keep
+    aligned: float = setting(0.0, NOT_NEGATIVE)  # extra weight of a shared item at the same position in both lists
 
 
 @dataclass(frozen=True)
-class LinearConfig:
+class LinearConfig(Config):
     """The linear model: the strongest item-item weights of SLIST."""
 
-    neighbors: int = setting("linear_neighbours", 0)  # weights kept for each item
-    decay: float = setting("linear_decay", SlistConfig.input_decay)  # positions after which an item's weight is 1/e
-
-    def __post_init__(self) -> None:
-        at_least(self, 0, "neighbors")
-        above_zero(self, "decay")
+    neighbors: int = setting(0, NOT_NEGATIVE, "linear_neighbours")  # weights kept for each item
+    # Positions after which an item's weight is 1/e.
+    decay: float = setting(SlistConfig.input_decay, POSITIVE, "linear_decay")
 
 
 @dataclass(frozen=True)
-class MixtureWeights:
+class MixtureWeights(Config):
     """The weight of each part in the sum of their log scores."""
 
-    network: float = setting("network_weight", 0.1)
-    memory: float = setting("memory_weight", 1.0)
-    linear: float = setting("linear_weight", 0.3)
+    network: float = setting(0.1, NOT_NEGATIVE, "network_weight")
+    memory: float = setting(1.0, NOT_NEGATIVE, "memory_weight")
+    linear: float = setting(0.3, NOT_NEGATIVE, "linear_weight")
 
     def __post_init__(self) -> None:
-        at_least(self, 0, "network", "memory", "linear")
+        super().__post_init__()
         if not any((self.network, self.memory, self.linear)):
             names = ", ".join(setting_name(one) for one in fields(self))
             raise BadSetting(f"{names} are all 0; at least one of them must be above 0")

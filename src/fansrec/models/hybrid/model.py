@@ -1,12 +1,13 @@
 """The hybrid model, which `--model fans --recipe best` trains: the network of FANS, a list memory and a linear model.
 
 The encoder and its mask tokens are the paper's. The probabilities of its classifier (`classifier.py`), the votes of
-similar training lists (`list_memory.py`) and the scores of a linear model (`linear_part.py`) are added up as logarithms
+similar training lists (`list_memory.py`) and the scores of a linear model (`LinearPart`) are added up as logarithms
 before anything is chosen: the answer is the best K items of the whole continuation, best first.
 docs/explanation/quality.md has the contribution of each part.
 """
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,18 +16,42 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fansrec.models.config import with_settings
+from fansrec.models.contract import Inputs
 from fansrec.models.hybrid.classifier import TiedClassifier
 from fansrec.models.hybrid.config import HybridConfig
-from fansrec.models.hybrid.linear_part import LinearPart
 from fansrec.models.hybrid.list_memory import ListMemory
 from fansrec.models.layers.classifiers import Loss, Reduce
 from fansrec.models.layers.encoder import Encoder
-from fansrec.models.layers.transformer import init_bert, init_normal
-from fansrec.models.tokens import Batch, fill, lay_out, tokens_of
+from fansrec.models.linear.item_weights import SparseWeights
+from fansrec.models.tokens import Batch, with_masks
 
 AVERAGED_MASKS = 10  # a mean over this many positions, evenly spread, is as good as one over hundreds
-PARTS = ("memory.", "linear.")  # tensors of these parts
 FLOOR = 1e-3  # votes and scores below this share of the highest hardly count
+
+
+class LinearPart(SparseWeights):
+    """The strongest item-item weights of SLIST.
+
+    They stay in host memory: adding up a few rows is many small steps, too small for a GPU.
+    """
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "LinearPart":
+        return self
+
+    def scores(self, inputs: Inputs, decay: float) -> Tensor:
+        """Return the sum (B, M) of the weights from the input's items to every item, divided by the highest.
+
+        Negative sums and the items of the input get 0. The last item of an input weighs 1, the one `decay` positions
+        before it 1/e.
+        """
+        items, weights = self.items.numpy(), self.weights.numpy()
+        out = np.zeros((len(inputs), len(items)), dtype=np.float32)
+        for row, given in zip(out, inputs, strict=True):
+            recency = np.exp(np.arange(1 - len(given), 1) / decay)[:, None]
+            sums = np.bincount(items[given].ravel(), (weights[given] * recency).ravel(), minlength=len(items))
+            sums[given] = 0
+            row[:] = np.maximum(sums / max(sums.max(initial=0.0), 1e-30), 0)
+        return torch.from_numpy(out)
 
 
 class HybridFans(Encoder):
@@ -50,10 +75,7 @@ class HybridFans(Encoder):
         super().__init__(config, network)
         asked = network.asked_categories if network.classifier == "two-stage" else 0
         self.tied = TiedClassifier(network.width, config.category_starts, asked)
-        self.apply(init_bert)
-        init_normal(self.embed.items, 0.1)  # close together, since the same vectors also score the items
-        if self.embed.categories is not None:
-            init_normal(self.embed.categories, 1.0)
+        self.init_weights(0.1)  # items close together, since the same vectors also score them
         items, memory, linear = config.alphabet.items, config.memory, config.linear
         self.memory = ListMemory(items, memory.lists, memory.items) if memory.lists else None
         self.linear = LinearPart(items, linear.neighbors) if linear.neighbors else None
@@ -64,17 +86,13 @@ class HybridFans(Encoder):
 
     def with_parts(self, config: HybridConfig, memory: ListMemory | None, linear: LinearPart | None) -> "HybridFans":
         """Return a copy of this network, on the CPU, with these parts; `config` gets their sizes."""
-        sizes = {"memory_lists": 0, "memory_items": 0, "linear_neighbours": 0}
-        if memory is not None:
-            sizes |= {"memory_lists": len(memory), "memory_items": len(memory.items)}
-        if linear is not None:
-            sizes |= {"linear_neighbours": linear.width}
-        whole = HybridFans(with_settings(config, sizes))
-        state = {name: tensor for name, tensor in self.state_dict().items() if not name.startswith(PARTS)}
-        for name, part in (("memory", memory), ("linear", linear)):
-            if part is not None:
-                state |= {f"{name}.{key}": tensor for key, tensor in part.state_dict().items()}
-        whole.load_state_dict(state)
+        sizes = {
+            "memory_lists": 0 if memory is None else len(memory),
+            "memory_items": 0 if memory is None else len(memory.items),
+            "linear_neighbours": 0 if linear is None else linear.width,
+        }
+        whole = copy.deepcopy(self).cpu()
+        whole.config, whole.memory, whole.linear = with_settings(config, sizes), memory, linear
         return whole.eval()
 
     @property
@@ -85,11 +103,11 @@ class HybridFans(Encoder):
     def forward(self, batch: Batch, reduce: Reduce = lambda counts: counts) -> Loss:
         return self.tied.loss(self.encode(batch.chunks, batch.places), self.vectors, batch)
 
-    def score_lists(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> Tensor:
+    def score_lists(self, inputs: Inputs, counts: Sequence[int]) -> Tensor:
         """Return the score (B, M) of every item anywhere in the next `counts[i]` positions."""
         return mix(self.parts(inputs, counts), vars(self.config.weights))
 
-    def parts(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> dict[str, Tensor]:
+    def parts(self, inputs: Inputs, counts: Sequence[int]) -> dict[str, Tensor]:
         """Return the log scores (B, M) of each part that the model has, by its name in `config.weights`."""
         probabilities = self.probabilities(inputs, counts)
         parts = {"network": torch.log1p(probabilities * probabilities.shape[1])}
@@ -101,26 +119,24 @@ class HybridFans(Encoder):
             parts[name] = torch.log1p(parts[name].to(probabilities.device) / FLOOR)
         return parts
 
-    def probabilities(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> Tensor:
+    def probabilities(self, inputs: Inputs, counts: Sequence[int]) -> Tensor:
         """Return the mean probability (B, M) of every item over the mask tokens, from one pass."""
         return self.tied.probabilities(*self.at_masks(inputs, counts, AVERAGED_MASKS), self.vectors)
 
-    def expected_places(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int], items: Tensor) -> Tensor:
+    def expected_places(self, inputs: Inputs, counts: Sequence[int], items: Tensor) -> Tensor:
         """Return the expected position (B, K) of each of `items` (B, K) in the continuation; takes another pass."""
         return self.tied.expected_places(*self.at_masks(inputs, counts, max(counts)), self.vectors, items)
 
-    def at_masks(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int], most: int) -> tuple[Tensor, Tensor]:
+    def at_masks(self, inputs: Inputs, counts: Sequence[int], most: int) -> tuple[Tensor, Tensor]:
         """Return the hidden states (B, K, D) at up to `most` masks of each list, and the share (B, K) of each mask."""
-        lengths, masks = (np.array(n, dtype=np.int64) for n in ([len(items) for items in inputs], counts))
-        layout = lay_out(lengths, masks)
-        flat = np.concatenate([np.asarray(items, dtype=np.int64) for items in inputs])
-        items = fill(layout, flat, self.config.alphabet.mask, self.config.alphabet)
+        tokens = with_masks(inputs, counts, self._categories, self.config.alphabet)
+        masks = np.array(counts, dtype=np.int64)
         read = np.minimum(masks, most)
         there = np.arange(read.max()) < read[:, None]  # (B, K)
         spread = ((np.arange(read.max()) + 0.5) * (masks / read)[:, None]).astype(np.int64)  # evenly over all masks
-        indices = np.arange(len(items))[:, None] * items.shape[1] + lengths[:, None] + 2 + spread
-        tokens = tokens_of(items, layout, self._categories).to(self.device)
-        encoded = self.encode([tokens], torch.from_numpy(indices[there]).to(self.device))  # (P, D), list after list
+        first = np.array([len(items) + 2 for items in inputs]) + np.arange(len(masks)) * tokens.items.shape[1]
+        indices = torch.from_numpy((first[:, None] + spread)[there])
+        encoded = self.encode([tokens.to(self.device)], indices.to(self.device))  # (P, D), list after list
         shares = torch.from_numpy((there / read[:, None]).astype(np.float32)).to(self.device)
         if there.all():
             return encoded.view(*there.shape, -1), shares

@@ -53,6 +53,13 @@ class Encoder(nn.Module):
             x = layer(x, rectangles)
         return self.layers[-1](x, rectangles, indices)  # type: ignore[no-any-return]
 
+    def init_weights(self, item_deviation: float) -> None:
+        """Initialize as BERT does, but with categories far apart, so that they differ from the first step."""
+        self.apply(init_bert)
+        init_normal(self.embed.items, item_deviation)
+        if self.embed.categories is not None:
+            init_normal(self.embed.categories, 1.0)
+
     def longest_sequence(self) -> int:
         """Return how many items one call accepts, input and continuation together."""
         return longest_sequence(self.config.positions)
@@ -66,14 +73,7 @@ class MaskedModel(Encoder):
     def __init__(self, config: Any, classifier: Callable[[], nn.Module]) -> None:
         super().__init__(config, config)
         self.classifier = classifier()  # type: ignore[assignment]
-        self._init_weights()
-
-    def _init_weights(self) -> None:
-        """Initialize as BERT does, but with items and categories far apart, so that they differ from the first step."""
-        self.apply(init_bert)
-        init_normal(self.embed.items, 1.0)
-        if self.embed.categories is not None:
-            init_normal(self.embed.categories, 1.0)
+        self.init_weights(1.0)
         init_normal(self.classifier.items, 0.1)
 
     def forward(self, batch: Batch, reduce: Reduce = lambda counts: counts) -> Loss:
@@ -94,7 +94,7 @@ class MaskedModel(Encoder):
 
 @dataclass(frozen=True)
 class MaskScores:
-    """A `ScoreBlock` and `Shortlists` that computes scores from the encoder's output on demand."""
+    """A `ScoreBlock` that gives shortlists and computes scores from the encoder's output on demand."""
 
     classifier: Classifier
     encoded: Tensor  # (P, D), list after list

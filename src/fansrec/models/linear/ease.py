@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fansrec.errors import BadSetting
-from fansrec.models.config import above_zero
+from fansrec.models.config import POSITIVE, setting
 from fansrec.models.linear.cooccurrence import Cooccurrence
 from fansrec.models.linear.item_weights import (
     ItemToItem,
@@ -33,12 +33,8 @@ REGRESSIONS_AT_ONCE = 64
 class EaseConfig(ItemWeightsConfig):
     """The regression is exact for up to `dense_items` items."""
 
-    regularization: float = 100.0  # lambda
-    predictors: int = 256  # neighbors that predict an item if there are more items
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        above_zero(self, "regularization", "predictors")
+    regularization: float = setting(100.0, POSITIVE)  # lambda
+    predictors: int = setting(256, POSITIVE)  # neighbors that predict an item if there are more items
 
 
 class Ease(ItemToItem):
@@ -80,18 +76,24 @@ def fastest() -> torch.device:
 def inverted(gram: Tensor, regularization: float) -> Tensor:
     """Return (G + lambda I)^-1; G is overwritten."""
     gram.diagonal().add_(regularization)
-    with _solvable(regularization), _one_thread():
-        torch.linalg.cholesky(gram, out=gram)
-        return torch.cholesky_inverse(gram).T  # symmetric, but stored by columns
+    # Two threads inverting a matrix wait for each other: 8 s instead of 0.6 s for 4,000 items on a busy machine.
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with _solvable(regularization):
+            torch.linalg.cholesky(gram, out=gram)
+            return torch.cholesky_inverse(gram).T  # symmetric, but stored by columns
+    finally:
+        torch.set_num_threads(threads)
 
 
 def regress(near: Table, predictors: Tensor, norms: Tensor, regularization: float) -> Tensor:
     """Return the weight (M, m) of each of an item's predictors, the first m of its neighbors in `near`."""
     weights = torch.empty(predictors.shape)
-    submatrix = Submatrix(near, norms, predictors.shape[1])
+    columns = torch.full((len(norms),), predictors.shape[1])
     for first in range(0, len(predictors), REGRESSIONS_AT_ONCE):
         some = slice(first, first + REGRESSIONS_AT_ONCE)
-        grams = torch.stack([submatrix.of(chosen) for chosen in predictors[some]])
+        grams = torch.stack([_gram(near, norms, chosen, columns) for chosen in predictors[some]])
         grams.diagonal(dim1=1, dim2=2).add_(regularization)
         with_item = near.weights[some, : predictors.shape[1]] * norms[predictors[some]] * norms[some, None]
         with _solvable(regularization):
@@ -99,21 +101,18 @@ def regress(near: Table, predictors: Tensor, norms: Tensor, regularization: floa
     return weights
 
 
-class Submatrix:
-    """The Gram matrix of m items, read from the nearest neighbors of each; missing entries are 0."""
+def _gram(near: Table, norms: Tensor, chosen: Tensor, columns: Tensor) -> Tensor:  # (m, m)
+    """Return the Gram matrix of m chosen items, read from the nearest neighbors of each; missing entries are 0.
 
-    def __init__(self, near: Table, norms: Tensor, count: int) -> None:
-        self.near, self.norms, self.count = near, norms, count
-        self.columns = torch.full((len(norms),), count)  # of the m items; all others share an extra column
-
-    def of(self, chosen: Tensor) -> Tensor:  # (m,) -> (m, m)
-        self.columns[chosen] = torch.arange(self.count)
-        near, weights = self.near.items.index_select(0, chosen), self.near.weights.index_select(0, chosen)
-        columns = self.columns.index_select(0, near.flatten()).view(near.shape)
-        cosines = torch.zeros(self.count, self.count + 1).scatter_(1, columns, weights)[:, :-1]
-        self.columns[chosen] = self.count
-        norms = self.norms[chosen]
-        return torch.maximum(cosines, cosines.T).fill_diagonal_(1) * norms * norms[:, None]
+    `columns` (M,) is m for every item, before and after: the column that all other items share.
+    """
+    count = len(chosen)
+    columns[chosen] = torch.arange(count)
+    near_items, weights = near.items.index_select(0, chosen), near.weights.index_select(0, chosen)
+    own_columns = columns.index_select(0, near_items.flatten()).view(near_items.shape)
+    cosines = torch.zeros(count, count + 1).scatter_(1, own_columns, weights)[:, :-1]
+    columns[chosen] = count
+    return torch.maximum(cosines, cosines.T).fill_diagonal_(1) * norms[chosen] * norms[chosen, None]
 
 
 @contextmanager
@@ -122,14 +121,3 @@ def _solvable(regularization: float) -> Iterator[None]:
         yield
     except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]
         raise BadSetting(f"regularization {regularization} is too small for these lists; give a larger one") from error
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Two threads inverting a matrix wait for each other: 8 s instead of 0.6 s for 4,000 items on a busy machine."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)

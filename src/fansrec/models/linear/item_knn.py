@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fansrec.errors import BadSetting
-from fansrec.models.config import at_least
+from fansrec.models.config import NOT_NEGATIVE, setting
 from fansrec.models.linear.cooccurrence import Cooccurrence
 from fansrec.models.linear.item_weights import ItemToItem, ItemWeightsConfig
 
@@ -27,15 +26,9 @@ SIMILARITIES = ("cosine", "jaccard", "conditional")
 
 @dataclass(frozen=True)
 class ItemKnnConfig(ItemWeightsConfig):
-    similarity: str = "cosine"  # or "jaccard", "conditional"
-    shrinkage: float = 0.0  # added to the denominator: reduces weights that are based on few lists
-    popularity_exponent: float = 0.25  # of the conditional similarity
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.similarity not in SIMILARITIES:
-            raise BadSetting(f"similarity is {self.similarity!r}; it can be {' or '.join(SIMILARITIES)}")
-        at_least(self, 0, "shrinkage", "popularity_exponent")
+    similarity: str = setting("cosine", SIMILARITIES)
+    shrinkage: float = setting(0.0, NOT_NEGATIVE)  # in the denominator: reduces weights based on few lists
+    popularity_exponent: float = setting(0.25, NOT_NEGATIVE)  # of the conditional similarity
 
 
 class ItemKnn(ItemToItem):
@@ -44,7 +37,7 @@ class ItemKnn(ItemToItem):
     search: ClassVar[dict[str, tuple[Any, ...]]] = {
         "similarity": SIMILARITIES,
         "shrinkage": (0.0, 10.0, 30.0, 100.0),
-        "neighbours": (0, 50),
+        "neighbours": (0, 50),  # words: keep
     }
 
     def fit(self, items: NDArray[np.int32], offsets: NDArray[np.int64]) -> None:

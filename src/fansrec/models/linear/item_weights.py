@@ -3,9 +3,8 @@
 A list's score for an item is the sum of the weights from the list's items to it; a repeated item counts twice.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,7 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fansrec.models.config import at_least
+from fansrec.models.config import NOT_NEGATIVE, ItemsConfig, setting
+from fansrec.models.contract import Inputs
+from fansrec.models.linear.popularity import ClosedFormModel
 from fansrec.models.validation import check_indices
 
 NEIGHBORS = 200  # weights kept for each item if a full matrix would be too large
@@ -39,15 +40,12 @@ class Table:
 
 
 @dataclass(frozen=True)
-class ItemWeightsConfig:
+class ItemWeightsConfig(ItemsConfig):
     """What all models of item-item weights have in common."""
 
-    category_starts: tuple[int, ...]
-    neighbours: int = 0  # weights kept for each item; 0: all, or 200 if there are more than `dense_items` items
-    dense_items: int = 15_000  # number of items up to which a full matrix is computed
-
-    def __post_init__(self) -> None:
-        at_least(self, 0, "neighbours", "dense_items")
+    # Weights kept for each item; 0: all, or 200 if there are more than `dense_items` items.
+    neighbours: int = setting(0, NOT_NEGATIVE)
+    dense_items: int = setting(15_000, NOT_NEGATIVE)  # number of items up to which a full matrix is computed
 
     @property
     def items(self) -> int:
@@ -61,22 +59,15 @@ class ItemWeightsConfig:
         return min(self.neighbours or NEIGHBORS, self.items - 1)  # none to itself
 
 
-class ItemToItem(nn.Module):
+class ItemToItem(ClosedFormModel):
     """A model that consists of item-item weights; a subclass defines how they are fitted."""
 
-    generation: ClassVar[str] = "recall"
-    ranks: ClassVar[int] = 1
-
     def __init__(self, config: Any) -> None:
-        super().__init__()
-        self.config = config
+        super().__init__(config)
         items, width = config.items, config.width
         self.weights = DenseWeights(items) if width is None else PrunedWeights(items, width)
 
-    def longest_sequence(self) -> None:
-        return None
-
-    def score_next(self, inputs: Sequence[NDArray[np.int64]]) -> Tensor:
+    def score_next(self, inputs: Inputs) -> Tensor:
         """Return the scores (B, M) of the next item."""
         scores: Tensor = self.weights(inputs)
         return scores
@@ -96,7 +87,7 @@ class DenseWeights(nn.Module):
     def assign_matrix(self, matrix: Tensor) -> None:
         self.matrix = matrix
 
-    def forward(self, inputs: Sequence[NDArray[np.int64]], factors: Tensor | None = None) -> Tensor:
+    def forward(self, inputs: Inputs, factors: Tensor | None = None) -> Tensor:
         """Return the scores (B, M); `factors` are those of the inputs' items, one input after the other (None: 1)."""
         flat, starts, _ = _flat(inputs, self.matrix.device)
         factors = None if factors is None else factors.to(flat.device)
@@ -140,7 +131,7 @@ class PrunedWeights(SparseWeights):
         super().__init__(items, width)
         self.register_buffer("popularity", torch.zeros(items))
 
-    def forward(self, inputs: Sequence[NDArray[np.int64]], factors: Tensor | None = None) -> Tensor:
+    def forward(self, inputs: Inputs, factors: Tensor | None = None) -> Tensor:
         """Return the scores (B, M); `factors` are those of the inputs' items, one input after the other (None: 1)."""
         device = self.weights.device
         flat, starts, lengths = _flat(inputs, device)
@@ -180,7 +171,7 @@ def shares(popularity: NDArray[np.int64]) -> Tensor:
     return torch.from_numpy(popularity / max(popularity.sum(), 1)).float()
 
 
-def _flat(inputs: Sequence[NDArray[np.int64]], device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+def _flat(inputs: Inputs, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
     """Return the items of all lists one after the other, where each list starts, and its length."""
     lengths = torch.tensor([len(items) for items in inputs], dtype=torch.int64)
     flat = torch.from_numpy(np.concatenate([np.asarray(items, dtype=np.int64) for items in inputs]))

@@ -1,43 +1,38 @@
 """First-order Markov chain: the next item depends on the last one only."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
-from fansrec.models.config import above_zero
+from fansrec.models.config import POSITIVE, ItemsConfig, setting
+from fansrec.models.contract import Inputs
 from fansrec.models.linear.item_weights import Table, shares, strongest
-from fansrec.models.linear.popularity import list_counts
+from fansrec.models.linear.popularity import ClosedFormModel, list_counts
 from fansrec.models.validation import check_indices
 
 
 @dataclass(frozen=True)
-class MarkovConfig:
-    category_starts: tuple[int, ...]
-    smoothing: float = 1.0  # pseudo-count of transitions to items by their popularity
-    neighbours: int = 200  # followers kept for each item; the probability of the others goes to items by popularity
-
-    def __post_init__(self) -> None:
-        above_zero(self, "smoothing", "neighbours")
+class MarkovConfig(ItemsConfig):
+    smoothing: float = setting(1.0, POSITIVE)  # pseudo-count of transitions to items by their popularity
+    # Followers kept for each item; the probability of the others goes to items by popularity.
+    neighbours: int = setting(200, POSITIVE)
 
 
-class Markov(nn.Module):
+class Markov(ClosedFormModel):
     name: ClassVar[str] = "markov"
     title: ClassVar[str] = "Markov"
     generation: ClassVar[str] = "autoregressive"
-    ranks: ClassVar[int] = 1
     followers: Tensor
     chances: Tensor
     others: Tensor
     popularity: Tensor
 
     def __init__(self, config: MarkovConfig) -> None:
-        super().__init__()
-        self.config = config
+        super().__init__(config)
         items = config.category_starts[-1]
         table = Table.empty(items, min(config.neighbours, items))
         self.register_buffer("followers", table.items)
@@ -60,10 +55,7 @@ class Markov(nn.Module):
     def check_arrays(self) -> None:
         check_indices("followers", self.followers, len(self.followers))
 
-    def longest_sequence(self) -> None:
-        return None
-
-    def score_next(self, inputs: Sequence[NDArray[np.int64]]) -> Tensor:
+    def score_next(self, inputs: Inputs) -> Tensor:
         """Return the probability (B, M) of every next item: its popularity after an empty list or an unseen item."""
         device = self.popularity.device
         last = torch.tensor([int(items[-1]) if len(items) else 0 for items in inputs], device=device)

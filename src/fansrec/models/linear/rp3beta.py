@@ -16,19 +16,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fansrec.models.config import at_least
+from fansrec.models.config import NOT_NEGATIVE, setting
 from fansrec.models.linear.cooccurrence import Cooccurrence
 from fansrec.models.linear.item_weights import ItemToItem, ItemWeightsConfig
 
 
 @dataclass(frozen=True)
 class RP3betaConfig(ItemWeightsConfig):
-    alpha: float = 1.0  # power of the probabilities; 1: a plain random walk
-    beta: float = 0.4  # power of the popularity
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least(self, 0, "alpha", "beta")
+    alpha: float = setting(1.0, NOT_NEGATIVE)  # power of the probabilities; 1: a plain random walk
+    beta: float = setting(0.4, NOT_NEGATIVE)  # power of the popularity
 
 
 class RP3beta(ItemToItem):

@@ -15,7 +15,6 @@ their number); a repeated item weighs the sum of its positions, in S and T; list
 count less. There is one decay for S and T, and another for the input.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -25,7 +24,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fansrec.errors import BadSetting
-from fansrec.models.config import above_zero
+from fansrec.models.config import POSITIVE, setting
+from fansrec.models.contract import Inputs
 from fansrec.models.linear.cooccurrence import Cooccurrence
 from fansrec.models.linear.ease import fastest, inverted
 from fansrec.models.linear.item_weights import ItemToItem, ItemWeightsConfig, shares
@@ -35,11 +35,11 @@ from fansrec.models.linear.item_weights import ItemToItem, ItemWeightsConfig, sh
 class SlistConfig(ItemWeightsConfig):
     """More than `dense_items` items are refused."""
 
-    regularization: float = 50.0  # lambda
-    alpha: float = 0.5  # weight of the EASE part
-    diagonal: float = 0.0  # largest weight of an item for itself; 1: no limit
-    decay: float = 30.0  # in positions
-    input_decay: float = 20.0  # in positions
+    regularization: float = setting(50.0, POSITIVE)  # lambda
+    alpha: float = setting(0.5, "must be from 0 to 1")  # weight of the EASE part
+    diagonal: float = setting(0.0, "must be from 0 to 1")  # largest weight of an item for itself; 1: no limit
+    decay: float = setting(30.0, POSITIVE)  # in positions
+    input_decay: float = setting(20.0, POSITIVE)  # in positions
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -48,10 +48,6 @@ class SlistConfig(ItemWeightsConfig):
                 f"slist inverts a matrix of all {self.items:,} items, more than dense_items={self.dense_items}; "
                 f"use ease, or set dense_items if there is enough memory"
             )
-        above_zero(self, "regularization", "decay", "input_decay")
-        for name in ("alpha", "diagonal"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise BadSetting(f"{name} is {getattr(self, name)}; it must be from 0 to 1")
 
 
 class Slist(ItemToItem):
@@ -73,13 +69,13 @@ class Slist(ItemToItem):
         add_splits(within, across, items, offsets, config.decay, 1 - config.alpha)
         self.weights.assign_matrix(solve(within, across, config.regularization, config.diagonal))
 
-    def score_next(self, inputs: Sequence[NDArray[np.int64]]) -> Tensor:
+    def score_next(self, inputs: Inputs) -> Tensor:
         """Return the scores (B, M) of the next item."""
         scores: Tensor = self.weights(inputs, recency(inputs, self.config.input_decay))
         return scores
 
 
-def recency(inputs: Sequence[NDArray[np.int64]], decay: float) -> Tensor:
+def recency(inputs: Inputs, decay: float) -> Tensor:
     """Return the factor of each item of the inputs, one input after the other: 1 for the last, less before it."""
     return torch.from_numpy(np.concatenate([np.exp(np.arange(1 - len(items), 1) / decay) for items in inputs])).float()
 

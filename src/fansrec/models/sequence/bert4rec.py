@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
-from fansrec.errors import BadSetting
-from fansrec.models.config import SequenceConfig
-from fansrec.models.contract import ScoreBlock
+from fansrec.models.config import SequenceConfig, setting
+from fansrec.models.contract import Inputs, ScoreBlock
 from fansrec.models.layers.classifiers import VanillaClassifier
 from fansrec.models.layers.encoder import MaskedModel
 from fansrec.models.tokens import in_a_row
@@ -24,12 +22,7 @@ from fansrec.models.tokens import in_a_row
 class Bert4RecConfig(SequenceConfig):
     heads: int = 8
     feedforward: int = 256
-    hidden_share: float = 0.3  # share of a list's items that are masked in training
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.hidden_share <= 1:
-            raise BadSetting(f"hidden_share is {self.hidden_share}; it must be above 0 and at most 1")
+    hidden_share: float = setting(0.3, "must be above 0 and at most 1")  # of a list's items are masked in training
 
 
 class Bert4Rec(MaskedModel):
@@ -43,11 +36,11 @@ class Bert4Rec(MaskedModel):
     def __init__(self, config: Bert4RecConfig) -> None:
         super().__init__(config, lambda: VanillaClassifier(config.width, config.alphabet.items))
 
-    def score_next(self, inputs: Sequence[NDArray[np.int64]]) -> Tensor:
+    def score_next(self, inputs: Inputs) -> Tensor:
         """Return the scores (B, M) of the next item."""
         return self.score_positions(inputs, [1] * len(inputs))(0, 1, 0)[:, 0]
 
-    def score_positions(self, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> ScoreBlock:
+    def score_positions(self, inputs: Inputs, counts: Sequence[int]) -> ScoreBlock:
         """Return scores of all next positions from one pass, although it was trained to fill single gaps."""
         alphabet = self.config.alphabet
         lists = [np.append(items, [alphabet.mask] * count) for items, count in zip(inputs, counts, strict=True)]

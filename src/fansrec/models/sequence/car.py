@@ -14,15 +14,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from fansrec.models.layers.transformer import Dropout
-from fansrec.models.sequence.causal import KeyValueCache, causal_attention, running_means
-from fansrec.models.sequence.sasrec import SasRec, SasRecConfig
+from fansrec.models.sequence.sasrec import KeyValueCache, SasRec, SasRecConfig, causal_attention
 
 VIEWS = 2  # attention, and the last item
-
-
-@dataclass(frozen=True)
-class CarConfig(SasRecConfig):
-    pass
 
 
 @dataclass
@@ -37,7 +31,7 @@ class State:
 class GatedLayer(nn.Module):
     """The gate's mixture of attention and last item, then two linear layers."""
 
-    def __init__(self, config: CarConfig) -> None:
+    def __init__(self, config: SasRecConfig) -> None:
         super().__init__()
         self.heads, width = config.heads, config.width
         self.attention_norm = nn.LayerNorm(width)
@@ -90,3 +84,12 @@ class Car(SasRec):
     name: ClassVar[str] = "car"
     title: ClassVar[str] = "CAR"
     layer: ClassVar[type[nn.Module]] = GatedLayer
+
+
+def running_means(x: Tensor, shapes: Sequence[tuple[int, ...]]) -> Tensor:
+    """Return (S, D): the mean of each token and those before it in its list."""
+    means = []
+    for shape, part in zip(shapes, torch.split(x, [lists * tokens for lists, tokens in shapes]), strict=True):
+        counts = torch.arange(1, shape[1] + 1, device=x.device)[:, None]
+        means.append((part.view(*shape, -1).cumsum(1) / counts).flatten(0, 1))
+    return torch.cat(means)

@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from fansrec.models.config import ItemsConfig, at_least
+from fansrec.models.config import ItemsConfig, setting
+from fansrec.models.contract import Inputs
 from fansrec.models.sequence.sequential import ItemEmbedding, NextItemModel
 from fansrec.models.tokens import Tokens
 
@@ -22,15 +21,11 @@ from fansrec.models.tokens import Tokens
 @dataclass(frozen=True)
 class CaserConfig(ItemsConfig):
     width: int = 64
-    window: int = 5  # number of last items that are read
-    horizontal: int = 16  # filters of each height
-    vertical: int = 4  # vertical filters
+    window: int = setting(5, "must be at least 1")  # number of last items that are read
+    horizontal: int = setting(16, "must be at least 1")  # filters of each height
+    vertical: int = setting(4, "must be at least 1")  # vertical filters
     dropout: float = 0.5
     use_categories: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least(self, 1, "window", "horizontal", "vertical")
 
 
 class Caser(NextItemModel):
@@ -48,20 +43,20 @@ class Caser(NextItemModel):
 
     def read(self, chunks: Sequence[Tokens]) -> Tensor:
         """Return (S, D): each position reads itself and the items just before it; zeros are before the first."""
-        return self._convolve(torch.cat([self._windows(tokens) for tokens in chunks]))
+        windows = [self._padded(tokens).unfold(1, self.config.window, 1).flatten(0, 1) for tokens in chunks]
+        return self._convolve(torch.cat(windows))
 
-    def score_next(self, inputs: Sequence[NDArray[np.int64]]) -> Tensor:
+    def score_next(self, inputs: Inputs) -> Tensor:
         """Return the scores (B, M) of the next item; only the last window of each list is read."""
         window = self.config.window
         tokens, last = self.tokens([items[-window:] for items in inputs])
-        x = F.pad(self.embedded(tokens), (0, 0, window - 1, 0))
+        x = self._padded(tokens)
         columns = last[:, None] + torch.arange(window, device=last.device)  # padding has shifted them by window - 1
         rows = torch.arange(len(last), device=last.device)[:, None]
         return self.scores(self._convolve(x[rows, columns].transpose(1, 2)))
 
-    def _windows(self, tokens: Tokens) -> Tensor:  # (S, D, window)
-        x = F.pad(self.embedded(tokens), (0, 0, self.config.window - 1, 0))  # (B, window - 1 + T, D)
-        return x.unfold(1, self.config.window, 1).flatten(0, 1)
+    def _padded(self, tokens: Tokens) -> Tensor:  # (B, window - 1 + T, D)
+        return F.pad(self.embedded(tokens), (0, 0, self.config.window - 1, 0))
 
     def _convolve(self, windows: Tensor) -> Tensor:  # (S, D, window) -> (S, D)
         slides = [self._slide(windows, filters) for filters in self.horizontal]  # each (S, horizontal)

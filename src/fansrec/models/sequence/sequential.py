@@ -4,14 +4,13 @@ Such a model reads START item item … and predicts at every position which item
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from fansrec.models.contract import Steps
+from fansrec.models.contract import Inputs, Steps
 from fansrec.models.layers.classifiers import Loss, Reduce, one_softmax_loss
 from fansrec.models.layers.encoder import longest_sequence
 from fansrec.models.layers.transformer import Dropout, in_full, init_normal
@@ -89,7 +88,7 @@ class NextItemModel(nn.Module):
     def longest_sequence(self) -> int | None:
         return longest_sequence(self.config.positions)
 
-    def tokens(self, inputs: Sequence[NDArray[np.int64]]) -> tuple[Tokens, Tensor]:
+    def tokens(self, inputs: Inputs) -> tuple[Tokens, Tensor]:
         """Return the tokens of START and each input, and the position (B,) of the last token of each."""
         lists = [np.append(self.config.alphabet.cls, items) for items in inputs]
         lengths = np.array([len(items) for items in lists])
@@ -97,7 +96,7 @@ class NextItemModel(nn.Module):
         device = self.embed.items.weight.device
         return tokens.to(device), torch.from_numpy(lengths - 1).to(device)
 
-    def score_next(self, inputs: Sequence[NDArray[np.int64]]) -> Tensor:
+    def score_next(self, inputs: Inputs) -> Tensor:
         """Return the scores (B, M) of the next item."""
         tokens, last = self.tokens(inputs)
         hidden = self.read([tokens]).view(*tokens.items.shape, -1)  # (B, T, D)
@@ -109,29 +108,25 @@ class NextItemModel(nn.Module):
         return in_full(logits).log_softmax(-1)
 
 
-class IncrementalReader(Protocol):
+class IncrementalModel(NextItemModel):
     """A model that can read one more item without reading the list again."""
 
-    category_of: Tensor
-    embed: ItemEmbedding
-
-    def tokens(self, inputs: Sequence[NDArray[np.int64]]) -> tuple[Tokens, Tensor]: ...
-
-    def scores(self, hidden: Tensor) -> Tensor: ...
+    def begin(self, inputs: Inputs, room: int) -> Steps:
+        return IncrementalSteps(self, inputs, room)
 
     def read_first(self, tokens: Tokens, last: Tensor, room: int) -> tuple[Tensor, Any]:
         """Return the hidden states (B, D) at the `last` position of each list, and a state with `room` for more."""
-        ...
+        raise NotImplementedError
 
     def read_next(self, x: Tensor, positions: Tensor, state: Any) -> Tensor:
         """Return the hidden states (B, D) after one more embedded token (B, D) at `positions`; changes the state."""
-        ...
+        raise NotImplementedError
 
 
 class IncrementalSteps(Steps):
     """Steps that read one more item instead of the whole list again."""
 
-    def __init__(self, model: IncrementalReader, inputs: Sequence[NDArray[np.int64]], room: int) -> None:
+    def __init__(self, model: IncrementalModel, inputs: Inputs, room: int) -> None:
         self.model = model
         tokens, self.last = model.tokens(inputs)
         self.hidden, self.state = model.read_first(tokens, self.last, room)

