@@ -74,7 +74,7 @@ def generate(
 
 def _arrange(model: ArrangesItems, inputs: Inputs, counts: Sequence[int], selection: Selection) -> Selection:
     """Return the same items in the order in which the model expects them."""
-    expected = model.expected_places(inputs, counts, selection.items.clamp(min=0))
+    expected = model.expected_positions(inputs, counts, selection.items.clamp(min=0))
     order = expected.masked_fill(selection.items == NONE, torch.inf).argsort(dim=1, stable=True)
     return Selection(selection.items.gather(1, order), selection.scores.gather(1, order))
 

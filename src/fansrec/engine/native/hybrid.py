@@ -65,7 +65,7 @@ class HybridWeights(Weights):
         return TiedClassifier(
             items=starts[-1],
             categories=len(starts) - 1,
-            read_categories=tied.asked,
+            read_categories=tied.requested,
             width=model.config.network.width,
             starts=self.array(starts),
             transform=self.pair(tied.transform.linear),

@@ -20,7 +20,7 @@ struct TiedClassifier {
 };
 
 // The mean softmax of several positions over the items of one category. The sums need the scores of all items; the
-// probabilities of the few items that are asked for are computed again.
+// probabilities of the few items that are requested are computed again.
 class CategoryProbabilities {
    public:
     CategoryProbabilities(const TiedClassifier& tied, int64_t category, Tiles columns, std::vector<float> weights,
