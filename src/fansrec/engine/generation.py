@@ -6,10 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fansrec.engine.decoding.autoregressive import select_autoregressively
 from fansrec.engine.decoding.candidates import ScoreCandidates
-from fansrec.engine.decoding.depth_first import select_depth_first
 from fansrec.engine.decoding.limits import NONE, Limits, Selection
+from fansrec.engine.decoding.masked_selection import select_autoregressively, select_depth_first
 from fansrec.engine.decoding.selection import select_by_position
 from fansrec.engine.decoding.top_items import select_best
 from fansrec.engine.rules import Rules
