@@ -15,7 +15,7 @@ KINDS = {"*": ctypes.c_void_p, ".": ctypes.c_double, "'": ctypes.c_float}
 
 def declare(name: str, *parts: str | tuple[Any, str], integer: Any = ctypes.c_int64) -> type[Structure]:
     """Return a structure: `a` is an integer, `a*` a pointer, `a.` a double, `a'` a float; others come with a type."""
-    fields = []
+    fields: list[tuple[str, Any]] = []
     for part in parts:
         kind, names = part if isinstance(part, tuple) else (integer, part)
         fields += [(field.rstrip("*.'"), KINDS.get(field[-1], kind)) for field in names.split()]

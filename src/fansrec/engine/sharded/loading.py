@@ -163,7 +163,8 @@ def without_items(
     categories = len(config.category_starts) - 1
     with torch.device("meta"):  # one item per category, so that nothing of the catalog's size is allocated
         model = Fans(replace(config, category_starts=tuple(range(categories + 1))))
-        del model.classifier.items, model.classifier.local, model.classifier.bounds
+        for name in ("items", "local", "bounds"):  # the second stage of the classifier
+            delattr(model.classifier, name)
         model.embed.items = FetchedItems(torch.empty(4, config.width), config.alphabet.items, fetch)  # type: ignore[assignment]
     model.config = config
     model._categories = CategoryLookup(config.category_starts)  # type: ignore[assignment]
