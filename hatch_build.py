@@ -14,10 +14,13 @@ class NativeKernel(BuildHookInterface):  # type: ignore[misc]
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile the kernel; without a compiler, build the package without it, which then runs on torch.
 
-        An editable installation is a development build: warnings of the compiler are errors there.
+        An editable installation is a development build, which reports warnings of the compiler.
         """
         script = runpy.run_path(str(Path(self.root) / SCRIPT))
-        error = script["compile_kernel"](more=script["STRICT"] if version == "editable" else ())
+        compile_kernel, strict = script["compile_kernel"], version == "editable"
+        error = compile_kernel(more=script["STRICT"] if strict else ())
+        if error is not None and strict and (error := compile_kernel()) is None:
+            self.app.display_warning("The compiler warns about the fast CPU kernel; its output is above.")
         if error is not None:
             self.app.display_warning(f"The fast CPU kernel was not built: {error}. fansrec will use plain torch.")
             return

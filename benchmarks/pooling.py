@@ -44,7 +44,7 @@ def main() -> None:
 def probabilities(network: HybridFans, given: np.ndarray) -> torch.Tensor:
     """Return the probability of every item at every position, over all categories, shape (K, M)."""
     hidden, _ = network.at_masks([given], [MASKS], MASKS)
-    network.tied.asked = len(network.tied.starts) - 1
+    network.tied.requested = len(network.tied.starts) - 1
     return network.tied.probabilities(hidden.transpose(0, 1), torch.ones(MASKS, 1), network.vectors).clone()
 
 

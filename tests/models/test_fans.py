@@ -52,16 +52,16 @@ def test_masked_positions_are_encoded_as_with_all_positions(classifier: str) -> 
     x = torch.cat([model.embed(chunk) for chunk in whole.chunks])
     for layer in model.layers:
         x = layer(x, [rectangle(chunk) for chunk in whole.chunks])
-    encoded = model.encode(whole.chunks, whole.places)
-    assert len(encoded) == len(whole.places) < len(x)
-    torch.testing.assert_close(encoded, x[whole.places])
-    expected = model.classifier.loss(x[whole.places], whole, lambda counts: counts)
+    encoded = model.encode(whole.chunks, whole.label_positions)
+    assert len(encoded) == len(whole.label_positions) < len(x)
+    torch.testing.assert_close(encoded, x[whole.label_positions])
+    expected = model.classifier.loss(x[whole.label_positions], whole, lambda counts: counts)
     torch.testing.assert_close(model(whole).total, expected.total)
 
 
 def test_vanilla_loss_equals_torch_cross_entropy() -> None:
     model, whole = fans(classifier="vanilla"), batch()
-    hidden = model.encode(whole.chunks, whole.places)
+    hidden = model.encode(whole.chunks, whole.label_positions)
     logits = model.classifier.items(model.classifier.transform(hidden))  # type: ignore[attr-defined]
     torch.testing.assert_close(model(whole).total, F.cross_entropy(logits, whole.labels))
 

@@ -25,7 +25,7 @@ def builder(corpus: Corpus, rates: MaskingRates | None = None) -> BatchBuilder:
 def whole_lists(batch: Batch, alphabet: Alphabet) -> list[list[int]]:
     """Return the lists of a batch before masking, by inserting the labels."""
     tokens = torch.cat([chunk.items.flatten() for chunk in batch.chunks])
-    tokens[batch.places] = batch.labels
+    tokens[batch.label_positions] = batch.labels
     lists, at = [], 0
     for chunk in batch.chunks:
         rows, columns = chunk.items.shape
@@ -85,7 +85,7 @@ def test_batch_contains_every_list_and_its_labels(lists: list[list[int]], ratio:
     batch = built.build(np.arange(len(lists)), ratio, [seed])
     assert sorted(whole_lists(batch, built.context.alphabet)) == sorted(lists)
     assert batch.lists == len(lists)
-    assert batch.positions == len(batch.places) == len(batch.labels)
+    assert batch.positions == len(batch.label_positions) == len(batch.labels)
 
 
 @settings(deadline=None)
@@ -130,7 +130,7 @@ def test_process_without_lists_has_zero_loss_and_zero_gradients(classifier: str)
 
 
 def same(one: Batch, other: Batch) -> bool:
-    return torch.equal(one.places, other.places) and all(
+    return torch.equal(one.label_positions, other.label_positions) and all(
         torch.equal(a.items, b.items) for a, b in zip(one.chunks, other.chunks, strict=True)
     )
 

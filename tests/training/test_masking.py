@@ -140,7 +140,7 @@ def test_masked_batch_computed_by_hand() -> None:
     pad, mask_, cls, sep = 6, 7, 8, 9
     assert batch.chunks[0].items.tolist() == [[cls, mask_, mask_, mask_, sep, 3, 4, mask_, sep]]
     assert batch.chunks[0].categories.tolist() == [[2, 2, 2, 2, 2, 1, 1, 2, 2]]
-    assert batch.places.tolist() == [1, 2, 3, 7]
+    assert batch.label_positions.tolist() == [1, 2, 3, 7]
     assert batch.labels.tolist() == [0, 1, 2, 5]
     assert pad not in batch.chunks[0].items
 
@@ -148,5 +148,8 @@ def test_masked_batch_computed_by_hand() -> None:
 def test_labels_are_the_original_items() -> None:
     batch = built(MaskingRates(hidden=1.0, masked=0.0, replaced=1.0))
     assert batch.labels.tolist() == [0, 1, 2, 5]
-    shown = batch.chunks[0].items.flatten()[batch.places]
-    assert batch.chunks[0].categories.flatten()[batch.places].tolist() == [*(int(i) // 3 for i in shown[:3]), 2]
+    shown = batch.chunks[0].items.flatten()[batch.label_positions]
+    assert batch.chunks[0].categories.flatten()[batch.label_positions].tolist() == [
+        *(int(i) // 3 for i in shown[:3]),
+        2,
+    ]

@@ -15,8 +15,8 @@ from fansrec.cluster.errors import ray_errors
 from fansrec.engine.decoding.candidates import Shortlists
 from fansrec.engine.sharded.backend import ShardedEngine
 from fansrec.engine.sharded.loading import Described, describe, open_sharded, read_shard
-from fansrec.engine.sharded.plan import Plan
 from fansrec.engine.sharded.shard import Floats, Indices, LocalShard, Question
+from fansrec.engine.sharded.shards import Plan
 from fansrec.errors import BadSetting, Unfinished
 
 MAX_INLINE_BYTES = 100_000  # of an argument that is sent with the call, as in Ray itself

@@ -6,10 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fansrec.engine.decoding.autoregressive import select_autoregressively
 from fansrec.engine.decoding.candidates import ScoreCandidates
-from fansrec.engine.decoding.depth_first import select_depth_first
 from fansrec.engine.decoding.limits import NONE, Limits, Selection
+from fansrec.engine.decoding.masked_selection import select_autoregressively, select_depth_first
 from fansrec.engine.decoding.selection import select_by_position
 from fansrec.engine.decoding.top_items import select_best
 from fansrec.engine.rules import Rules
@@ -74,7 +73,7 @@ def generate(
 
 def _arrange(model: ArrangesItems, inputs: Inputs, counts: Sequence[int], selection: Selection) -> Selection:
     """Return the same items in the order in which the model expects them."""
-    expected = model.expected_places(inputs, counts, selection.items.clamp(min=0))
+    expected = model.expected_positions(inputs, counts, selection.items.clamp(min=0))
     order = expected.masked_fill(selection.items == NONE, torch.inf).argsort(dim=1, stable=True)
     return Selection(selection.items.gather(1, order), selection.scores.gather(1, order))
 

@@ -44,8 +44,8 @@ class Constants:
         return name
 
 
-def _described(name: Value, kind: int, shape: list[int] | None = None) -> ValueInfoProto:
-    return helper.make_tensor_value_info(name, kind, shape)
+def described(name: Value, kind: int, shape: Sequence[str] | None = None, description: str = "") -> ValueInfoProto:
+    return helper.make_tensor_value_info(name, kind, shape, doc_string=description)
 
 
 class Graph:
@@ -87,8 +87,8 @@ class Graph:
         body = helper.make_graph(
             inner.nodes,
             self.constants.fresh(),
-            [_described(turn, INT64, []), _described(goes, BOOL, []), *map(_described, carried, kinds)],
-            [_described(outputs[0], BOOL, []), *map(_described, outputs[1:], [*kinds, *collected])],
+            [described(turn, INT64, []), described(goes, BOOL, []), *map(described, carried, kinds)],
+            [described(outputs[0], BOOL, []), *map(described, outputs[1:], [*kinds, *collected])],
         )
         starts = go_on(self, *[value for value, _ in state]) if go_on is not None else True
         inputs = [times, starts, *(value for value, _ in state)]

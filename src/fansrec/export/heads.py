@@ -1,17 +1,19 @@
-"""The two classifiers of the paper as graphs: models/fans.py and models/layers/classifiers.py."""
+"""The two classifiers of the paper as graphs: models/fans.py and models/layers/classifiers.py.
+
+A head scores the P positions of all lists, with hidden states (P, D), group by group; a group's items are adjacent.
+"""
 
 from typing import Any
 
 import numpy as np
 
 from fansrec.export.graph import Graph, Value
-from fansrec.export.network import linear, normalized, transformed
-from fansrec.export.positions import Head
+from fansrec.export.network import linear, normalized, transformed, vanilla_scores
 from fansrec.models.fans import TwoStageClassifier
 from fansrec.models.layers.classifiers import VanillaClassifier
 
 
-def head_of(g: Graph, classifier: Any, hidden: Value) -> Head:
+def head_of(g: Graph, classifier: Any, hidden: Value) -> "Head":
     """Return the head for hidden states (B, K, D) at all positions."""
     flat = g.Reshape(hidden, [-1, classifier.items.in_features])
     if isinstance(classifier, TwoStageClassifier):
@@ -28,12 +30,12 @@ class VanillaHead:
         self.classifier, self.hidden = classifier, hidden
 
     def groups(self, g: Graph, rank: Value, list_of: Value) -> Value:
+        """Return the group (P,) of each position at this rank; `list_of` (P,) is its list."""
         return list_of
 
     def scores(self, g: Graph, group: Value, rows: Value, rank: Value) -> tuple[Value, Value]:
-        items = self.classifier.items
-        seen = transformed(g, g.Gather(self.hidden, rows), self.classifier.transform)
-        return g.Identity([0]), g.LogSoftmax(g.Gemm(seen, items.weight, items.bias, transB=1))
+        """Return the group's first item (1,) and the scores (R, m) of its items at the positions `rows` (R,)."""
+        return g.Identity([0]), vanilla_scores(g, self.classifier, g.Gather(self.hidden, rows))
 
 
 class TwoStageHead:
@@ -57,3 +59,6 @@ class TwoStageHead:
         logits = g.Gemm(seen, g.Slice(items.weight, start, end), g.Slice(items.bias, start, end), transB=1)
         likely = g.Unsqueeze(g.Gather(g.Gather(self.likely, rank, axis=1), rows), [1])
         return start, g.Add(g.LogSoftmax(logits), likely)
+
+
+Head = VanillaHead | TwoStageHead

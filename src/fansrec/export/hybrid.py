@@ -51,10 +51,10 @@ def probabilities(g: Graph, model: HybridFans, hidden: Value) -> Value:
         return str(g.ReduceMean(chance, [0], keepdims=0))
     by_position = g.Softmax(linear(g, hidden, tied.category))  # (K', N)
     by_list = g.ReduceMean(by_position, [0], keepdims=0)
-    _, asked = g.TopK(by_list, [tied.asked], outputs=2)
+    _, requested = g.TopK(by_list, [tied.requested], outputs=2)
 
     def score_category(inner: Graph, turn: Value, out: Value) -> list[Value]:
-        category = inner.Gather(asked, turn)
+        category = inner.Gather(requested, turn)
         bounds = (inner.Gather(np.array(tied.starts), inner.Add(category, n)) for n in (0, 1))
         start, end = (inner.Reshape(bound, [1]) for bound in bounds)
         logits = inner.Gemm(scaled, vectors(inner, model, start, end), inner.Slice(tied.bias, start, end), transB=1)
@@ -63,7 +63,7 @@ def probabilities(g: Graph, model: HybridFans, hidden: Value) -> Value:
         return [inner.Concat(inner.Slice(out, [0], start), mean, inner.Slice(out, end, [len(tied.bias)]), axis=0)]
 
     spread = g.Mul(g.Gather(by_list, tied.categories), tied.prior)
-    return str(g.loop(tied.asked, score_category, [(spread, FLOAT)]))
+    return str(g.loop(tied.requested, score_category, [(spread, FLOAT)]))
 
 
 def vectors(g: Graph, model: HybridFans, start: Operand, end: Operand) -> Value:

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from fansrec.export.graph import Graph, Operand, Value
 from fansrec.export.lists import Tokens, columns_of
+from fansrec.models.layers.classifiers import VanillaClassifier
 from fansrec.models.layers.transformer import EncoderLayer, SelfAttention, TokenEmbedding, Transform
 from fansrec.models.tokens import token_categories
 
@@ -54,6 +55,12 @@ def attend(g: Graph, attention: SelfAttention, queries: Value, x: Value, seen: V
 def transformed(g: Graph, x: Value, transform: Transform) -> Value:
     norm = transform.norm
     return normalized(g, g.Gelu(linear(g, x, transform.linear)), norm.weight, norm.bias)
+
+
+def vanilla_scores(g: Graph, classifier: VanillaClassifier, hidden: Value) -> Value:
+    """Return the log-probabilities (R, M) of all items for hidden states (R, D)."""
+    items = classifier.items
+    return str(g.LogSoftmax(g.Gemm(transformed(g, hidden, classifier.transform), items.weight, items.bias, transB=1)))
 
 
 def linear(g: Graph, x: Value, layer: nn.Linear) -> Value:

@@ -5,18 +5,17 @@ from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
-from onnx import ModelProto, TensorProto, ValueInfoProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from fansrec import __version__
 from fansrec.artifact import Artifact, recipe_of
 from fansrec.errors import BadSetting
-from fansrec.export.graph import BOOL, FLOAT, INT64, Constants, Graph, Value
+from fansrec.export.decoding import by_position, one_by_one
+from fansrec.export.graph import BOOL, FLOAT, INT64, Constants, Graph, Value, described
 from fansrec.export.heads import head_of
 from fansrec.export.hybrid import best_items
 from fansrec.export.lists import arange, blocked_items, read_lists, with_masks
 from fansrec.export.network import encode
-from fansrec.export.positions import by_position
-from fansrec.export.steps import one_by_one
 from fansrec.files import write_atomically, write_bytes
 from fansrec.models.fans import Fans
 from fansrec.models.hybrid.model import HybridFans
@@ -71,14 +70,14 @@ def _model(
     for value, name in zip(outputs, names, strict=True):
         graph.nodes.append(helper.make_node("Identity", [value], [name]))
     inputs = [
-        _described("lists", INT64, ["batch", "length"], "item indices; -1 is skipped"),
-        _described("k", INT64, [], "number of items to return, at least 1"),
-        _described("keep_seen", BOOL, [], "whether items of the list may be returned"),
-        _described("exclude", INT64, ["excluded"], "item indices that are never returned"),
+        described("lists", INT64, ["batch", "length"], "item indices; -1 is skipped"),
+        described("k", INT64, [], "number of items to return, at least 1"),
+        described("keep_seen", BOOL, [], "whether items of the list may be returned"),
+        described("exclude", INT64, ["excluded"], "item indices that are never returned"),
     ]
     given = [
-        _described("items", INT64, ["batch", "answers"], "item indices; -1 where none is left"),
-        _described("scores", FLOAT, ["batch", "answers"], "their scores; higher is better"),
+        described("items", INT64, ["batch", "answers"], "item indices; -1 where none is left"),
+        described("scores", FLOAT, ["batch", "answers"], "their scores; higher is better"),
     ]
     whole = helper.make_graph(graph.nodes, "fansrec", inputs, given, initializer=constants)
     model = helper.make_model(
@@ -87,10 +86,6 @@ def _model(
     model.ir_version = IR
     helper.set_model_props(model, dict(about))
     return model
-
-
-def _described(name: str, kind: int, shape: list[str], description: str) -> ValueInfoProto:
-    return helper.make_tensor_value_info(name, kind, shape, doc_string=description)
 
 
 def _about(artifact: Artifact) -> dict[str, str]:

@@ -83,7 +83,7 @@ class ScoresLists(Protocol):
 class ArrangesItems(Protocol):
     """A model that can order the items of an answer by the positions at which it expects them."""
 
-    def expected_places(self, inputs: Inputs, counts: Sequence[int], items: Tensor) -> Tensor:
+    def expected_positions(self, inputs: Inputs, counts: Sequence[int], items: Tensor) -> Tensor:
         """Return the expected position of each item of `items` (B, K), same shape."""
         ...
 

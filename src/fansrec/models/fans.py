@@ -139,6 +139,11 @@ class TwoStageClassifier(nn.Module):
             transformed, self.items.weight, self.items.bias, labels[order], groups, scales[present]
         )
 
+    def ranked(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the log-probabilities of all categories, highest first, and the categories, (P, N) each."""
+        by_category = in_full(self.category(self.transform(hidden))).log_softmax(1)
+        return torch.sort(by_category, dim=1, descending=True, stable=True)
+
     def scores(self, hidden: Tensor, rank: int) -> Tensor:
         """Return log-probabilities (P, M): of each position's `rank`-th best category, -inf outside it."""
         out = hidden.new_full(
@@ -162,9 +167,7 @@ class TwoStageClassifier(nn.Module):
 
     def _by_category(self, hidden: Tensor, rank: int) -> Iterator[tuple[Tensor, slice, Tensor]]:
         """Yield rows (R,), items and scores (R, m) for each category that is the `rank`-th best of some positions."""
-        by_category = in_full(self.category(self.transform(hidden))).log_softmax(1)  # (P, N)
-        best, chosen = by_category.sort(dim=1, descending=True, stable=True)
-        best, chosen = best[:, rank], chosen[:, rank]
+        best, chosen = (ranked[:, rank] for ranked in self.ranked(hidden))
         order = chosen.argsort(stable=True)
         ends = [0, *accumulate(torch.bincount(chosen, minlength=self.ranks).tolist())]
         for category, (start, end) in enumerate(pairwise(ends)):

@@ -63,7 +63,7 @@ class Batch:
     """
 
     chunks: Sequence[Tokens]
-    places: Tensor  # (P,) int64: indices of the label positions in the flattened tokens of all chunks
+    label_positions: Tensor  # (P,) int64: their indices in the flattened tokens of all chunks
     labels: Tensor  # (P,) int64: items at these positions
     lists: int  # number of lists in the whole batch, over all processes
     positions: int  # number of label positions in the whole batch, over all processes
@@ -72,7 +72,7 @@ class Batch:
         return replace(
             self,
             chunks=[chunk.to(device) for chunk in self.chunks],
-            places=self.places.to(device, non_blocking=True),
+            label_positions=self.label_positions.to(device, non_blocking=True),
             labels=self.labels.to(device, non_blocking=True),
         )
 

@@ -92,7 +92,7 @@ class BatchBuilder:
         labels = np.concatenate([chunk.labels[own].ravel() for chunk, own in pairs])
         return Batch(
             chunks=[chunk.inputs.rows(own) for chunk, own in pairs],
-            places=torch.from_numpy(np.flatnonzero(labeled)),
+            label_positions=torch.from_numpy(np.flatnonzero(labeled)),
             labels=torch.from_numpy(labels[labeled]),
             lists=len(lists),
             positions=sum(int(chunk.labeled.sum()) for chunk in tokens),

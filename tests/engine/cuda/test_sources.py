@@ -11,8 +11,9 @@ import torch
 
 from fansrec.engine.cuda import driver, sizes, structures
 from fansrec.engine.cuda.packing import Packed
-from fansrec.engine.cuda.source import KernelConstants
+from fansrec.engine.cuda.sizes import KernelConstants
 from fansrec.engine.native.compile import find_compiler
+from fansrec.engine.native.structures import layout_assertions
 from fansrec.models.registry import build
 
 SOURCES = Path(driver.__file__).parent
@@ -70,12 +71,12 @@ def compile_on_host(text: str, folder: Path, *options: str) -> subprocess.Comple
 @cpp
 def test_structures_have_the_offsets_and_sizes_of_the_kernels_own(tmp_path: Path) -> None:
     text = host_source({}, "structures").replace("[INLINE]", f"[{sizes.INLINE}]")
-    right = compile_on_host(text + structures.layout_assertions(), tmp_path, "-fsyntax-only")
+    right = compile_on_host(text + layout_assertions(structures.STRUCTURES), tmp_path, "-fsyntax-only")
     assert right.returncode == 0, right.stderr
     fields = list(structures.Request._fields_)
     fields[3], fields[4] = fields[4], fields[3]  # `lists` and `length` have the same size
     swapped = type("Request", (ctypes.Structure,), {"_fields_": fields})
-    wrong = compile_on_host(text + structures.layout_assertions((swapped,)), tmp_path, "-fsyntax-only")
+    wrong = compile_on_host(text + layout_assertions([swapped]), tmp_path, "-fsyntax-only")
     assert wrong.returncode != 0
     assert "Request, lists" in wrong.stderr
 
@@ -128,7 +129,7 @@ def cuda_compiler() -> str | None:
 @pytest.mark.parametrize("name", ["two-stage", "vanilla without categories", "bert4rec"])
 def test_kernels_compile(name: str, architecture: str, tmp_path: Path) -> None:
     """For sm_80, where clusters are missing, the sources compile, and driver.missing() refuses the device."""
-    text = driver.source(model_and_macros(name)[2]) + structures.layout_assertions()
+    text = driver.source(model_and_macros(name)[2]) + layout_assertions(structures.STRUCTURES)
     if cuda_compiler() == "nvrtc":
         options = [f"--gpu-architecture={architecture}", "--std=c++17", "-default-device"]
         assert driver._compile(text.encode(), options)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.decoding.cases import Case, block, by_position, limits, seeds, slow_depth_first
-from fansrec.engine.decoding.depth_first import select_depth_first
+from fansrec.engine.decoding.masked_selection import select_depth_first
 
 
 def depth(scores: list[list[float]], count: int, **rules: object) -> list[int]:

@@ -19,8 +19,8 @@ from engine.decoding.cases import (
     slow_by_position,
 )
 from fansrec.engine.decoding import selection
-from fansrec.engine.decoding.depth_first import select_depth_first
 from fansrec.engine.decoding.limits import Limits, Selection
+from fansrec.engine.decoding.masked_selection import select_depth_first
 
 
 def one(scores: list[list[float]], count: int, **rules: object) -> list[int]:

@@ -21,8 +21,9 @@ pytestmark = pytest.mark.usefixtures("native_kernel")
 ITEMS = test_backend.ITEMS
 HUGE = 1 << 60
 
-MODELS: dict[str, Callable[[Model], object]] = {
+MODELS: dict[str, Callable[[Any], object]] = {
     "kind": lambda m: setattr(m, "kind", 7),
+    "no hybrid part": lambda m: setattr(m, "kind", 3),
     "categories of tokens": lambda m: setattr(m, "categories_of", None),
     "no width": lambda m: setattr(m.encoder, "width", 0),
     "huge width": lambda m: setattr(m.encoder, "width", HUGE),
@@ -52,18 +53,20 @@ def network() -> Any:
 
 
 @pytest.mark.parametrize("change", MODELS.values(), ids=MODELS)
-def test_model_with_impossible_parts_is_refused(change: Callable[[Model], object], network: Any) -> None:
+def test_model_with_impossible_parts_is_refused(change: Callable[[Any], object], network: Any) -> None:
     weights = Weights(network)
-    changed = Model.from_buffer_copy(weights.model)
+    changed, handle = Model.from_buffer_copy(weights.model), ctypes.c_void_p()
     change(changed)
-    assert library().fans_check(ctypes.addressof(changed), ctypes.sizeof(changed)) == BAD_MODEL
+    assert library().fans_open(ctypes.addressof(changed), ctypes.byref(handle)) == BAD_MODEL
+    assert handle.value is None
 
 
-def test_model_structure_of_another_size_is_refused(network: Any) -> None:
-    weights = Weights(network)
-    assert library().fans_check(weights.address, ctypes.sizeof(Model) - 8) == BAD_CALL
-    assert library().fans_check(None, ctypes.sizeof(Model)) == BAD_CALL
-    assert library().fans_continue(weights.address, None) == BAD_CALL
+def test_missing_structures_are_refused(network: Any) -> None:
+    weights, handle = Weights(network), ctypes.c_void_p()
+    assert library().fans_open(None, ctypes.byref(handle)) == BAD_CALL
+    assert library().fans_open(ctypes.addressof(weights.model), None) == BAD_CALL
+    assert library().fans_continue(None, None) == BAD_CALL
+    assert library().fans_continue(weights.handle, None) == BAD_CALL
 
 
 CALLS: dict[str, dict[str, Any]] = {
@@ -105,7 +108,7 @@ def outcome(network: Any, offsets_and_counts: list[int] | None = None, **changes
     call.allowed_count, call.min_score = -1, -np.inf
     for name, value in changes.items():
         setattr(call, name, value)
-    return int(library().fans_continue(weights.address, ctypes.addressof(call)))
+    return int(library().fans_continue(weights.handle, ctypes.addressof(call)))
 
 
 def test_valid_call_is_answered(network: Any) -> None:

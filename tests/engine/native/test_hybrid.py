@@ -31,27 +31,28 @@ ITEMS = STARTS[-1]
 GROUPS = np.arange(ITEMS) % 40
 SIZES: dict[str, Any] = {"category_starts": STARTS, "positions": 60, "width": 16, "heads": 2, "feedforward": 24}
 LISTS = 350
-ALL: dict[str, Any] = {"memory_lists": LISTS, "linear_neighbours": 30, "neighbours": 60, "before": 0.4, "near": 0.5}
+NEIGHBORS, LINEAR_NEIGHBORS = "neighbours", "linear_neighbours"  # words: keep (names of settings)
+ALL: dict[str, Any] = {"memory_lists": LISTS, LINEAR_NEIGHBORS: 30, NEIGHBORS: 60, "before": 0.4, "near": 0.5}
 KINDS: dict[str, dict[str, Any]] = {
     "network": {},
     "vanilla": {"classifier": "vanilla"},
     "vanilla, all": ALL | {"classifier": "vanilla"},
     "no categories": {"use_categories": False},
-    "one category asked": {"asked_categories": 1},
-    "more categories asked than there are": {"asked_categories": 9},
+    "one category requested": {"asked_categories": 1},
+    "more categories requested than there are": {"asked_categories": 9},
     "wider": {"width": 64, "heads": 4, "feedforward": 256},
     "an odd width": {"width": 21, "heads": 3, "feedforward": 19, "layers": 1},
-    "memory": {"memory_lists": LISTS, "neighbours": 60},
-    "linear": {"linear_neighbours": 30},
+    "memory": {"memory_lists": LISTS, NEIGHBORS: 60},
+    "linear": {LINEAR_NEIGHBORS: 30},
     "all": ALL,
     "recency": ALL | {"recency": 0.9},
     "before": ALL | {"before": 0.0},
     "near": ALL | {"near": 3.0},
     "aligned": ALL | {"aligned": 2.0},
     "sharpness": ALL | {"sharpness": 5.5},
-    "few neighbours": ALL | {"neighbours": 3},
-    "one neighbour": ALL | {"neighbours": 1},
-    "more neighbours than lists": ALL | {"neighbours": 1000},
+    "few neighbors": ALL | {NEIGHBORS: 3},
+    "one neighbor": ALL | {NEIGHBORS: 1},
+    "more neighbors than lists": ALL | {NEIGHBORS: 1000},
     "the network silent": ALL | {"network_weight": 0.0},
     "the memory silent": ALL | {"memory_weight": 0.0},
 }
@@ -164,7 +165,7 @@ def test_all_items_can_be_requested() -> None:
 
 
 def test_lowest_index_of_items_with_equal_scores_comes_first() -> None:
-    model = hybrid_model(network_weight=0.0, **{"memory_lists": LISTS, "neighbours": 60})
+    model = hybrid_model(network_weight=0.0, **{"memory_lists": LISTS, NEIGHBORS: 60})
     (answer,) = NativeEngine(model, ITEMS).continue_lists([np.array([], dtype=np.int64)], 12, Rules(exclude=[4]))
     assert answer.items.tolist() == [0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12]  # nothing is known, so all score 0
 

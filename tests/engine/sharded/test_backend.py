@@ -12,47 +12,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.parity import faults
+from engine.random_models import ITEMS, SIZES, lists, random_model
+from engine.random_models import RULES as engine_rules
+from engine.sharded.local_shards import in_process
 from fansrec.api.continuer import load
 from fansrec.artifact import WEIGHTS, seal, write_artifact
 from fansrec.engine.interface import Continuation
 from fansrec.engine.rules import Rules
 from fansrec.engine.sharded import backend, shard
-from fansrec.engine.sharded.loading import describe, in_process, read_shard
-from fansrec.engine.sharded.plan import divide
+from fansrec.engine.sharded.loading import describe, read_shard
+from fansrec.engine.sharded.shards import divide
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadArtifact, BadSetting
 from fansrec.models.config import nested_settings
-from fansrec.models.registry import build, entry, model_name
+from fansrec.models.registry import entry, model_name
 from fansrec.training.trainer import train
 from worlds import SHORT, vocabulary_of, write_walks
 
-SIZES = [20, 1, 12, 7]  # of the categories; one has a single item
-ITEMS = sum(SIZES)
-GROUPS = np.arange(ITEMS) % 5
-RULES = {
-    "none": Rules(),
-    "seen kept": Rules(keep_seen=True),
-    "groups": Rules(groups=GROUPS, max_per_group=2),
-    "one of a group": Rules(groups=GROUPS, max_per_group=1, min_score=-20.0),
-    "few allowed": Rules(allow=range(5, 24), exclude=[12, 13]),
-    "nothing allowed": Rules(allow=[]),
-    "a floor": Rules(min_score=-3.5),
-}
+RULES = engine_rules | {"one of a group": Rules(groups=np.arange(ITEMS) % 5, max_per_group=1, min_score=-20.0)}
 
 
-def model_of(name: str = "fans", recipe: str = "paper", sizes: list[int] = SIZES, **values: Any) -> Any:
-    """Return a model whose weights are far enough apart for scores to differ."""
-    torch.manual_seed(0)
-    starts = tuple(np.cumsum([0, *sizes]).tolist())
-    shape = {"category_starts": starts, "positions": 30, "width": 16, "layers": 2, "heads": 2, "dropout": 0.0}
-    model_config = nested_settings(entry(model_name(name, recipe)).config, shape | values)
-    model = build(model_name(name, recipe), model_config).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.copy_(parameter + 0.1 * torch.randn_like(parameter))
-            if parameter.dim() > 1:
-                parameter.normal_(std=0.4)
-    return model
+def model_of(name: str = "fans", recipe: str = "paper", **values: Any) -> Any:
+    config = nested_settings(entry(model_name(name, recipe)).config, SIZES | values)
+    return random_model(model_name(name, recipe), config)
 
 
 def write(folder: Path, model: Any, name: str = "fans", recipe: str = "paper") -> Path:
@@ -76,13 +58,6 @@ def opened(run: Path, shards: int) -> backend.ShardedEngine:
 @cache
 def whole() -> TorchEngine:
     return TorchEngine(model_of(), ITEMS)
-
-
-def lists(count: int, items: int = ITEMS, most: int = 45) -> tuple[list[np.ndarray], list[int]]:
-    """Return lists, some of them empty, and counts, some larger than a category or than the catalog."""
-    random = np.random.default_rng(1)
-    inputs = [random.integers(items, size=random.integers(0, 12)) for _ in range(count)]
-    return inputs, random.integers(1, most, size=count).tolist()
 
 
 def assert_same(given: list[Continuation], right: list[Continuation]) -> None:

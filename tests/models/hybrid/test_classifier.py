@@ -15,13 +15,13 @@ ITEMS, CATEGORIES = STARTS[-1], len(STARTS) - 1
 SIZES = torch.tensor([3, 1, 5])
 CATEGORY_OF = torch.arange(CATEGORIES).repeat_interleave(SIZES)
 COUNTS = torch.tensor([4, 0, 2, 7, 1, 1, 0, 3, 9])
-EVERY_KIND = pytest.mark.parametrize("asked", [0, 1, 2, CATEGORIES])
+EVERY_KIND = pytest.mark.parametrize("requested", [0, 1, 2, CATEGORIES])
 
 
-def tied(asked: int = CATEGORIES, starts: tuple[int, ...] = STARTS) -> TiedClassifier:
+def tied(requested: int = CATEGORIES, starts: tuple[int, ...] = STARTS) -> TiedClassifier:
     """Return a classifier with random weights, so that no probability is 0 or 1."""
     torch.manual_seed(0)
-    made = TiedClassifier(WIDTH, starts, asked)
+    made = TiedClassifier(WIDTH, starts, requested)
     made.start(COUNTS[: starts[-1]])
     for parameter in made.parameters():
         parameter.data += 0.5 * torch.randn_like(parameter)
@@ -55,15 +55,15 @@ LABELS = [8, 0, 3, 5, 0, 2, 8]
 
 
 @EVERY_KIND
-def test_loss_is_negative_log_likelihood(asked: int) -> None:
-    made, told, items = tied(asked), hidden(len(LABELS)), vectors()
+def test_loss_is_negative_log_likelihood(requested: int) -> None:
+    made, told, items = tied(requested), hidden(len(LABELS)), vectors()
     probable = by_hand(made, told, items)[range(len(LABELS)), LABELS]
     torch.testing.assert_close(made.loss(told, items, batch(LABELS)).total, -probable.log().mean())
 
 
 @EVERY_KIND
-def test_gradients_are_those_of_the_likelihood(asked: int) -> None:
-    made = tied(asked)
+def test_gradients_are_those_of_the_likelihood(requested: int) -> None:
+    made = tied(requested)
     inputs = [hidden(len(LABELS)).requires_grad_(), vectors().requires_grad_(), *made.parameters()]
     own = torch.autograd.grad(made.loss(inputs[0], inputs[1], batch(LABELS)).total, inputs)
     probable = by_hand(made, inputs[0], inputs[1])[range(len(LABELS)), LABELS]
@@ -108,18 +108,18 @@ def even_shares(lists: int, positions: int) -> Tensor:
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("asked", [0, CATEGORIES, CATEGORIES + 5])
-def test_probabilities_are_means_over_positions_with_all_categories(asked: int) -> None:
-    made, told, items = tied(asked), hidden(3, 4), vectors()
+@pytest.mark.parametrize("requested", [0, CATEGORIES, CATEGORIES + 5])
+def test_probabilities_are_means_over_positions_with_all_categories(requested: int) -> None:
+    made, told, items = tied(requested), hidden(3, 4), vectors()
     probable = made.probabilities(told, even_shares(3, 4), items)
     torch.testing.assert_close(probable, mean_by_hand(made, told, items))
     torch.testing.assert_close(probable.sum(1), torch.ones(3))
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("asked", [1, 2])
-def test_other_categories_divide_their_probability_by_the_prior(asked: int) -> None:
-    made, told, items = tied(asked), 3 * hidden(5, 4), vectors()
+@pytest.mark.parametrize("requested", [1, 2])
+def test_other_categories_divide_their_probability_by_the_prior(requested: int) -> None:
+    made, told, items = tied(requested), 3 * hidden(5, 4), vectors()
     assert made.category is not None
     probable = made.probabilities(told, even_shares(5, 4), items)
     by_category = made.category(made.transform(told)).softmax(2).mean(1)  # (B, N)
@@ -127,7 +127,7 @@ def test_other_categories_divide_their_probability_by_the_prior(asked: int) -> N
     prior = smooth / torch.tensor([smooth[category == CATEGORY_OF].sum() for category in CATEGORY_OF])
     exact = mean_by_hand(made, told, items)
     for row in range(5):
-        looked_into = by_category[row].topk(asked).indices
+        looked_into = by_category[row].topk(requested).indices
         for item in range(ITEMS):
             category = CATEGORY_OF[item]
             spread = by_category[row, category] * prior[item]
@@ -137,8 +137,8 @@ def test_other_categories_divide_their_probability_by_the_prior(asked: int) -> N
 
 @torch.inference_mode()
 @EVERY_KIND
-def test_lists_of_different_lengths_do_not_affect_each_other(asked: int) -> None:
-    made, told, items = tied(asked), hidden(3, 5), vectors()
+def test_lists_of_different_lengths_do_not_affect_each_other(requested: int) -> None:
+    made, told, items = tied(requested), hidden(3, 5), vectors()
     lengths = [5, 1, 3]
     shares = torch.stack([(torch.arange(5) < length) / length for length in lengths])
     together = made.probabilities(told, shares, items)
@@ -172,34 +172,34 @@ def test_one_category_equals_no_categories() -> None:
 
 @torch.inference_mode()
 @EVERY_KIND
-def test_expected_position_follows_the_scores(asked: int) -> None:
-    made, told, items = tied(asked), hidden(2, 4), vectors()
+def test_expected_position_follows_the_scores(requested: int) -> None:
+    made, told, items = tied(requested), hidden(2, 4), vectors()
     chosen = torch.tensor([[8, 0, 3], [1, 2, 7]])
     transformed = made.transform(told)
     affinity = made.scale * transformed @ items.T  # the bias is the same at all positions
     if made.category is not None:
         affinity += made.category(transformed).log_softmax(2)[..., CATEGORY_OF]
-    places = (affinity.softmax(1) * torch.arange(4)[:, None]).sum(1)  # (B, M)
-    made_places = made.expected_places(told, even_shares(2, 4), items, chosen)
-    torch.testing.assert_close(made_places, places.gather(1, chosen))
+    positions = (affinity.softmax(1) * torch.arange(4)[:, None]).sum(1)  # (B, M)
+    made_positions = made.expected_positions(told, even_shares(2, 4), items, chosen)
+    torch.testing.assert_close(made_positions, positions.gather(1, chosen))
 
 
 @torch.inference_mode()
 @EVERY_KIND
-def test_expected_positions_are_inside_the_list(asked: int) -> None:
-    made, told, items = tied(asked), hidden(2, 5), vectors()
+def test_expected_positions_are_inside_the_list(requested: int) -> None:
+    made, told, items = tied(requested), hidden(2, 5), vectors()
     shares = torch.stack([(torch.arange(5) < length) / length for length in (5, 2)])
     chosen = torch.tensor([[8, 0, 3], [1, 2, 7]])
-    together = made.expected_places(told, shares, items, chosen)
-    alone = made.expected_places(told[1:, :2], even_shares(1, 2), items, chosen[1:])
+    together = made.expected_positions(told, shares, items, chosen)
+    alone = made.expected_positions(told[1:, :2], even_shares(1, 2), items, chosen[1:])
     torch.testing.assert_close(together[1], alone[0])
     assert (together[1] < 1).all() and (together >= 0).all()
 
 
 @torch.inference_mode()
 @EVERY_KIND
-def test_chunks_of_lists_give_the_same_probabilities(asked: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, told, items = tied(asked), hidden(5, 3), vectors()
+def test_chunks_of_lists_give_the_same_probabilities(requested: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, told, items = tied(requested), hidden(5, 3), vectors()
     at_once = made.probabilities(told, even_shares(5, 3), items)
     monkeypatch.setattr("fansrec.models.hybrid.classifier.LOGITS_AT_ONCE", 2 * 3 * ITEMS)
     torch.testing.assert_close(made.probabilities(told, even_shares(5, 3), items), at_once)

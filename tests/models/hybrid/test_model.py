@@ -161,8 +161,8 @@ def test_arranged_answer_has_the_same_items_in_expected_order() -> None:
         INPUTS, COUNTS, plain, engine.continue_lists(INPUTS, COUNTS, Rules(fill="arranged")), strict=True
     ):
         assert sorted(other.items.tolist()) == sorted(answer.items.tolist())
-        places = model.expected_places([given], [count], torch.from_numpy(other.items)[None])[0]
-        assert (places.diff() > -1e-5).all()
+        positions = model.expected_positions([given], [count], torch.from_numpy(other.items)[None])[0]
+        assert (positions.diff() > -1e-5).all()
         scores = dict(zip(answer.items.tolist(), answer.scores.tolist(), strict=True))
         assert [scores[item] for item in other.items.tolist()] == other.scores.tolist()
 

@@ -60,7 +60,7 @@ def test_loss_equals_torch_cross_entropy_of_next_items(name: str) -> None:
     with torch.no_grad():
         loss = model(batch).total
         weight, bias = model.projection()
-        logits = model.read(batch.chunks)[batch.places] @ weight.T + bias
+        logits = model.read(batch.chunks)[batch.label_positions] @ weight.T + bias
     torch.testing.assert_close(loss, F.cross_entropy(logits, batch.labels), rtol=1e-4, atol=1e-5)
     assert len(batch.labels) == int(CORPUS.lengths[:6].sum())
 

@@ -55,10 +55,6 @@ def why_not(model: Any, generation: str) -> str | None:
     return None
 
 
-def open_backend(model: Any, items: int, generation: str) -> "CudaEngine":
-    return CudaEngine(model, items, generation)
-
-
 class CudaEngine:
     """Continues lists with the CUDA kernels, and with torch what these cannot do."""
 
@@ -197,3 +193,6 @@ class CudaEngine:
             None if missing_items else Continuation(items[start:end], scores[start:end], categories[start:end])
             for missing_items, start, end in zip(unfilled, ends, ends[1:], strict=False)
         ]
+
+
+open_backend = CudaEngine

@@ -30,7 +30,7 @@ class Buffers:
         self.max_positions = max(LONGEST_ANSWER, min(MAX_POSITIONS, MAX_BYTES // (8 * self.blocks.most)))
         self.request, self.queries, self.block_best, self.answer = Request(), Queries(), BlockBest(), Answer()
         self.inline_items = InlineItems()
-        self._inline = np.frombuffer(self.inline_items, dtype=np.int32)
+        self._inline = np.frombuffer(self.inline_items, dtype=np.int32)  # type: ignore[call-overload]
         self._pinned_items = torch.zeros(MAX_LENGTH, dtype=torch.int32, pin_memory=True)
         self._host_items = self._pinned_items.numpy()
         self._growing_items = self._new(MAX_LENGTH, torch.int32)

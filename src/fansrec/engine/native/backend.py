@@ -20,32 +20,26 @@ from fansrec.engine.interface import (
     requested_counts,
 )
 from fansrec.engine.native.hybrid import HybridWeights
-from fansrec.engine.native.library import UNKNOWN_ITEM, check_outcome, library, missing
+from fansrec.engine.native.library import UNKNOWN_ITEM, check_outcome, library
+from fansrec.engine.native.library import missing as missing
 from fansrec.engine.native.structures import Call
 from fansrec.engine.native.weights import KINDS, Weights
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
-from fansrec.models.contract import ContinuationModel
 from fansrec.models.hybrid.model import HybridFans
-
-__all__ = ["NativeEngine", "missing", "open_backend", "why_not"]
 
 MODES = {ONE_PASS: 0, AUTOREGRESSIVE: 1, RECALL: 2}
 
 
 def why_not(model: Any, generation: str) -> str | None:
     """Return why the kernel cannot run a model in this generation mode, in one line, or None if it can."""
-    if type(model) not in KINDS and type(model) is not HybridFans:
+    if type(model) not in KINDS:
         return f"the kernel does not know {model.title}"
     if any(tensor.dtype != torch.float32 for tensor in model.parameters()):
         return "its weights are not float32"
     if any(tensor.device.type != "cpu" for tensor in model.parameters()):
         return "its weights are not in the CPU's memory"
     return None
-
-
-def open_backend(model: ContinuationModel, items: int, generation: str) -> "NativeEngine":
-    return NativeEngine(model, items, generation)
 
 
 class NativeEngine:
@@ -69,7 +63,7 @@ class NativeEngine:
         self._categories = CategoryLookup(model.config.category_starts)
         self._longest = model.longest_sequence()
         self._threads = threads or torch.get_num_threads()
-        self._continue = getattr(library(), self._weights.entry)
+        self._continue = library().fans_continue
         self._rules = PreparedRules(Rules())
 
     def continue_lists(self, inputs: Inputs, k: int | Sequence[int], rules: Rules) -> list[Continuation]:
@@ -111,11 +105,14 @@ class NativeEngine:
             MODES[self.generation], self._threads, lists, address(flat), offsets, counts,
             *rules.fields, items, address(scores), lengths,
         )  # fmt: skip
-        outcome = self._continue(self._weights.address, ctypes.addressof(call))
+        outcome = self._continue(self._weights.handle, ctypes.addressof(call))
         if outcome == UNKNOWN_ITEM:
             raise invalid_index(self.items)
         check_outcome(outcome)
         return integers[1 + 3 * lists :], scores, integers[1 + 2 * lists : 1 + 3 * lists]
+
+
+open_backend = NativeEngine
 
 
 class PreparedRules:

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "dots.h"
-#include "half_dots.h"
 
 namespace {
 

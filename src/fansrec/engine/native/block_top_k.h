@@ -6,7 +6,7 @@
 // taken or not allowed, the bound is lowered, and the block with the next highest bound is searched. The result is
 // exact for any rules and any number of items; of items with equal scores the first one wins.
 #pragma once
-#include "workspace.h"
+#include "tiles.h"
 
 // For vectors that do not fit into the cache, loading them takes longer than the products. `halves` is a second copy of
 // the vectors of the range in fp16, 16 items side by side: (blocks of 16 items, width, 16), or null. Bounds come from

@@ -1,19 +1,13 @@
+// The functions that Python calls. The lists of a call are divided among threads: one batch of lists per thread, or one
+// list among all threads.
 #include "call.h"
 
 #include <algorithm>
 #include <atomic>
 
-#include "validation.h"
-
 namespace {
 
 constexpr int64_t MAX_BATCH_TOKENS = 768;  // so that the activations of a batch stay in the cache
-
-bool all_known(const int64_t* items, int64_t count, int64_t item_count) {
-    for (int64_t i = 0; i < count; ++i)
-        if (items[i] < 0 || items[i] >= item_count) return false;
-    return true;
-}
 
 // Returns a bit per item that is set if no list may receive the item; empty if all items are allowed.
 std::vector<uint64_t> blocked_bits(const Call& call, int64_t items) {
@@ -42,10 +36,28 @@ std::vector<int64_t> batch_starts(const std::vector<Request>& requests, int64_t 
     return starts;
 }
 
+// A model that Python has opened.
+struct OpenModel {
+    const Model model;
+    ScratchPool scratches;
+};
+
+void continue_batch(OpenModel& opened, int64_t mode, Batch& batch, Workspace& workspace, const ThreadPool& pool) {
+    const Model& model = opened.model;
+    if (model.kind == HYBRID)
+        continue_hybrid(model, batch, mode == RECALL, opened.scratches, workspace, pool);
+    else if (model.kind == SASREC)
+        continue_sasrec(model, batch, mode == AUTOREGRESSIVE, workspace, pool);
+    else if (mode == AUTOREGRESSIVE)
+        continue_autoregressive(model, batch, workspace, pool);
+    else
+        continue_one_pass(model, batch, mode == RECALL, workspace, pool);
+}
+
 class BatchedCall {
    public:
-    BatchedCall(const Call& call, int64_t items, const BatchFunction& run)
-        : call_(call), items_(items), run_(run), blocked_(blocked_bits(call, items)) {
+    BatchedCall(OpenModel& opened, const Call& call)
+        : opened_(opened), call_(call), items_(opened.model.head.items), blocked_(blocked_bits(call, items_)) {
         rules_ = {blocked_.empty() ? nullptr : blocked_.data(), call.groups, call.max_per_group, call.min_score,
                   call.keep_seen != 0};
         for (int64_t i = 0, start = 0; i < call.lists; start += call.counts[i++]) {
@@ -70,9 +82,9 @@ class BatchedCall {
     }
 
    private:
+    OpenModel& opened_;
     const Call& call_;
     int64_t items_;
-    const BatchFunction& run_;
     std::vector<uint64_t> blocked_;
     Rules rules_;
     std::vector<Request> requests_;
@@ -81,29 +93,46 @@ class BatchedCall {
     void run_batch(int64_t first, int64_t last, const ThreadPool& pool) {
         thread_local Workspace workspace;
         workspace.clear();
-        Batch batch{&requests_[first], {}};
-        for (int64_t i = first; i < last; ++i) {
-            const Request& request = requests_[i];
-            batch.selections.emplace_back(rules_, items_, request.items, request.length, request.count, workspace);
-        }
-        run_(batch, workspace, pool);
+        Batch batch;
+        for (int64_t i = first; i < last; ++i) batch.emplace_back(rules_, items_, requests_[i], workspace);
+        continue_batch(opened_, call_.mode, batch, workspace, pool);
         for (int64_t i = first; i < last; ++i)
-            call_.answer_lengths[i] = batch.selections[i - first].write(call_.answer_items + answer_starts_[i],
+            call_.answer_lengths[i] = batch[i - first].write(call_.answer_items + answer_starts_[i],
                                                                         call_.answer_scores + answer_starts_[i]);
     }
 };
 
 }  // namespace
 
-Outcome run_call(const Call& call, int64_t items, const BatchFunction& run) {
-    if (!is_valid(call, items)) return BAD_CALL;
-    bool known = all_known(call.items, call.offsets[call.lists], items) &&
-                 all_known(call.excluded, call.excluded_count, items) &&
-                 all_known(call.allowed, std::max<int64_t>(0, call.allowed_count), items);
-    if (!known) return UNKNOWN_ITEM;
+// Opens a model and writes its handle. The structure is copied; what it points to must live until fans_close.
+EXPORTED int fans_open(const Model* model, OpenModel** opened) {
+    if (!model || !opened) return BAD_CALL;
+    if (!is_valid(*model)) return BAD_MODEL;
+    *opened = new (std::nothrow) OpenModel{*model, {}};
+    return *opened ? DONE : NO_MEMORY;
+}
+
+EXPORTED void fans_close(OpenModel* opened) { delete opened; }
+
+EXPORTED int fans_continue(OpenModel* opened, const Call* call) {
+    if (!opened || !call || !is_valid(*call, opened->model.head.items)) return BAD_CALL;
+    if (!has_known_items(*call, opened->model.head.items)) return UNKNOWN_ITEM;
     try {
-        return BatchedCall(call, items, run).run();
+        return BatchedCall(*opened, *call).run();
     } catch (const std::exception&) {
         return NO_MEMORY;
     }
+}
+
+// Returns the widest instruction set of this machine that a copy of the library is compiled for.
+EXPORTED const char* fans_instructions() {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    if (wide) return "avx512";
+    bool medium = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    if (medium) return "avx2";
+#endif
+    return "portable";
 }

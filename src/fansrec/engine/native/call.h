@@ -1,7 +1,5 @@
-// A call from Python and its division among threads: one batch of lists per thread, or one list among all threads.
+// A call from Python.
 #pragma once
-#include <functional>
-
 #include "models.h"
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))  // a function that library.py calls
@@ -20,7 +18,5 @@ struct Call {
 
 enum Outcome : int { DONE, UNKNOWN_ITEM, NO_MEMORY, BAD_CALL, BAD_MODEL };
 
-using BatchFunction = std::function<void(Batch& batch, Workspace& workspace, const ThreadPool& pool)>;
-
-// Checks a call, runs `run` on batches of its lists and writes their answers.
-Outcome run_call(const Call& call, int64_t items, const BatchFunction& run);
+bool is_valid(const Call& call, int64_t items);         // checks sizes, pointers and offsets
+bool has_known_items(const Call& call, int64_t items);  // whether all item indices of a valid call are below `items`

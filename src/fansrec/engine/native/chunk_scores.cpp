@@ -5,7 +5,6 @@
 
 #include "block_top_k.h"
 #include "dots.h"
-#include "half_dots.h"
 #include "product.h"
 
 namespace {

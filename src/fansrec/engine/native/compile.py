@@ -11,6 +11,7 @@ It uses the standard library only, since nothing else is installed when a packag
 import argparse
 import os
 import platform
+import runpy
 import shutil
 import subprocess
 import sys
@@ -59,14 +60,21 @@ def find_compiler() -> str | None:
     return os.environ.get("CXX") or next(filter(shutil.which, ("c++", "g++", "clang++")), None)
 
 
+def layout_source() -> str:
+    """Return C++ that asserts the layout of structures.py, and by whose function library.py finds old libraries."""
+    structures = runpy.run_path(str(Path(__file__).with_name("structures.py")))
+    function = f'EXPORTED const char* fans_layout() {{ return "{structures["LAYOUT"]}"; }}'
+    return f'#include "call.h"\n{structures["ASSERTIONS"]}{function}\n'
+
+
 def _compile(compiler: str, folder: Path, name: str, flags: list[str]) -> str | None:
     """Compile one library, under a temporary name until it is complete."""
     target = folder / f"libfans-{name}.so"
     unfinished = target.with_suffix(f".{os.getpid()}.tmp")
     sources = sorted(str(path) for path in HERE.glob("*.cpp"))
     try:
-        command = [*compiler.split(), *COMMON, *flags, *sources, "-o", str(unfinished)]
-        subprocess.run(command, check=True, capture_output=True, text=True)
+        command = [*compiler.split(), *COMMON, *flags, f"-I{HERE}", *sources, "-x", "c++", "-", "-o", str(unfinished)]
+        subprocess.run(command, input=layout_source(), check=True, capture_output=True, text=True)
         unfinished.replace(target)
         return None
     except (OSError, subprocess.CalledProcessError) as error:

@@ -9,7 +9,7 @@ namespace {
 
 // Writes the normalized sums of the embeddings of one tile of tokens.
 void embed(const Encoder& e, const Tokens& tokens, int64_t tile, Tiles x) {
-    int64_t end = std::min(tokens.count, (tile + 1) * W);
+    int64_t end = std::min(tokens.count(), (tile + 1) * W);
     for (int64_t t = tile * W; t < end; ++t) {
         const Token& token = tokens.tokens[t];
         CHECK_INDEX(token.item, e.tokens);
@@ -30,8 +30,7 @@ void embed(const Encoder& e, const Tokens& tokens, int64_t tile, Tiles x) {
 
 int64_t longest(const Tokens& tokens) {
     int64_t length = 0;
-    for (int64_t i = 0; i < tokens.list_count; ++i)
-        length = std::max(length, tokens.lists[i].last - tokens.lists[i].first);
+    for (const Span& list : tokens.lists) length = std::max(length, list.last - list.first);
     return length;
 }
 
@@ -43,7 +42,7 @@ class Pass {
           tokens_(tokens),
           outputs_only_(outputs_only),
           pool_(pool),
-          parts_(tiles_for(outputs_only ? tokens.output_count : tokens.count), pool.threads) {
+          parts_(tiles_for(outputs_only ? tokens.output_count() : tokens.count()), pool.threads) {
         floats_ = W * (parts_.step * (e.width + e.feedforward) + QUERY_TILES * longest(tokens));
         scratch_ = workspace.take<float>(floats_ * (pool.threads == 1 ? 1 : parts_.count));
     }
@@ -63,8 +62,7 @@ class Pass {
         Tiles mixed = local_tiles(scratch, D, first);
         Tiles wide = local_tiles(scratch + parts_.step * D * W, e_.feedforward, first);
         float* scores = scratch + parts_.step * (D + e_.feedforward) * W;
-        for (int64_t i = 0; i < tokens_.list_count; ++i)
-            attend_list(tokens_.lists[i], first, last, queries, qkv, scores, mixed);
+        for (const Span& list : tokens_.lists) attend_list(list, first, last, queries, qkv, scores, mixed);
         apply(layer.out, D, D, mixed, x, first, last, Epilogue::ADD);
         normalize(x, D, first, last, layer.attention_norm);
         apply(layer.widen, e_.feedforward, D, x, wide, first, last, Epilogue::GELU);
@@ -108,11 +106,11 @@ class Pass {
 
 Tiles encode(const Encoder& e, const Tokens& tokens, Workspace& workspace, const ThreadPool& pool) {
     int64_t D = e.width, last = e.layers - 1;
-    Tiles out = workspace.tiles(D, tokens.output_count);
+    Tiles out = workspace.tiles(D, tokens.output_count());
     auto mark = workspace.mark();
-    Tiles x = workspace.tiles(D, tokens.count), queries = workspace.tiles(D, tokens.output_count);
+    Tiles x = workspace.tiles(D, tokens.count()), queries = workspace.tiles(D, tokens.output_count());
     // Two buffers: one part of the tokens may be in the next layer while another still reads the keys of this one.
-    Tiles qkv[2] = {workspace.tiles(3 * D, tokens.count), workspace.tiles(3 * D, tokens.count)};
+    Tiles qkv[2] = {workspace.tiles(3 * D, tokens.count()), workspace.tiles(3 * D, tokens.count())};
     Pass all(e, tokens, false, workspace, pool), outputs(e, tokens, true, workspace, pool);
 
     // In the last layer, queries are computed for the outputs only (below).
@@ -129,8 +127,8 @@ Tiles encode(const Encoder& e, const Tokens& tokens, Workspace& workspace, const
             all.finish(e.layer[l], x, qkv[l % 2], qkv[l % 2], from, to, scratch);
             project(l + 1, from, to);
         });
-    for (int64_t i = 0; i < tokens.output_count; ++i) copy_column(x, tokens.outputs[i], out, i, D);
-    clear_padding(out, tokens.output_count, D);
+    for (int64_t i = 0; i < tokens.output_count(); ++i) copy_column(x, tokens.outputs[i], out, i, D);
+    clear_padding(out, tokens.output_count(), D);
     outputs.run([&](int64_t from, int64_t to, float* scratch) {
         const EncoderLayer& layer = e.layer[last];
         apply(layer.qkv, D, D, out, queries, from, to);

@@ -1,15 +1,10 @@
 // The bidirectional Transformer of FANS and BERT4Rec (models/layers/encoder.py): tokens in, hidden states of some out.
 #pragma once
-#include "layer_norm.h"
-#include "linear.h"
+#include "layers.h"
 #include "thread_pool.h"
-#include "workspace.h"
 
 struct EncoderLayer {
-    Linear qkv, out;
-    Norm attention_norm;
-    Linear widen, narrow;
-    Norm feedforward_norm;
+    Affine qkv, out, attention_norm, widen, narrow, feedforward_norm;
 };
 
 struct Encoder {
@@ -17,7 +12,7 @@ struct Encoder {
     int64_t positions, tokens, category_rows;  // numbers of rows of the embeddings
     // (tokens, width), (category_rows, width) or null, (positions, width), (2, width)
     const float *item_embedding, *category_embedding, *position_embedding, *segment_embedding;
-    Norm norm;
+    Affine norm;
     const EncoderLayer* layer;
 };
 
@@ -32,12 +27,12 @@ struct Span {
 };
 
 struct Tokens {
-    const Token* tokens;
-    int64_t count;
-    const int64_t* outputs;  // indices of the tokens whose hidden states are returned, list after list
-    int64_t output_count;
-    const Span* lists;
-    int64_t list_count;
+    std::vector<Token> tokens;
+    std::vector<int64_t> outputs;  // indices of the tokens whose hidden states are returned, list after list
+    std::vector<Span> lists;
+
+    int64_t count() const { return int64_t(tokens.size()); }
+    int64_t output_count() const { return int64_t(outputs.size()); }
 };
 
 // Returns the hidden states, `width` rows and one column per output; they stay in `workspace` until it is cleared.

@@ -1,4 +1,4 @@
-// From hidden states of masked positions to items: the two-stage classifier of FANS (models/layers/two_stage.py). The
+// From hidden states of masked positions to items: the two-stage classifier of FANS (models/fans.py). The
 // vanilla classifier is the same with a single category.
 #pragma once
 #include <vector>
@@ -6,17 +6,14 @@
 #include "block_top_k.h"
 #include "encoder.h"
 #include "selection.h"
-#include "thread_pool.h"
 
 struct Head {
     int64_t items, categories, width;
     const int64_t* starts;  // category c is items starts[c] to starts[c + 1]
-    Linear transform;       // applied before the category classifier
-    Norm transform_norm;
-    Linear category;  // null: there is one category
-    Linear local;     // (categories, width, width), applied before the item classifier; null: not applied
-    Norm local_norm;
-    Linear item;
+    Affine transform, transform_norm;  // applied before the category classifier
+    Affine category;                   // null: there is one category
+    Affine local, local_norm;          // of each category, applied before the item classifier; null: not applied
+    Affine item;
     const uint16_t* halves;      // the item vectors in fp16, category after category, or null (block_top_k.h)
     const int64_t* half_starts;  // (categories + 1): the first row of each category in `halves`
     double longest;              // the norm of the longest item vector
@@ -35,6 +32,6 @@ struct PositionRange {
 };
 
 // Fills position by position with the best item that is still allowed, of the likeliest category. Positions without
-// such an item try the next category, until all have been tried (decoding.by_position).
+// such an item try the next category, until all have been tried (engine/decoding/selection.py).
 void select_by_position(const Head& head, Tiles hidden, int64_t columns, const std::vector<PositionRange>& ranges,
                         Workspace& workspace, const ThreadPool& pool);

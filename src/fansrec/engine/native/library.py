@@ -2,36 +2,26 @@
 
 import ctypes
 import os
-from collections.abc import Iterable, Mapping
-from ctypes import Structure, c_char_p, c_int, c_int64, c_void_p
+from ctypes import c_char_p, c_int, c_void_p
 from functools import cache
 from typing import Any
 
 from fansrec.engine.native.compile import library_path
-from fansrec.engine.native.structures import STRUCTURES
+from fansrec.engine.native.structures import LAYOUT
 from fansrec.errors import BadArtifact, BadSetting, FansError
 
 DONE, UNKNOWN_ITEM, NO_MEMORY, BAD_CALL, BAD_MODEL = range(5)  # Outcome of call.h
 CHOICES = ("avx512", "avx2", "portable", "off")
 FUNCTIONS: dict[str, tuple[type[Any] | None, tuple[type[Any], ...]]] = {  # result and arguments
-    "fans_check": (c_int, (c_void_p, c_int64)),
+    "fans_open": (c_int, (c_void_p, c_void_p)),
+    "fans_close": (None, (c_void_p,)),
     "fans_continue": (c_int, (c_void_p, c_void_p)),
-    "fans_hybrid_check": (c_int, (c_void_p, c_int64)),
-    "fans_hybrid_open": (c_void_p, (c_void_p, c_int64)),
-    "fans_hybrid_close": (None, (c_void_p,)),
-    "fans_hybrid_continue": (c_int, (c_void_p, c_void_p)),
+    "fans_layout": (c_char_p, ()),
 }
-Layout = list[tuple[str, str, int, int]]  # structure, field (empty: the whole structure), offset, size
 
 
 class OutdatedKernel(FansError):
     """The library was compiled from sources that do not fit the Python code."""
-
-
-class Field(Structure):
-    """An entry of the table in layout.cpp."""
-
-    _fields_ = (("structure", c_char_p), ("name", c_char_p), ("offset", c_int64), ("size", c_int64))
 
 
 def missing() -> str | None:
@@ -70,46 +60,18 @@ def library() -> ctypes.CDLL:
     Raises OutdatedKernel if its structures differ from those of structures.py.
     """
     loaded = ctypes.CDLL(str(library_path(_requested() or _widest())))
-    differences = layout_differences(kernel_layout(loaded))
-    if differences:
+    try:
+        for name, (result, arguments) in FUNCTIONS.items():
+            function = getattr(loaded, name)
+            function.restype, function.argtypes = result, arguments
+        layout = loaded.fans_layout().decode()
+    except AttributeError:  # an old kernel lacks a function
+        layout = None
+    if layout != LAYOUT:
         raise OutdatedKernel(
-            f"the fast CPU kernel is of another version: {', '.join(differences[:3])} differ; "
-            "compile it again (python -m fansrec.engine.native.compile)"
+            "the fast CPU kernel is of another version; compile it again (python -m fansrec.engine.native.compile)"
         )
-    for name, (result, arguments) in FUNCTIONS.items():
-        function = getattr(loaded, name)
-        function.restype, function.argtypes = result, arguments
     return loaded
-
-
-def kernel_layout(loaded: ctypes.CDLL) -> Layout:
-    """Return the fields of the kernel's structures; empty if the kernel is too old to report them."""
-    if not hasattr(loaded, "fans_layout"):
-        return []
-    loaded.fans_layout.restype = ctypes.POINTER(Field)
-    layout: Layout = []
-    fields = loaded.fans_layout()
-    while (field := fields[len(layout)]).structure:
-        layout.append((field.structure.decode(), field.name.decode(), field.offset, field.size))
-    return layout
-
-
-def layout_differences(layout: Layout, structures: Mapping[str, type[Structure]] = STRUCTURES) -> list[str]:
-    """Return the names of fields that the kernel and Python place differently, or that only one of them has."""
-    kernel = {(structure, name): (offset, size) for structure, name, offset, size in layout}
-    python = {
-        (structure, name): place for structure, kind in structures.items() for name, place in _offsets_and_sizes(kind)
-    }
-    different = {field for field in kernel.keys() | python.keys() if kernel.get(field) != python.get(field)}
-    return [f"{structure}.{name}" for structure, name in sorted(different)]
-
-
-def _offsets_and_sizes(kind: type[Structure]) -> Iterable[tuple[str, tuple[int, int]]]:
-    """Yield the name, offset and size of every field, and of the whole structure under an empty name."""
-    yield "", (0, ctypes.sizeof(kind))
-    for name, *_ in kind._fields_:
-        field = getattr(kind, name)
-        yield name, (field.offset, field.size)
 
 
 def _requested() -> str | None:

@@ -1,79 +1,135 @@
-// FANS and BERT4Rec: the encoder predicts the items at masked positions.
+// FANS, BERT4Rec and the hybrid model: the encoder predicts the items at masked positions.
+#include <algorithm>
+#include <atomic>
+
+#include "mixture.h"
 #include "models.h"
 
 namespace {
 
-class MaskedTokens {
-   public:
-    // Appends a list: its input, the first `selected` items selected, and `masks` masks. FANS encodes
-    // CLS input SEP masks SEP, BERT4Rec the items and the masks only.
-    void add(const Model& model, const Request& request, const Selection& selection, int64_t selected, int64_t masks) {
-        Span span{int64_t(tokens_.size()), 0, int64_t(outputs_.size()), 0};
-        position_ = 0;
-        if (model.kind == FANS) append(model, model.start(), 0);
-        for (int64_t i = 0; i < request.length; ++i) append(model, request.items[i], 0);
-        for (int64_t i = 0; i < selected; ++i) append(model, selection.item(i), 0);
-        if (model.kind == FANS) append(model, model.separator(), 0);
-        for (int64_t i = 0; i < masks; ++i) {
-            outputs_.push_back(int64_t(tokens_.size()));
-            append(model, model.mask(), model.kind == FANS);
+constexpr int64_t MAX_MASKS_READ = 10;  // of the hybrid model, as in models/hybrid/model.py
+
+// Appends a list: its input, the first `selected` items selected, and `masks` masks, of which `read` evenly spaced ones
+// are read. BERT4Rec encodes the items and the masks only, the others CLS input SEP masks SEP.
+void append(Tokens& to, const Model& model, const Selection& selection, int64_t selected, int64_t masks, int64_t read) {
+    Span span{to.count(), 0, to.output_count(), 0};
+    bool separated = model.kind != BERT4REC;
+    auto add = [&](int64_t item, int64_t segment) {
+        to.tokens.push_back(model.token(item, to.count() - span.first, segment));
+    };
+    if (separated) add(model.start(), 0);
+    for (int64_t i = 0; i < selection.request().length; ++i) add(selection.request().items[i], 0);
+    for (int64_t i = 0; i < selected; ++i) add(selection.item(i), 0);
+    if (separated) add(model.separator(), 0);
+    for (int64_t i = 0; i < read; ++i)
+        to.outputs.push_back(to.count() + int64_t((double(i) + 0.5) * (double(masks) / double(read))));
+    for (int64_t i = 0; i < masks; ++i) add(model.mask(), separated);
+    if (separated) add(model.separator(), 1);
+    span.last = to.count(), span.last_output = to.output_count();
+    to.lists.push_back(span);
+}
+
+// The network and the list memory are independent of each other. One thread runs the encoder and then chunks of the
+// classifier while the other searches the neighbors; then both share the remaining work.
+std::unique_ptr<NetworkProbabilities> compute_parts(const Model& model, const Selection& selection, int64_t masks,
+                                                    SparseScores& sparse, Workspace& workspace,
+                                                    const ThreadPool& pool) {
+    std::unique_ptr<NetworkProbabilities> network;
+    std::atomic<bool> neighbors_found{false}, failed{false};
+    int64_t chunk = 0;
+    pool.run(2, [&](int64_t task) {
+        try {
+            if (task == 1) {
+                sparse.find_neighbors(selection.request().items, selection.request().length);
+                neighbors_found.store(true);
+                return;
+            }
+            Tokens tokens;
+            int64_t read = std::min(masks, MAX_MASKS_READ);
+            append(tokens, model, selection, 0, masks, read);
+            Tiles hidden = encode(model.encoder, tokens, workspace, ThreadPool(1));
+            network = std::make_unique<NetworkProbabilities>(model.hybrid->tied, hidden, read, workspace);
+            while (pool.threads > 1 && !neighbors_found.load() && chunk < network->chunks())
+                network->score_chunk(chunk++);
+        } catch (const std::exception&) {
+            failed.store(true);  // an exception must not leave a worker thread
         }
-        if (model.kind == FANS) append(model, model.separator(), 1);
-        span.last = int64_t(tokens_.size()), span.last_output = int64_t(outputs_.size());
-        lists_.push_back(span);
-    }
-
-    int64_t output_count() const { return int64_t(outputs_.size()); }
-
-    Tiles encode(const Model& model, Workspace& workspace, const ThreadPool& pool) const {
-        Tokens all{tokens_.data(), int64_t(tokens_.size()), outputs_.data(),
-                   output_count(), lists_.data(),           int64_t(lists_.size())};
-        return ::encode(model.encoder, all, workspace, pool);
-    }
-
-   private:
-    std::vector<Token> tokens_;
-    std::vector<int64_t> outputs_;
-    std::vector<Span> lists_;
-    int64_t position_ = 0;
-
-    void append(const Model& model, int64_t item, int64_t segment) {
-        tokens_.push_back(model.token(item, position_++, segment));
-    }
-};
+    });
+    if (failed.load()) throw std::bad_alloc();
+    constexpr int64_t PARTS = SparseScores::PARTS;
+    pool.run(PARTS + network->chunks() - chunk, [&](int64_t task) {
+        task < PARTS ? sparse.compute_part(task) : network->score_chunk(chunk + task - PARTS);
+    });
+    sparse.finish();
+    network->finish();
+    return network;
+}
 
 }  // namespace
 
 void continue_one_pass(const Model& model, Batch& batch, bool shared, Workspace& workspace, const ThreadPool& pool) {
-    MaskedTokens tokens;
+    Tokens tokens;
     std::vector<PositionRange> ranges;
-    for (int64_t i = 0; i < batch.size(); ++i) {
-        Selection& selection = batch.selections[i];
+    for (Selection& selection : batch) {
         int64_t masks = shared ? 1 : selection.count();
         ranges.push_back({&selection, 0, selection.count(), tokens.output_count(), masks});
-        tokens.add(model, batch.requests[i], selection, 0, masks);
+        append(tokens, model, selection, 0, masks, masks);
     }
-    Tiles hidden = tokens.encode(model, workspace, pool);
+    Tiles hidden = encode(model.encoder, tokens, workspace, pool);
     select_by_position(model.head, hidden, tokens.output_count(), ranges, workspace, pool);
 }
 
 void continue_autoregressive(const Model& model, Batch& batch, Workspace& workspace, const ThreadPool& pool) {
-    std::vector<int64_t> remaining;
-    for (int64_t i = 0; i < batch.size(); ++i) remaining.push_back(i);
+    std::vector<Selection*> remaining;
+    for (Selection& selection : batch) remaining.push_back(&selection);
     for (int64_t step = 0; !remaining.empty(); ++step) {
         auto mark = workspace.mark();
-        MaskedTokens tokens;
+        Tokens tokens;
         std::vector<PositionRange> ranges;
-        for (int64_t i : remaining) {
-            ranges.push_back({&batch.selections[i], step, step + 1, tokens.output_count(), 1});
-            tokens.add(model, batch.requests[i], batch.selections[i], step, 1);
+        for (Selection* selection : remaining) {
+            ranges.push_back({selection, step, step + 1, tokens.output_count(), 1});
+            append(tokens, model, *selection, step, 1, 1);
         }
-        Tiles hidden = tokens.encode(model, workspace, pool);
+        Tiles hidden = encode(model.encoder, tokens, workspace, pool);
         select_by_position(model.head, hidden, tokens.output_count(), ranges, workspace, pool);
-        std::vector<int64_t> unfinished;
-        for (int64_t i : remaining)
-            if (batch.selections[i].filled(step) && step + 1 < batch.selections[i].count()) unfinished.push_back(i);
+        std::vector<Selection*> unfinished;
+        for (Selection* selection : remaining)
+            if (selection->filled(step) && step + 1 < selection->count()) unfinished.push_back(selection);
         remaining = unfinished;
+        workspace.release_to(mark);
+    }
+}
+
+std::unique_ptr<Scratch> ScratchPool::take(const Hybrid& hybrid) {
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (!scratches_.empty()) {
+            std::unique_ptr<Scratch> scratch = std::move(scratches_.back());
+            scratches_.pop_back();
+            return scratch;
+        }
+    }
+    return std::make_unique<Scratch>(hybrid);
+}
+
+void ScratchPool::give_back(std::unique_ptr<Scratch> scratch) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    scratches_.push_back(std::move(scratch));
+}
+
+void continue_hybrid(const Model& model, Batch& batch, bool shared, ScratchPool& scratches, Workspace& workspace,
+                     const ThreadPool& pool) {
+    for (Selection& selection : batch) {
+        auto mark = workspace.mark();
+        std::unique_ptr<Scratch> scratch = scratches.take(*model.hybrid);
+        int64_t masks = shared ? 1 : selection.count();
+        auto network = compute_parts(model, selection, masks, scratch->sparse, workspace, pool);
+        Shortlist shortlist(selection, scratch->bits);
+        Mixture mixture(model.hybrid->tied, model.hybrid->network_weight, *network, shortlist);
+        mixture.offer_scored(scratch->sparse);
+        mixture.offer_unscored();
+        shortlist.select();
+        scratches.give_back(std::move(scratch));
         workspace.release_to(mark);
     }
 }

@@ -1,23 +1,31 @@
 // The models that this library runs, as pointers to the caller's weights (structures.py), and the lists to continue.
 #pragma once
-#include "encoder.h"
+#include <mutex>
+
 #include "head.h"
+#include "sparse_scores.h"
+#include "tied_classifier.h"
 
 // models/sequence/sasrec.py
 struct CausalLayer {
-    Norm attention_norm;
-    Linear qkv;
-    Norm feedforward_norm;
-    Linear first, second;
+    Affine attention_norm, qkv, feedforward_norm, first, second;
+};
+
+// models/hybrid/
+struct Hybrid {
+    TiedClassifier tied;
+    SparseParts parts;
+    double network_weight;
 };
 
 struct Model {
     int64_t kind;                  // a Kind
     const int64_t* categories_of;  // (tokens)
-    Encoder encoder;               // FANS, BERT4Rec; of SASRec the sizes and the embeddings only
+    Encoder encoder;               // of SASRec the sizes and the embeddings only
     const CausalLayer* causal;     // SASRec
-    Norm last_norm;                // SASRec
-    Head head;
+    Affine last_norm;              // SASRec
+    Head head;                     // of the hybrid model the number of items only
+    const Hybrid* hybrid;          // the hybrid model
 
     int64_t mask() const { return head.items + 1; }
     int64_t start() const { return head.items + 2; }
@@ -27,21 +35,10 @@ struct Model {
     }
 };
 
-enum Kind : int64_t { FANS, BERT4REC, SASREC };
+enum Kind : int64_t { FANS, BERT4REC, SASREC, HYBRID };
 enum GenerationMode : int64_t { ONE_PASS, AUTOREGRESSIVE, RECALL };
 
-struct Request {
-    const int64_t* items;
-    int64_t length, count;  // of the input, and of the continuation
-};
-
-// Some lists of a call and the items selected for them.
-struct Batch {
-    const Request* requests;
-    std::vector<Selection> selections;
-
-    int64_t size() const { return int64_t(selections.size()); }
-};
+using Batch = std::vector<Selection>;  // some lists of a call and the items selected for them
 
 // Fills all positions of a continuation in one pass; `shared`: from the best items of a single mask (recall).
 void continue_one_pass(const Model& model, Batch& batch, bool shared, Workspace& workspace, const ThreadPool& pool);
@@ -49,5 +46,31 @@ void continue_one_pass(const Model& model, Batch& batch, bool shared, Workspace&
 // Continues with BERT4Rec item by item: every step encodes the whole list again.
 void continue_autoregressive(const Model& model, Batch& batch, Workspace& workspace, const ThreadPool& pool);
 
+// Buffers of the hybrid model for one list. Some are as large as the catalog, and therefore kept between calls.
+struct Scratch {
+    SparseScores sparse;
+    std::vector<uint64_t> bits;
+    explicit Scratch(const Hybrid& hybrid)
+        : sparse(hybrid.parts, hybrid.tied.items), bits(hybrid.tied.items / 64 + 1) {}
+};
+
+class ScratchPool {
+   public:
+    std::unique_ptr<Scratch> take(const Hybrid& hybrid);
+    void give_back(std::unique_ptr<Scratch> scratch);
+
+   private:
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<Scratch>> scratches_;
+};
+
+// Continues with the hybrid model; `shared` as above.
+void continue_hybrid(const Model& model, Batch& batch, bool shared, ScratchPool& scratches, Workspace& workspace,
+                     const ThreadPool& pool);
+
 // Continues with SASRec, item by item if `steps` is set, otherwise by the best items of the first prediction.
 void continue_sasrec(const Model& model, Batch& batch, bool steps, Workspace& workspace, const ThreadPool& pool);
+
+// Checks sizes, pointers and offsets. The elements of long arrays are checked when a model is loaded (Python) and, in
+// builds with FANS_CHECKED, here too.
+bool is_valid(const Model& model);

@@ -16,8 +16,8 @@ class CachedEncoder {
    public:
     CachedEncoder(const Model& model, const Batch& batch, Workspace& workspace)
         : model_(model), e_(model.encoder), workspace_(workspace) {
-        for (int64_t i = 0; i < batch.size(); ++i) {
-            int64_t length = 1 + batch.requests[i].length + batch.selections[i].count();
+        for (const Selection& selection : batch) {
+            int64_t length = 1 + selection.request().length + selection.count();
             longest_ = std::max(longest_, length);
             for (int64_t l = 0; l < e_.layers; ++l) cache_.push_back(workspace.tiles(2 * e_.width, length));
         }
@@ -69,7 +69,7 @@ class CachedEncoder {
         }
     }
 
-    void normalize_into(Tiles from, Tiles to, int64_t tile, Norm norm) const {
+    void normalize_into(Tiles from, Tiles to, int64_t tile, Affine norm) const {
         std::copy(from.tile(tile), from.tile(tile) + e_.width * W, to.tile(tile));
         normalize(to, e_.width, tile, tile + 1, norm);
     }
@@ -106,9 +106,9 @@ void continue_sasrec(const Model& model, Batch& batch, bool steps, Workspace& wo
     CachedEncoder encoder(model, batch, workspace);
     std::vector<Token> tokens;
     std::vector<NewTokens> lists;
-    for (int64_t i = 0; i < batch.size(); ++i) {
-        const Request& request = batch.requests[i];
-        lists.push_back({i, int64_t(tokens.size()), int64_t(tokens.size()) + 1 + request.length, 0});
+    for (size_t i = 0; i < batch.size(); ++i) {
+        const Request& request = batch[i].request();
+        lists.push_back({int64_t(i), int64_t(tokens.size()), int64_t(tokens.size()) + 1 + request.length, 0});
         tokens.push_back(model.token(model.start(), 0, 0));
         for (int64_t p = 0; p < request.length; ++p) tokens.push_back(model.token(request.items[p], p + 1, 0));
     }
@@ -120,7 +120,7 @@ void continue_sasrec(const Model& model, Batch& batch, bool steps, Workspace& wo
         for (const NewTokens& list : lists) {
             int64_t column = int64_t(ranges.size());
             copy_column(x, list.last - 1, hidden, column, model.head.width);
-            Selection& selection = batch.selections[list.list];
+            Selection& selection = batch[list.list];
             ranges.push_back({&selection, step, steps ? step + 1 : selection.count(), column, 1});
         }
         clear_padding(hidden, int64_t(ranges.size()), model.head.width);
@@ -130,7 +130,7 @@ void continue_sasrec(const Model& model, Batch& batch, bool steps, Workspace& wo
         tokens.clear();
         std::vector<NewTokens> remaining;
         for (const NewTokens& list : lists) {
-            const Selection& selection = batch.selections[list.list];
+            const Selection& selection = batch[list.list];
             if (!selection.filled(step) || step + 1 == selection.count()) continue;
             int64_t position = list.position + list.last - list.first, column = int64_t(tokens.size());
             remaining.push_back({list.list, column, column + 1, position});

@@ -16,9 +16,8 @@ uint64_t bits_of_word(int64_t word, int64_t first, int64_t last) {
 
 }  // namespace
 
-Selection::Selection(const Rules& rules, int64_t items, const int64_t* input, int64_t input_length, int64_t count,
-                     Workspace& workspace)
-    : rules_(&rules), item_count_(items), count_(count) {
+Selection::Selection(const Rules& rules, int64_t items, const Request& request, Workspace& workspace)
+    : rules_(&rules), request_(request), item_count_(items) {
     int64_t words = items / 64 + 1;
     blocked_ = workspace.take<uint64_t>(words);
     if (rules.blocked)
@@ -26,10 +25,11 @@ Selection::Selection(const Rules& rules, int64_t items, const int64_t* input, in
     else
         std::fill(blocked_, blocked_ + words, 0);
     if (!rules.keep_seen)
-        for (int64_t i = 0; i < input_length; ++i) blocked_[input[i] / 64] |= uint64_t(1) << (input[i] % 64);
-    items_ = workspace.take<int64_t>(count);
-    scores_ = workspace.take<float>(count);
-    std::fill(items_, items_ + count, -1);
+        for (int64_t i = 0; i < request.length; ++i)
+            blocked_[request.items[i] / 64] |= uint64_t(1) << (request.items[i] % 64);
+    items_ = workspace.take<int64_t>(count());
+    scores_ = workspace.take<float>(count());
+    std::fill(items_, items_ + count(), -1);
 }
 
 bool Selection::any_allowed(int64_t first, int64_t last) const {
@@ -43,7 +43,7 @@ void Selection::block_all(int64_t first, int64_t last) {
 }
 
 void Selection::select(int64_t position, int64_t item, float score) {
-    CHECK_INDEX(position, count_);
+    CHECK_INDEX(position, count());
     CHECK_INDEX(item, item_count_);
     items_[position] = item, scores_[position] = score;
     blocked_[item / 64] |= uint64_t(1) << (item % 64);
@@ -55,8 +55,8 @@ void Selection::select(int64_t position, int64_t item, float score) {
 }
 
 int64_t Selection::write(int64_t* items, float* scores) const {
-    int64_t count = 0;
-    for (int64_t p = 0; p < count_; ++p)
-        if (filled(p)) items[count] = items_[p], scores[count++] = scores_[p];
-    return count;
+    int64_t written = 0;
+    for (int64_t p = 0; p < count(); ++p)
+        if (filled(p)) items[written] = items_[p], scores[written++] = scores_[p];
+    return written;
 }

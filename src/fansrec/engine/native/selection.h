@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "workspace.h"
+#include "tiles.h"
 
 // The rules of the caller, the same for all lists of a call.
 struct Rules {
@@ -13,10 +13,19 @@ struct Rules {
     bool keep_seen;
 };
 
+// A list to continue.
+struct Request {
+    const int64_t* items;
+    int64_t length, count;  // of the input, and of the continuation
+};
+
 class Selection {
    public:
-    Selection(const Rules& rules, int64_t items, const int64_t* input, int64_t input_length, int64_t count,
-              Workspace& workspace);
+    Selection(const Rules& rules, int64_t items, const Request& request, Workspace& workspace);
+
+    const Rules& rules() const { return *rules_; }
+    const Request& request() const { return request_; }
+    int64_t count() const { return request_.count; }
 
     bool allowed(int64_t item) const { return !(blocked_[item / 64] >> (item % 64) & 1) && !in_full_group(item); }
     bool acceptable(float score) const {
@@ -29,13 +38,13 @@ class Selection {
     bool filled(int64_t position) const { return items_[position] >= 0; }
     int64_t item(int64_t position) const { return items_[position]; }
     float min_score() const { return float(rules_->min_score); }
-    int64_t count() const { return count_; }
     // Writes the selected items without the empty positions and returns their number.
     int64_t write(int64_t* items, float* scores) const;
 
    private:
     const Rules* rules_;
-    int64_t item_count_, count_;
+    Request request_;
+    int64_t item_count_;
     uint64_t* blocked_;
     int64_t* items_;  // (count), -1 at empty positions
     float* scores_;

@@ -3,14 +3,23 @@
 // Items are offered in any order, some of them again with a lower score. When the list is full, the items that can no
 // longer be selected are dropped, which raises the floor: most later candidates need not be offered.
 #pragma once
+#include <algorithm>
 #include <cstring>
+#include <functional>
+#include <unordered_map>
 
 #include "selection.h"
 
 class Shortlist {
    public:
-    // `bits`: one per item, all 0, and 0 again after every call. `max_per_group` 0: no limit.
-    Shortlist(Selection& selection, const int64_t* groups, int64_t max_per_group, std::vector<uint64_t>& bits);
+    // `bits`: one per item, all 0, and 0 again after every call.
+    Shortlist(Selection& selection, std::vector<uint64_t>& bits)
+        : selection_(selection),
+          bits_(bits),
+          capacity_(4 * selection.count() + 64),
+          floor_(std::max(0.0f, selection.min_score())) {
+        keys_.reserve(capacity_);
+    }
 
     int64_t count() const { return selection_.count(); }
     float floor() const { return floor_; }  // lower scores need not be offered
@@ -21,13 +30,34 @@ class Shortlist {
         keys_.push_back(key(item, score));
     }
 
-    void prune();   // drops the items that cannot be selected and raises the floor
-    void select();  // writes the best items to the selection, best first
+    // Drops the items that cannot be selected and raises the floor. An item that better ones push out of the full list
+    // or group stays out, whatever is offered later.
+    void prune() {
+        const Rules& rules = selection_.rules();
+        std::sort(keys_.begin(), keys_.end(), std::greater<uint64_t>());
+        std::unordered_map<int64_t, int64_t> selected;  // by group
+        size_t kept = 0;
+        for (size_t i = 0; i < keys_.size() && int64_t(kept) < selection_.count(); ++i) {
+            int64_t it = item(keys_[i]);
+            uint64_t& word = bits_[it / 64];
+            if (word >> (it % 64) & 1) continue;  // the same item with a lower score
+            if (rules.max_per_group && ++selected[rules.groups[it]] > rules.max_per_group) continue;
+            word |= uint64_t(1) << (it % 64);
+            keys_[kept++] = keys_[i];
+        }
+        keys_.resize(kept);
+        for (uint64_t key : keys_) bits_[item(key) / 64] = 0;
+        if (int64_t(kept) == selection_.count()) floor_ = score(keys_.back());
+    }
+
+    // Writes the best items to the selection, best first.
+    void select() {
+        prune();
+        for (size_t p = 0; p < keys_.size(); ++p) selection_.select(int64_t(p), item(keys_[p]), score(keys_[p]));
+    }
 
    private:
     Selection& selection_;
-    const int64_t* groups_;
-    int64_t max_per_group_;
     std::vector<uint64_t>& bits_;
     int64_t capacity_;
     float floor_;

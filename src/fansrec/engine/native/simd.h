@@ -114,57 +114,57 @@ inline __attribute__((always_inline)) V times_2_to(V p, V n, V shifted) {
 #endif
 }
 
+// Returns a polynomial of x, from the coefficient of its highest power to the constant.
+template <class... Coefficients>
+inline __attribute__((always_inline)) V polynomial(V x, float highest, Coefficients... others) {
+    V p = all(highest);
+    ((p = p * x + others), ...);
+    return p;
+}
+
 constexpr float LOG2_E = 1.44269504f;
+constexpr float ROUND = 12582912.0f;  // 1.5 * 2^23: adding it leaves the nearest integer in the lowest bits
 
 // Returns 2^t with a relative error of 2e-7, for t below 127. Clamps t at -115: denormal results would be slow.
 inline __attribute__((always_inline)) V power_of_2(V t) {
-    constexpr float ROUND = 12582912.0f;  // 1.5 * 2^23: adding it leaves the nearest integer in the lowest bits
     t = larger(t, all(-115.0f));
-    V shifted = t + ROUND;
-    V n = shifted - ROUND;
-    V f = t - n;
-    V p = all(0.00132764434f);
-    p = p * f + 0.00967556424f;
-    p = p * f + 0.0555071346f;
-    p = p * f + 0.240221187f;
-    p = p * f + 0.693146944f;
-    p = p * f + 1.00000012f;
+    V shifted = t + ROUND, n = shifted - ROUND;
+    V p = polynomial(t - n, 0.00132764434f, 0.00967556424f, 0.0555071346f, 0.240221187f, 0.693146944f, 1.00000012f);
     return times_2_to(p, n, shifted);
 }
 
 // Returns e^x with a relative error of 2e-7. Clamps x at -80: denormal results would be slow.
 inline __attribute__((always_inline)) V exp(V x) {
-    constexpr float ROUND = 12582912.0f;  // 1.5 * 2^23: adding it leaves the nearest integer in the lowest bits
     x = larger(x, all(-80.0f));
-    V shifted = x * LOG2_E + ROUND;
-    V n = shifted - ROUND;
+    V shifted = x * LOG2_E + ROUND, n = shifted - ROUND;
     V r = (x - n * 0.693359375f) + n * 2.12194440e-4f;  // ln 2 in two parts
-    V p = all(0.0013835785f);
-    p = p * r + 0.0083756447f;
-    p = p * r + 0.0416682884f;
-    p = p * r + 0.1666641086f;
-    p = p * r + 0.4999999106f;
-    p = p * r + 1.0f;
-    p = p * r + 1.0f;
+    V p = polynomial(r, 0.0013835785f, 0.0083756447f, 0.0416682884f, 0.1666641086f, 0.4999999106f, 1.0f, 1.0f);
     return times_2_to(p, n, shifted);
 }
 
 // Returns the exact GELU: x times the standard normal distribution function, whose error is at most 2e-7. The function
 // is a quotient of two polynomials in x^2, fitted for |x| < 5.4; beyond, it is 0 or 1 in float32.
 inline __attribute__((always_inline)) V gelu(V x) {
-    V c = larger(smaller(x, all(5.4f)), all(-5.4f));
-    V s = c * c;
-    V p = all(2.3386736e-08f);
-    p = p * s + 6.3600264e-06f;
-    p = p * s + 1.6432209e-04f;
-    p = p * s + 4.6508536e-03f;
-    p = p * s + 3.3372264e-02f;
-    p = p * s + 3.9894223e-01f;
-    V q = all(1.2165915e-06f);
-    q = q * s + 7.2400333e-05f;
-    q = q * s + 1.8589838e-03f;
-    q = q * s + 2.8378708e-02f;
-    q = q * s + 2.5031796e-01f;
-    q = q * s + 1.0f;
+    V c = larger(smaller(x, all(5.4f)), all(-5.4f)), s = c * c;
+    V p = polynomial(s, 2.3386736e-08f, 6.3600264e-06f, 1.6432209e-04f, 4.6508536e-03f, 3.3372264e-02f, 3.9894223e-01f);
+    V q = polynomial(s, 1.2165915e-06f, 7.2400333e-05f, 1.8589838e-03f, 2.8378708e-02f, 2.5031796e-01f, 1.0f);
     return x * (c * p / q + 0.5f);
+}
+
+// Returns ln(1 + x) for x from 0 to 1e30 with a relative error of 2e-7.
+inline V log1p(V x) {
+    V u = 1.0f + x;
+    V lost = (x - (u - 1.0f)) / u;  // the rounding error of 1 + x
+    lost = u < 16777216.0f ? lost : V{};
+    VI bits;
+    std::memcpy(&bits, &u, sizeof u);
+    constexpr int32_t ROOT = 0x3f3504f3;  // sqrt(1/2): u = 2^n f with f from ROOT to 2 ROOT
+    VI n = (bits - ROOT) >> 23;
+    bits -= n << 23;
+    V f;
+    std::memcpy(&f, &bits, sizeof f);
+    V s = (f - 1.0f) / (f + 1.0f), z = s * s;  // ln f = 2 (s + s^3 / 3 + s^5 / 5 + ...)
+    V p = polynomial(z, 2.0f / 9, 2.0f / 7, 2.0f / 5, 2.0f / 3);
+    V whole = __builtin_convertvector(n, V);
+    return whole * 0.693359375f + (2.0f * s + (s * z * p + (lost - whole * 2.12194440e-4f)));
 }

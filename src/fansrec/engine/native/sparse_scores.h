@@ -2,8 +2,15 @@
 #pragma once
 #include <memory>
 
-#include "linear_part.h"
 #include "list_memory.h"
+
+// The linear part (models/hybrid/model.py): sums of a few rows of item-item weights.
+struct LinearPart {
+    const int32_t* items;       // (items, width): the items that the weights of a row belong to
+    const float* weights;       // (items, width): 0 where a row has fewer weights
+    int64_t width, vocabulary;  // weights per row, and number of items
+    double decay;
+};
 
 struct SparseParts {
     const ListMemory* memory;  // null: the model has none

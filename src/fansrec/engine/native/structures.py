@@ -1,97 +1,84 @@
 """The structures that Python passes to the native kernel, with the fields of the C++ ones of the same names.
 
-`library.py` compares offset and size of every field with the kernel's own when it loads the kernel.
+The kernel is compiled with assertions of this layout and reports the layout that it was compiled with (compile.py).
+Only the standard library is imported, since compile.py runs this module when nothing else is installed.
 """
 
-from ctypes import Structure, c_double, c_float, c_int64, c_void_p
+import ctypes
+import hashlib
+from collections.abc import Iterable
+from ctypes import Structure
 from typing import Any
 
-KINDS = {"*": c_void_p, ".": c_double, "'": c_float}
+KINDS = {"*": ctypes.c_void_p, ".": ctypes.c_double, "'": ctypes.c_float}
 
 
-def fields(*parts: str | tuple[type[Structure], str]) -> tuple[tuple[str, type[Any]], ...]:
-    """Return fields by name: `a` is an int64, `a*` a pointer, `a.` a double, `a'` a float; others come with a type."""
-    typed: list[tuple[str, type[Any]]] = []
+def declare(name: str, *parts: str | tuple[Any, str], integer: Any = ctypes.c_int64) -> type[Structure]:
+    """Return a structure: `a` is an integer, `a*` a pointer, `a.` a double, `a'` a float; others come with a type."""
+    fields: list[tuple[str, Any]] = []
     for part in parts:
-        if isinstance(part, str):
-            typed += ((name.rstrip("*.'"), KINDS.get(name[-1], c_int64)) for name in part.split())
-        else:
-            typed += ((name, part[0]) for name in part[1].split())
-    return tuple(typed)
+        kind, names = part if isinstance(part, tuple) else (integer, part)
+        fields += [(field.rstrip("*.'"), KINDS.get(field[-1], kind)) for field in names.split()]
+    return type(name, (Structure,), {"_fields_": fields, "__slots__": ()})  # without slots, any name can be set
 
 
-class Pair(Structure):
-    """The weight and the bias of a linear layer (Linear in C++) or of a layer normalization (Norm)."""
-
-    _fields_ = fields("weight* bias*")
-
-
-class EncoderLayer(Structure):
-    _fields_ = fields((Pair, "qkv out attention_norm widen narrow feedforward_norm"))
-
-
-class CausalLayer(Structure):
-    _fields_ = fields((Pair, "attention_norm qkv feedforward_norm first second"))
-
-
-class Encoder(Structure):
-    _fields_ = fields(
-        "width layers heads feedforward positions tokens category_rows",
-        "item_embedding* category_embedding* position_embedding* segment_embedding*",
-        *((Pair, "norm"), "layer*"),
-    )
-
-
-class Head(Structure):
-    _fields_ = fields(
-        "items categories width starts*",
-        (Pair, "transform transform_norm category local local_norm item"),
-        "halves* half_starts* longest.",
-    )
-
-
-class Model(Structure):
-    _fields_ = fields("kind categories_of*", (Encoder, "encoder"), "causal*", (Pair, "last_norm"), (Head, "head"))
-
-
-class Call(Structure):
-    _fields_ = fields(
-        "mode threads lists items* offsets* counts* excluded_count allowed_count excluded* allowed* groups*",
-        "max_per_group keep_seen min_score. answer_items* answer_scores* answer_lengths*",
-    )
-
-
-class ItemVectors(Structure):
-    _fields_ = fields("weight* bias* width halves* longest'")
-
-
-class TiedClassifier(Structure):
-    _fields_ = fields(
-        "items categories read_categories width starts*",
-        (Pair, "transform transform_norm category"),
-        *((ItemVectors, "item"), "scale* prior* highest_prior*"),
-    )
+Affine = declare("Affine", "weight* bias*")
+EncoderLayer = declare("EncoderLayer", (Affine, "qkv out attention_norm widen narrow feedforward_norm"))
+CausalLayer = declare("CausalLayer", (Affine, "attention_norm qkv feedforward_norm first second"))
+Encoder = declare(
+    "Encoder",
+    "width layers heads feedforward positions tokens category_rows",
+    "item_embedding* category_embedding* position_embedding* segment_embedding*",
+    (Affine, "norm"),
+    "layer*",
+)
+Head = declare(
+    "Head",
+    "items categories width starts*",
+    (Affine, "transform transform_norm category local local_norm item"),
+    "halves* half_starts* longest.",
+)
+Call = declare(
+    "Call",
+    "mode threads lists items* offsets* counts* excluded_count allowed_count excluded* allowed* groups*",
+    "max_per_group keep_seen min_score. answer_items* answer_scores* answer_lengths*",
+)
+ItemVectors = declare("ItemVectors", "weight* bias* width halves* longest'")
+TiedClassifier = declare(
+    "TiedClassifier",
+    "items categories read_categories width starts*",
+    (Affine, "transform transform_norm category"),
+    (ItemVectors, "item"),
+    "scale* prior* highest_prior*",
+)
+ListMemory = declare(
+    "ListMemory",
+    "items* places* starts* lists* list_places* list_starts* known longest vocabulary members",
+    "sharpness. recency. before. near. aligned. neighbors",
+)
+LinearPart = declare("LinearPart", "items* weights* width vocabulary decay.")
+SparseParts = declare("SparseParts", "memory* linear* memory_weight. linear_weight.")
+Hybrid = declare("Hybrid", (TiedClassifier, "tied"), (SparseParts, "parts"), "network_weight.")
+Model = declare(
+    "Model", "kind categories_of*", (Encoder, "encoder"), "causal*", (Affine, "last_norm"), (Head, "head"), "hybrid*"
+)
+STRUCTURES = (
+    *(Affine, EncoderLayer, CausalLayer, Encoder, Head, Call, ItemVectors),
+    *(TiedClassifier, ListMemory, LinearPart, SparseParts, Hybrid, Model),
+)
 
 
-class ListMemory(Structure):
-    _fields_ = fields(
-        "items* places* starts* lists* list_places* list_starts* known longest vocabulary members",
-        "sharpness. recency. before. near. aligned. neighbors",
-    )
+def layout_assertions(structures: Iterable[type[Structure]]) -> str:
+    """Return C++ assertions that every field of the C++ structures has the offset and size that it has here."""
+    lines = []
+    for kind in structures:
+        lines.append(f'static_assert(sizeof({kind.__name__}) == {ctypes.sizeof(kind)}, "{kind.__name__}");')
+        for name, *_ in kind._fields_:
+            field, path = getattr(kind, name), f"{kind.__name__}, {name}"
+            placed = f"__builtin_offsetof({path}) == {field.offset}"
+            lines.append(f'static_assert({placed} && sizeof({kind.__name__}::{name}) == {field.size}, "{path}");')
+    return "\n".join(lines) + "\n"
 
 
-class LinearPart(Structure):
-    _fields_ = fields("items* weights* width vocabulary decay.")
-
-
-class SparseParts(Structure):
-    _fields_ = fields("memory* linear* memory_weight. linear_weight.")
-
-
-class Hybrid(Structure):
-    _fields_ = fields("model*", (TiedClassifier, "tied"), (SparseParts, "parts"), "network_weight.")
-
-
-_NAMED = (EncoderLayer, CausalLayer, Encoder, Head, Model, Call)
-_HYBRID = (ItemVectors, TiedClassifier, ListMemory, LinearPart, SparseParts, Hybrid)
-STRUCTURES: dict[str, type[Structure]] = {"Linear": Pair, "Norm": Pair, **{s.__name__: s for s in (*_NAMED, *_HYBRID)}}
+ASSERTIONS = layout_assertions(STRUCTURES)
+LAYOUT = hashlib.sha256(ASSERTIONS.encode()).hexdigest()

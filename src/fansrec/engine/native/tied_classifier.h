@@ -10,9 +10,8 @@
 struct TiedClassifier {
     int64_t items, categories, read_categories, width;  // read_categories: those whose items are scored for a list
     const int64_t* starts;                              // category c is items starts[c] to starts[c + 1]
-    Linear transform;
-    Norm transform_norm;
-    Linear category;             // null: one softmax over all items
+    Affine transform, transform_norm;
+    Affine category;             // null: one softmax over all items
     ItemVectors item;            // the embeddings of the items
     const float* scale;          // factor of the vectors that are compared with them
     const float* prior;          // (items): the probability of an item inside its category
@@ -20,7 +19,7 @@ struct TiedClassifier {
 };
 
 // The mean softmax of several positions over the items of one category. The sums need the scores of all items; the
-// probabilities of the few items that are asked for are computed again.
+// probabilities of the few items that are requested are computed again.
 class CategoryProbabilities {
    public:
     CategoryProbabilities(const TiedClassifier& tied, int64_t category, Tiles columns, std::vector<float> weights,

@@ -1,7 +1,7 @@
-#include "validation.h"
-
+#include <algorithm>
 #include <cmath>
-#include <initializer_list>
+
+#include "call.h"
 
 namespace {
 
@@ -18,13 +18,12 @@ constexpr int64_t HALVES_SIDE_BY_SIDE = 16;  // items stored side by side in Hea
 bool within(int64_t value, int64_t least, int64_t most) { return value >= least && value <= most; }
 
 bool all_set(std::initializer_list<const void*> pointers) {
-    for (const void* pointer : pointers)
-        if (!pointer) return false;
-    return true;
+    return std::all_of(pointers.begin(), pointers.end(), [](const void* pointer) { return pointer; });
 }
 
-bool is_set(const Linear& linear) { return linear.weight && linear.bias; }
-bool is_set(const Norm& norm) { return norm.weight && norm.bias; }
+bool all_set(std::initializer_list<Affine> layers) {
+    return std::all_of(layers.begin(), layers.end(), [](Affine layer) { return layer.weight && layer.bias; });
+}
 
 // Returns whether `offsets` divides `end` elements into `count` parts of at least `least` elements each.
 bool are_offsets(const int64_t* offsets, int64_t count, int64_t end, int64_t least) {
@@ -36,9 +35,7 @@ bool are_offsets(const int64_t* offsets, int64_t count, int64_t end, int64_t lea
 
 template <class Index>
 bool all_below(const Index* indices, int64_t count, int64_t end) {
-    for (int64_t i = 0; i < count; ++i)
-        if (indices[i] < 0 || indices[i] >= end) return false;
-    return true;
+    return std::all_of(indices, indices + count, [&](Index index) { return index >= 0 && index < end; });
 }
 
 // Returns all_below(...) in checked builds, and true in others: for long arrays.
@@ -53,13 +50,16 @@ bool all_below_if_checked(const Index* indices, int64_t count, int64_t end) {
 }
 
 bool is_valid(const EncoderLayer& layer) {
-    return is_set(layer.qkv) && is_set(layer.out) && is_set(layer.attention_norm) && is_set(layer.widen) &&
-           is_set(layer.narrow) && is_set(layer.feedforward_norm);
+    return all_set({layer.qkv, layer.out, layer.attention_norm, layer.widen, layer.narrow, layer.feedforward_norm});
 }
 
 bool is_valid(const CausalLayer& layer) {
-    return is_set(layer.attention_norm) && is_set(layer.qkv) && is_set(layer.feedforward_norm) && is_set(layer.first) &&
-           is_set(layer.second);
+    return all_set({layer.attention_norm, layer.qkv, layer.feedforward_norm, layer.first, layer.second});
+}
+
+template <class Layer>
+bool all_valid(const Layer* layers, int64_t count) {
+    return layers && std::all_of(layers, layers + count, [](const Layer& layer) { return is_valid(layer); });
 }
 
 // Checks what all encoders have: sizes, embeddings, and a category for every token.
@@ -85,11 +85,9 @@ bool has_halves(const Head& head) {
 bool is_valid(const Head& head, int64_t width) {
     if (head.width != width || !within(head.categories, 1, head.items) || !head.item.weight) return false;
     if (!are_offsets(head.starts, head.categories, head.items, 1)) return false;
-    bool has_categories = head.category.weight != nullptr;
-    bool category_set = is_set(head.category) && is_set(head.transform) && is_set(head.transform_norm);
-    if (has_categories && !category_set) return false;
-    if (!has_categories && head.categories > 1) return false;
-    if (head.local.weight && !(is_set(head.local) && is_set(head.local_norm))) return false;
+    if (head.category.weight ? !all_set({head.category, head.transform, head.transform_norm}) : head.categories > 1)
+        return false;
+    if (head.local.weight && !all_set({head.local, head.local_norm})) return false;
     return has_halves(head);
 }
 
@@ -107,6 +105,25 @@ bool is_valid(const LinearPart& linear, int64_t items) {
     return linear.vocabulary == items && within(linear.width, 1, MAX_WIDTH) &&
            all_set({linear.items, linear.weights}) &&
            all_below_if_checked(linear.items, items * linear.width, items);
+}
+
+bool is_valid(const Encoder& e) {
+    return within(e.feedforward, 1, MAX_WIDTH * 16) && e.segment_embedding && all_set({e.norm}) &&
+           all_valid(e.layer, e.layers);
+}
+
+bool is_valid(const TiedClassifier& tied, int64_t items, int64_t width) {
+    if (tied.items != items || tied.width != width || tied.item.width != width) return false;
+    if (!within(tied.categories, 1, items) || !are_offsets(tied.starts, tied.categories, items, 1)) return false;
+    if (tied.category.weight ? !tied.category.bias || tied.read_categories < 1 : tied.categories > 1) return false;
+    return all_set({tied.transform, tied.transform_norm}) &&
+           all_set({tied.item.weight, tied.item.bias, tied.scale, tied.prior, tied.highest_prior});
+}
+
+bool is_valid(const Hybrid& hybrid, int64_t items, int64_t width) {
+    const SparseParts& parts = hybrid.parts;
+    return is_valid(hybrid.tied, items, width) && (!parts.memory || is_valid(*parts.memory, items)) &&
+           (!parts.linear || is_valid(*parts.linear, items));
 }
 
 }  // namespace
@@ -127,34 +144,21 @@ bool is_valid(const Call& call, int64_t items) {
     return true;
 }
 
-bool is_valid(const Encoder& e, const int64_t* categories_of, int64_t items) {
-    if (!has_embeddings(e, categories_of, items) || !within(e.feedforward, 1, MAX_WIDTH * 16)) return false;
-    if (!e.segment_embedding || !is_set(e.norm) || !e.layer) return false;
-    for (int64_t l = 0; l < e.layers; ++l)
-        if (!is_valid(e.layer[l])) return false;
-    return true;
+bool has_known_items(const Call& call, int64_t items) {
+    return all_below(call.items, call.offsets[call.lists], items) &&
+           all_below(call.excluded, call.excluded_count, items) &&
+           all_below(call.allowed, std::max<int64_t>(0, call.allowed_count), items);
 }
 
 bool is_valid(const Model& model) {
-    if (!within(model.kind, FANS, SASREC)) return false;
-    if (model.kind != SASREC)
-        return is_valid(model.encoder, model.categories_of, model.head.items) &&
-               is_valid(model.head, model.encoder.width);
-    if (!has_embeddings(model.encoder, model.categories_of, model.head.items) || !model.causal) return false;
-    for (int64_t l = 0; l < model.encoder.layers; ++l)
-        if (!is_valid(model.causal[l])) return false;
-    return is_set(model.last_norm) && is_valid(model.head, model.encoder.width);
-}
-
-bool is_valid(const TiedClassifier& tied) {
-    if (!within(tied.items, 1, MAX_ITEMS) || !within(tied.categories, 1, tied.items)) return false;
-    if (!are_offsets(tied.starts, tied.categories, tied.items, 1) || tied.item.width != tied.width) return false;
-    bool has_categories = tied.category.weight != nullptr;
-    if (has_categories ? !is_set(tied.category) || tied.read_categories < 1 : tied.categories > 1) return false;
-    return is_set(tied.transform) && is_set(tied.transform_norm) &&
-           all_set({tied.item.weight, tied.item.bias, tied.scale, tied.prior, tied.highest_prior});
-}
-
-bool is_valid(const SparseParts& parts, int64_t items) {
-    return (!parts.memory || is_valid(*parts.memory, items)) && (!parts.linear || is_valid(*parts.linear, items));
+    const Encoder& encoder = model.encoder;
+    int64_t items = model.head.items;
+    if (!within(model.kind, FANS, HYBRID) || !has_embeddings(encoder, model.categories_of, items)) return false;
+    if (model.kind == SASREC) {
+        if (!all_valid(model.causal, encoder.layers) || !all_set({model.last_norm})) return false;
+    } else if (!is_valid(encoder)) {
+        return false;
+    }
+    if (model.kind == HYBRID) return model.hybrid && is_valid(*model.hybrid, items, encoder.width);
+    return is_valid(model.head, encoder.width);
 }

@@ -1,7 +1,9 @@
 """The weights of a model as the native kernel takes them: pointers to torch's tensors, and item vectors in fp16."""
 
 import ctypes
+import weakref
 from collections.abc import Callable, Sequence
+from ctypes import Structure
 from typing import Any
 
 import numpy as np
@@ -9,9 +11,10 @@ import torch
 from torch import Tensor
 
 from fansrec.engine.native.library import check_outcome, library
-from fansrec.engine.native.structures import CausalLayer, Encoder, EncoderLayer, Head, Model, Pair
+from fansrec.engine.native.structures import Affine, CausalLayer, Encoder, EncoderLayer, Head, Model
 from fansrec.errors import BadArtifact
 from fansrec.models.fans import Fans, TwoStageClassifier
+from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.sequence.bert4rec import Bert4Rec
 from fansrec.models.sequence.sasrec import SasRec
 
@@ -19,29 +22,33 @@ MAX_HALF_ITEMS = 2_000_000  # larger catalogs get no second copy of their vector
 SIDE_BY_SIDE = 16
 MAX_HALF = 60_000.0  # below the largest fp16 number
 
-KINDS = {Fans: 0, Bert4Rec: 1, SasRec: 2}
+KINDS = {Fans: 0, Bert4Rec: 1, SasRec: 2, HybridFans: 3}
 
 
 class Weights:
-    """A model as the kernel's structures; keeps alive what they point to."""
-
-    entry = "fans_continue"  # the function of the library that takes them
+    """A model opened in the kernel; keeps alive what the kernel points to and its buffers."""
 
     def __init__(self, model: Any) -> None:
         self._kept: list[Any] = []
         self.model = Model(kind=KINDS[type(model)], categories_of=self.array(model._categories))
+        self.fill(model)
+        handle = ctypes.c_void_p()
+        check_outcome(library().fans_open(ctypes.byref(self.model), ctypes.byref(handle)))
+        self.handle = handle.value
+        weakref.finalize(self, library().fans_close, self.handle)
+
+    def fill(self, model: Any) -> None:
+        """Fill the structure of the model."""
         if isinstance(model, SasRec):
             self.model.encoder = self.embeddings(model)
             self.model.causal = self.layers(CausalLayer, model.layers, lambda layer, name: getattr(layer, name))
-            self.model.last_norm = self.pair(model.norm)
-            self.model.head = self.one_category(model, Pair(self.tensor(model.embed.items.weight), None))
+            self.model.last_norm = self.affine(model.norm)
+            self.model.head = self.one_category(model, Affine(self.tensor(model.embed.items.weight), None))
         else:
             self.model.encoder = self.encoder(model)
             self.model.head = self.head(model)
             starts = model.config.category_starts if self.model.head.categories > 1 else (0, self.model.head.items)
             self.add_halves(self.model.head, starts, model.classifier.items.weight)
-        self.address = ctypes.addressof(self.model)
-        check_outcome(library().fans_check(self.address, ctypes.sizeof(self.model)))
 
     def tensor(self, tensor: Tensor | None, dtype: torch.dtype = torch.float32) -> int | None:
         """Return the address of a tensor; raise BadArtifact if it does not have the type that the kernel reads."""
@@ -59,21 +66,21 @@ class Weights:
         self._kept.append(kept)
         return kept.ctypes.data
 
-    def keep(self, structure: ctypes.Structure | ctypes.Array[Any]) -> int:
+    def keep(self, structure: Structure | ctypes.Array[Any]) -> int:
         """Return the address of a structure or an array of them."""
         self._kept.append(structure)
         return ctypes.addressof(structure)
 
-    def pair(self, module: Any) -> Pair:
-        return Pair(self.tensor(module.weight), self.tensor(module.bias))
+    def affine(self, module: Any) -> Structure:
+        return Affine(self.tensor(module.weight), self.tensor(module.bias))
 
     def layers(self, kind: type[Any], layers: Any, part: Callable[[Any, str], Any]) -> int:
         """Return the address of one structure per layer, whose fields come from `part(layer, field name)`."""
         names = [field[0] for field in kind._fields_]
-        structures = (kind(*(self.pair(part(layer, name)) for name in names)) for layer in layers)
+        structures = (kind(*(self.affine(part(layer, name)) for name in names)) for layer in layers)
         return self.keep((kind * len(layers))(*structures))
 
-    def embeddings(self, model: Any, **more: Any) -> Encoder:
+    def embeddings(self, model: Any, **more: Any) -> Structure:
         """Return an encoder structure with sizes and embeddings, and the fields in `more`."""
         sizes, embed = sizes_of(model), model.embed
         return Encoder(
@@ -89,7 +96,7 @@ class Weights:
             **more,
         )
 
-    def encoder(self, model: Any) -> Encoder:
+    def encoder(self, model: Any) -> Structure:
         """Return the encoder of FANS or BERT4Rec (models/layers/encoder.py)."""
 
         def part(layer: Any, name: str) -> Any:
@@ -99,17 +106,17 @@ class Weights:
             model,
             feedforward=sizes_of(model).feedforward,
             segment_embedding=self.tensor(model.embed.segments.weight),
-            norm=self.pair(model.embed.norm),
+            norm=self.affine(model.embed.norm),
             layer=self.layers(EncoderLayer, model.layers, part),
         )
 
-    def head(self, model: Any) -> Head:
+    def head(self, model: Any) -> Structure:
         """Return the two-stage or the vanilla classifier."""
         classifier = model.classifier
         if not isinstance(classifier, TwoStageClassifier):
             transform = classifier.transform
-            head = self.one_category(model, self.pair(classifier.items))
-            head.local, head.local_norm = self.pair(transform.linear), self.pair(transform.norm)
+            head = self.one_category(model, self.affine(classifier.items))
+            head.local, head.local_norm = self.affine(transform.linear), self.affine(transform.norm)
             return head
         local = classifier.local
         return Head(
@@ -117,15 +124,15 @@ class Weights:
             categories=classifier.ranks,
             width=model.config.width,
             starts=self.array(classifier.starts),
-            transform=self.pair(classifier.transform.linear),
-            transform_norm=self.pair(classifier.transform.norm),
-            category=self.pair(classifier.category),
-            local=Pair(self.tensor(local.weight), self.tensor(local.bias)),
-            local_norm=Pair(self.tensor(local.norm_weight), self.tensor(local.norm_bias)),
-            item=self.pair(classifier.items),
+            transform=self.affine(classifier.transform.linear),
+            transform_norm=self.affine(classifier.transform.norm),
+            category=self.affine(classifier.category),
+            local=Affine(self.tensor(local.weight), self.tensor(local.bias)),
+            local_norm=Affine(self.tensor(local.norm_weight), self.tensor(local.norm_bias)),
+            item=self.affine(classifier.items),
         )
 
-    def add_halves(self, head: Head, starts: Sequence[int], vectors: Tensor) -> None:
+    def add_halves(self, head: Structure, starts: Sequence[int], vectors: Tensor) -> None:
         """Add the item vectors, shape (M, D), in fp16: 16 items side by side, categories padded to multiples of 16."""
         if len(vectors) > MAX_HALF_ITEMS:
             return
@@ -140,7 +147,7 @@ class Weights:
             head.halves = self.tensor(side_by_side, torch.float16)
             head.half_starts = self.array(padded_starts)
 
-    def one_category(self, model: Any, item: Pair) -> Head:
+    def one_category(self, model: Any, item: Structure) -> Structure:
         """Return a head with one softmax over all items."""
         items = model.config.alphabet.items
         return Head(items=items, categories=1, width=model.config.width, starts=self.array([0, items]), item=item)

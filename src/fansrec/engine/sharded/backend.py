@@ -1,4 +1,4 @@
-"""The engine for a catalog that is spread over several workers or devices.
+"""The engine for a catalog that is distributed over several workers.
 
 The encoder runs here. Of the items, only the rows that a list names are fetched, and of the second stage only the best
 few items of each position: nothing of the size of the catalog is allocated for a list, neither here nor on a shard.
@@ -10,22 +10,21 @@ from typing import Any
 import numpy as np
 import torch
 
-from fansrec.engine.batching import batches_by_length
 from fansrec.engine.decoding.selection import select_by_position
 from fansrec.engine.generation import ONE_PASS
 from fansrec.engine.interface import (
     CategoryLookup,
     Continuation,
     Inputs,
+    batches_by_length,
     check_indices,
     check_rules,
     continuations,
     requested_counts,
 )
 from fansrec.engine.rules import Rules
-from fansrec.engine.sharded.candidates import EncodedPositions, SeenItems, ShardCandidates, ShardRules
-from fansrec.engine.sharded.plan import Plan
-from fansrec.engine.sharded.shards import Shards
+from fansrec.engine.sharded.candidates import ShardCandidates, ShardRules
+from fansrec.engine.sharded.shards import Plan, Shards
 from fansrec.errors import BadSetting
 from fansrec.models.fans import Fans
 
@@ -77,16 +76,6 @@ class ShardedEngine:
     def _answer(
         self, inputs: Inputs, counts: list[int], rules: Rules, shard_rules: ShardRules
     ) -> Iterator[Continuation]:
-        width = max(counts)
-        candidates = ShardCandidates(
-            self.shards,
-            self.plan,
-            EncodedPositions(self.model, inputs, counts),
-            SeenItems([] if rules.keep_seen else inputs, self.plan.starts),
-            shard_rules,
-            ranks=self.model.ranks,
-            scores_per_position=len(inputs) * width,
-            count=width,
-        )
+        candidates = ShardCandidates(self.model, self.shards, self.plan, inputs, counts, shard_rules)
         selector = select_by_position(candidates, counts, rules)
         return continuations(selector.items, selector.scores, self._categories)

@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 from fansrec.engine.decoding.candidates import Shortlists
 from fansrec.engine.interface import Inputs
 from fansrec.engine.rules import Rules
-from fansrec.engine.sharded.model import FirstStage
-from fansrec.engine.sharded.plan import Plan
 from fansrec.engine.sharded.shard import Floats, Indices, Question
-from fansrec.engine.sharded.shards import Shards
-from fansrec.models.fans import Fans
+from fansrec.engine.sharded.shards import Plan, Shards
+from fansrec.models.fans import Fans, TwoStageClassifier
 from fansrec.models.layers.encoder import MaskScores
 
 
@@ -30,23 +28,6 @@ class Positions:
 
     def __getitem__(self, rows: NDArray[Any]) -> "Positions":
         return Positions(*(getattr(self, field.name)[rows] for field in fields(self)))
-
-
-class EncodedPositions:
-    """The encoder's output at all positions of a batch, and the categories of each by probability."""
-
-    def __init__(self, model: Fans, inputs: Inputs, counts: Sequence[int]) -> None:
-        hidden = cast(MaskScores, model.score_positions(inputs, counts)).encoded
-        log_probabilities, categories = cast(FirstStage, model.classifier).ranked(hidden)
-        self._hidden, self._log_probabilities = hidden.cpu().numpy(), log_probabilities.cpu().numpy()
-        self._categories = categories.cpu().numpy()
-        self._starts = np.cumsum(counts) - counts  # of each list
-
-    def at(self, lists: Indices, positions: Indices, rank: int) -> Positions:
-        """Return positions, (R,) lists and positions, with their category of rank `rank`."""
-        rows = self._starts[lists] + positions
-        categories, log_probabilities = self._categories[rows, rank], self._log_probabilities[rows, rank]
-        return Positions(lists, positions, self._hidden[rows], categories, log_probabilities)
 
 
 class SeenItems:
@@ -76,7 +57,7 @@ class ShardRules:
         self._excluded = [shards.share(own) for own in plan.split(excluded)]
         self._allowed = None if rules.allow is None else [shards.share(own) for own in plan.split(allowed)]
         self._groups = groups
-        self.max_per_group = rules.max_per_group
+        self.max_per_group, self.keep_seen = rules.max_per_group, rules.keep_seen
         self._floor = -np.inf if rules.min_score is None else rules.min_score
         self._open = np.diff(np.searchsorted(allowed, plan.starts)) > 0 if rules.allow is not None else None  # (N,)
 
@@ -91,48 +72,57 @@ class ShardRules:
         return self._excluded[shard], allowed, None if self._groups is None else self._groups[shard]
 
 
-@dataclass(frozen=True)
 class ShardCandidates:
     """Candidates for a batch of lists from the shards of a model."""
 
-    shards: Shards
-    plan: Plan
-    encoded: EncodedPositions
-    seen: SeenItems
-    rules: ShardRules
-    ranks: int
-    scores_per_position: int
-    count: int  # K, the length of shortlists
+    def __init__(
+        self, model: Fans, shards: Shards, plan: Plan, inputs: Inputs, counts: Sequence[int], rules: ShardRules
+    ) -> None:
+        self.ranks, self._count = model.ranks, max(counts)  # K, the length of shortlists
+        self.scores_per_position = len(inputs) * self._count
+        self._shards, self._plan, self._rules = shards, plan, rules
+        self._seen = SeenItems([] if rules.keep_seen else inputs, plan.starts)
+        encoded = cast(MaskScores, model.score_positions(inputs, counts)).encoded
+        ranked = cast(TwoStageClassifier, model.classifier).ranked(encoded)
+        self._hidden = encoded.cpu().numpy()  # (P, D), list after list
+        self._log_probabilities, self._categories = (part.cpu().numpy() for part in ranked)  # (P, N) each
+        self._starts = np.cumsum(counts) - counts  # of each list
 
     def capacities(self) -> None:
         return None
 
     def best(self, first: int, last: int, rank: int, waiting: NDArray[np.bool_]) -> Shortlists:
         lists, offsets = np.nonzero(waiting)
-        positions = self.encoded.at(lists, offsets + first, rank)
-        positions = positions[self.rules.may_have_items(positions)]
-        shape = (*waiting.shape, self.count)
+        positions = self._positions(lists, offsets + first, rank)
+        positions = positions[self._rules.may_have_items(positions)]
+        shape = (*waiting.shape, self._count)
         scores, items = np.full(shape, -np.inf, dtype=np.float32), np.zeros(shape, dtype=np.int64)
         if len(positions.lists):
             where = positions.lists, positions.positions - first
             scores[where], items[where] = self._ask(positions)
         return Shortlists(scores, items)
 
+    def _positions(self, lists: Indices, positions: Indices, rank: int) -> Positions:
+        """Return positions, (R,) lists and positions, with their category of rank `rank`."""
+        rows = self._starts[lists] + positions
+        categories, log_probabilities = self._categories[rows, rank], self._log_probabilities[rows, rank]
+        return Positions(lists, positions, self._hidden[rows], categories, log_probabilities)
+
     def _ask(self, positions: Positions) -> Shortlists:
         """Return the shortlists (R, count) of positions from the shards that hold their categories."""
         order = positions.categories.argsort(kind="stable")
-        ends = np.searchsorted(positions.categories[order], self.plan.cuts)
-        rows = {shard: order[ends[shard] : ends[shard + 1]] for shard in range(self.plan.shards)}
+        ends = np.searchsorted(positions.categories[order], self._plan.cuts)
+        rows = {shard: order[ends[shard] : ends[shard + 1]] for shard in range(self._plan.shards)}
         questions = {
-            shard: (self._question(positions[own]), *self.rules.of_shard(shard))
+            shard: (self._question(positions[own]), *self._rules.of_shard(shard))
             for shard, own in rows.items()
             if len(own)
         }
-        answers = self.shards.ask("best", questions)
+        answers = self._shards.ask("best", questions)
         original = order.argsort()
         return Shortlists(*(np.concatenate(parts)[original] for parts in zip(*answers, strict=True)))
 
     def _question(self, own: Positions) -> Question:
-        blocked = self.seen.among(own.lists, own.categories)
-        limit = self.rules.max_per_group
-        return Question(own.hidden, own.categories, own.log_probabilities, *blocked, self.count, limit)
+        blocked = self._seen.among(own.lists, own.categories)
+        limit = self._rules.max_per_group
+        return Question(own.hidden, own.categories, own.log_probabilities, *blocked, self._count, limit)

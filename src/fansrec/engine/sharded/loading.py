@@ -3,28 +3,32 @@
 Rows are slices of the memory-mapped file, so that on a CPU nothing is copied, and unused pages are never read.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors import safe_open
-from torch import Tensor
+from torch import Tensor, nn
 
 from fansrec.artifact import MANIFEST, UNREADABLE, WEIGHTS, Artifact, check, read_config, recipe_of, unfit
 from fansrec.artifact.weights import Outline, check_header, outline_of
+from fansrec.engine.interface import CategoryLookup
 from fansrec.engine.sharded.backend import ShardedEngine
-from fansrec.engine.sharded.model import ELSEWHERE, ITEMS, without_items
-from fansrec.engine.sharded.plan import Plan, divide
 from fansrec.engine.sharded.shard import LocalShard, ShardWeights
-from fansrec.engine.sharded.shards import LocalShards, Shards, fetch_vectors
+from fansrec.engine.sharded.shards import Plan, Shards, divide, fetch_vectors
 from fansrec.errors import BadArtifact, BadSetting
 from fansrec.files import read_json
 from fansrec.models.fans import Fans, FansConfig, LocalTransforms
 from fansrec.models.registry import command_name, configured, entry
 from fansrec.models.validation import check_model, check_tensor
 from fansrec.vocabulary import read_vocabulary
+
+ITEMS = "embed.items.weight"
+ELSEWHERE = ("classifier.items.", "classifier.local.")  # the weights that the shards hold, besides ITEMS
 
 
 @dataclass(frozen=True)
@@ -92,14 +96,6 @@ def open_sharded(
     return Artifact(folder, model, vocabulary, described.config, described.hash), ShardedEngine(model, plan, shards)
 
 
-def in_process(run: Path, devices: Sequence[str]) -> tuple[Artifact, ShardedEngine]:
-    """Return an artifact and an engine with one shard per device of this process, the encoder on the first device."""
-    described = describe(run)
-    plan = described.plan(len(devices))
-    shards = [read_shard(run, described.hash, plan, number, device) for number, device in enumerate(devices)]
-    return open_sharded(described, plan, LocalShards(shards), devices[0])
-
-
 def read_shard(folder: Path, manifest_hash: str, plan: Plan, number: int, device: str) -> LocalShard:
     """Read the rows of a shard; raise BadArtifact if the folder is not the one that was checked."""
     try:
@@ -141,3 +137,37 @@ def _coordinator_weights(path: Path, items: int) -> dict[str, Tensor]:
     with safe_open(path, framework="pt") as file:
         here = [name for name in file.keys() if name != ITEMS and not name.startswith(ELSEWHERE)]  # noqa: SIM118
         return {name: file.get_tensor(name) for name in here} | {ITEMS: file.get_slice(ITEMS)[items:]}
+
+
+class FetchedItems(nn.Module):
+    """Replaces the item table: rows are fetched when they are looked up; those of the special tokens are held here."""
+
+    def __init__(self, specials: Tensor, items: int, fetch: Callable[[NDArray[np.int64]], object]) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(specials, requires_grad=False)  # (4, D)
+        self.items, self.fetch = items, fetch
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        indices, inverse = torch.unique(tokens, return_inverse=True)  # ascending, so that the specials come last
+        is_item = indices < self.items
+        specials = self.weight[indices[~is_item] - self.items]
+        fetched = self.fetch(indices[is_item].cpu().numpy())
+        rows = specials if fetched is None else torch.cat([torch.as_tensor(fetched).to(specials), specials])
+        return rows[inverse]
+
+
+def without_items(
+    config: FansConfig, weights: Mapping[str, Tensor], fetch: Callable[[NDArray[np.int64]], object]
+) -> Fans:
+    """Return FANS without items; `weights` has all but `ELSEWHERE`, and under `ITEMS` only rows of special tokens."""
+    categories = len(config.category_starts) - 1
+    with torch.device("meta"):  # one item per category, so that nothing of the catalog's size is allocated
+        model = Fans(replace(config, category_starts=tuple(range(categories + 1))))
+        for name in ("items", "local", "bounds"):  # the second stage of the classifier
+            delattr(model.classifier, name)
+        model.embed.items = FetchedItems(torch.empty(4, config.width), config.alphabet.items, fetch)  # type: ignore[assignment]
+    model.config = config
+    model._categories = CategoryLookup(config.category_starts)  # type: ignore[assignment]
+    model.load_state_dict({name: weight.float() for name, weight in weights.items()}, assign=True)
+    model.train(False)
+    return model

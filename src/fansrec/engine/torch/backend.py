@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from fansrec.engine.batching import batches_by_length
 from fansrec.engine.generation import AUTOREGRESSIVE, generate, generation_mode
 from fansrec.engine.interface import (
     CategoryLookup,
     Continuation,
     Inputs,
+    batches_by_length,
     check_indices,
     check_not_empty,
     check_rules,

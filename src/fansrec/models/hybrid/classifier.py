@@ -23,17 +23,17 @@ LOGITS_AT_ONCE = 1 << 24  # 64 MB of fp32
 class TiedClassifier(nn.Module):
     """Scores items by their embeddings (M, D), which are passed to every call.
 
-    `asked` is the number of categories whose items are scored for a list; 0: one softmax over all items.
+    `requested` is the number of categories whose items are scored for a list; 0: one softmax over all items.
     """
 
     categories: Tensor
     prior: Tensor
 
-    def __init__(self, width: int, category_starts: tuple[int, ...], asked: int) -> None:
+    def __init__(self, width: int, category_starts: tuple[int, ...], requested: int) -> None:
         super().__init__()
-        self.starts, self.asked = category_starts, min(asked, len(category_starts) - 1)
+        self.starts, self.requested = category_starts, min(requested, len(category_starts) - 1)
         self.transform = Transform(width)
-        self.category = nn.Linear(width, len(category_starts) - 1) if asked else None
+        self.category = nn.Linear(width, len(category_starts) - 1) if requested else None
         self.scale = nn.Parameter(torch.ones(()))
         self.bias = nn.Parameter(torch.zeros(category_starts[-1]))
         items = category_starts[-1]
@@ -87,10 +87,10 @@ class TiedClassifier(nn.Module):
         by_position = in_full(self.category(hidden)).softmax(2) * shares[..., None]  # (B, K, N)
         by_list = by_position.sum(1)  # (B, N)
         out: Tensor = by_list[:, self.categories] * self.prior
-        asked = by_list.topk(self.asked, dim=1).indices  # (B, b)
+        requested = by_list.topk(self.requested, dim=1).indices  # (B, b)
         scaled = self.scale * hidden
-        for category in sorted(set(asked.flatten().tolist())):
-            rows = (asked == category).any(1).nonzero()[:, 0] if len(asked) > 1 else slice(None)
+        for category in sorted(set(requested.flatten().tolist())):
+            rows = (requested == category).any(1).nonzero()[:, 0] if len(requested) > 1 else slice(None)
             among = slice(self.starts[category], self.starts[category + 1])
             out[rows, among] = self._mean(scaled[rows], by_position[rows, :, category], items, among)
         return out
@@ -104,7 +104,7 @@ class TiedClassifier(nn.Module):
             means.append((weights[some : some + step, None].to(logits) @ logits.softmax(2)).squeeze(1))
         return torch.cat(means) if len(means) > 1 else means[0]
 
-    def expected_places(self, hidden: Tensor, shares: Tensor, items: Tensor, chosen: Tensor) -> Tensor:
+    def expected_positions(self, hidden: Tensor, shares: Tensor, items: Tensor, chosen: Tensor) -> Tensor:
         """Return the expected position (B, K) of each of the `chosen` items (B, K) by the scores at all positions."""
         hidden = self.transform(hidden)
         affinity = in_full(torch.einsum("bkd,bjd->bkj", self.scale * hidden, items[chosen]))  # (B, positions, K)

@@ -73,8 +73,8 @@ class HybridFans(Encoder):
     def __init__(self, config: HybridConfig) -> None:
         network = config.network
         super().__init__(config, network)
-        asked = network.asked_categories if network.classifier == "two-stage" else 0
-        self.tied = TiedClassifier(network.width, config.category_starts, asked)
+        requested = network.asked_categories if network.classifier == "two-stage" else 0
+        self.tied = TiedClassifier(network.width, config.category_starts, requested)
         self.init_weights(0.1)  # items close together, since the same vectors also score them
         items, memory, linear = config.alphabet.items, config.memory, config.linear
         self.memory = ListMemory(items, memory.lists, memory.items) if memory.lists else None
@@ -101,7 +101,7 @@ class HybridFans(Encoder):
         return self.embed.items.weight[: self.config.alphabet.items]
 
     def forward(self, batch: Batch, reduce: Reduce = lambda counts: counts) -> Loss:
-        return self.tied.loss(self.encode(batch.chunks, batch.places), self.vectors, batch)
+        return self.tied.loss(self.encode(batch.chunks, batch.label_positions), self.vectors, batch)
 
     def score_lists(self, inputs: Inputs, counts: Sequence[int]) -> Tensor:
         """Return the score (B, M) of every item anywhere in the next `counts[i]` positions."""
@@ -123,9 +123,9 @@ class HybridFans(Encoder):
         """Return the mean probability (B, M) of every item over the mask tokens, from one pass."""
         return self.tied.probabilities(*self.at_masks(inputs, counts, AVERAGED_MASKS), self.vectors)
 
-    def expected_places(self, inputs: Inputs, counts: Sequence[int], items: Tensor) -> Tensor:
+    def expected_positions(self, inputs: Inputs, counts: Sequence[int], items: Tensor) -> Tensor:
         """Return the expected position (B, K) of each of `items` (B, K) in the continuation; takes another pass."""
-        return self.tied.expected_places(*self.at_masks(inputs, counts, max(counts)), self.vectors, items)
+        return self.tied.expected_positions(*self.at_masks(inputs, counts, max(counts)), self.vectors, items)
 
     def at_masks(self, inputs: Inputs, counts: Sequence[int], most: int) -> tuple[Tensor, Tensor]:
         """Return the hidden states (B, K, D) at up to `most` masks of each list, and the share (B, K) of each mask."""

@@ -78,7 +78,7 @@ class MaskedModel(Encoder):
 
     def forward(self, batch: Batch, reduce: Reduce = lambda counts: counts) -> Loss:
         """Return the training loss; only the label positions leave the last layer and go through the classifier."""
-        return self.classifier.loss(self.encode(batch.chunks, batch.places), batch, reduce)
+        return self.classifier.loss(self.encode(batch.chunks, batch.label_positions), batch, reduce)
 
     @property
     def ranks(self) -> int:

@@ -83,7 +83,7 @@ class NextItemModel(nn.Module):
         return items, items.new_zeros(len(items))
 
     def forward(self, batch: Batch, reduce: Reduce = lambda counts: counts) -> Loss:
-        return one_softmax_loss(self.read(batch.chunks)[batch.places], *self.projection(), batch)
+        return one_softmax_loss(self.read(batch.chunks)[batch.label_positions], *self.projection(), batch)
 
     def longest_sequence(self) -> int | None:
         return longest_sequence(self.config.positions)

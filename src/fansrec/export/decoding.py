@@ -1,29 +1,17 @@
-"""Decoding position by position as a graph: the best items of every position, then one item for each in turn.
+"""Decoding as a graph, as in fansrec.engine.decoding.
 
-As in fansrec.engine.decoding: rank after rank, for the positions that have no item yet.
+Position by position: the best items of every position, then one item for each in turn, rank after rank, for the
+positions that have no item yet. Autoregressively: BERT4Rec reads the list again for every item, a MASK at its end.
 """
 
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
-from fansrec.export.graph import FLOAT, INT64, Graph, Value
-from fansrec.export.lists import NOTHING, arange
-
-
-class Head(Protocol):
-    """A classifier that scores positions group by group; P positions of all lists, a group's items are adjacent."""
-
-    ranks: int
-    hidden: Value  # (P, D)
-
-    def groups(self, g: Graph, rank: Value, list_of: Value) -> Value:
-        """Return the group (P,) of each position at this rank; `list_of` (P,) is its list."""
-        ...
-
-    def scores(self, g: Graph, group: Value, rows: Value, rank: Value) -> tuple[Value, Value]:
-        """Return the group's first item (1,) and the scores (R, m) of its items at the positions `rows` (R,)."""
-        ...
+from fansrec.export.graph import BOOL, FLOAT, INT64, Graph, Value
+from fansrec.export.heads import Head
+from fansrec.export.lists import NOTHING, Lists, Tokens, arange, columns_of
+from fansrec.export.network import encode, vanilla_scores
 
 
 def by_position(g: Graph, head: Head, shape: Value, blocked: Value) -> tuple[Value, Value]:
@@ -99,3 +87,29 @@ class Shortlists:
         best, found = g.TopK(g.Where(blocked, -np.inf, scores), count, outputs=2)
         missing = g.Concat([0, 0, 0], g.Sub(self.size, count), axis=0)
         return g.Pad(best, missing, -np.inf), g.Pad(g.Add(found, start), missing, NOTHING)
+
+
+def one_by_one(g: Graph, model: Any, lists: Lists, k: Value, blocked: Value) -> tuple[Value, Value]:
+    """Return items and scores, (B, K) each."""
+    alphabet = model.config.alphabet
+    padded = g.Pad(lists.items, g.Concat([0, 0, 0], k, axis=0), NOTHING)
+    columns = columns_of(g, padded)
+
+    def step(inner: Graph, turn: Value, tokens: Value, blocked: Value) -> list[Value]:
+        column = inner.Add(lists.lengths, turn)  # (B, 1)
+        here = inner.Equal(columns, column)
+        masked = inner.Where(here, alphabet.mask, tokens)
+        read = Tokens(masked, inner.Mul(masked, 0), inner.LessOrEqual(columns, column))
+        hidden = inner.Squeeze(encode(inner, model, read, column), [1])  # (B, D)
+        scores = vanilla_scores(inner, model.classifier, hidden)  # (B, M)
+        best = inner.Where(blocked, -np.inf, scores)
+        item = inner.ArgMax(best, axis=1)  # (B, 1)
+        score = inner.GatherElements(best, item, axis=1)
+        given = inner.Where(inner.Greater(score, -np.inf), item, NOTHING)
+        taken = inner.ScatterElements(blocked, item, inner.Expand(True, inner.Shape(item)), axis=1)
+        return [inner.Where(here, item, tokens), taken, given, score]
+
+    start = g.Where(g.Less(padded, 0), alphabet.pad, padded)
+    _, _, items, scores = g.loop(g.Squeeze(k), step, [(start, INT64), (blocked, BOOL)], collected=[INT64, FLOAT])
+    items, scores = (g.Transpose(g.Squeeze(x, [2]), perm=[1, 0]) for x in (items, scores))  # from (K, B, 1)
+    return items, scores
