@@ -23,7 +23,7 @@ from fansrec.serving.search.index import build_index, index_path, key_of
 from fansrec.serving.search.indexes import Indexes
 from fansrec.serving.search.item_index import Found, ItemIndex
 from fansrec.serving.search.query import Search
-from fansrec.serving.search.spelling import Terms, encode
+from fansrec.serving.search.spelling import Terms, letter_set
 from fansrec.serving.search.text import split_pieces, split_words
 from fansrec.vocabulary import Vocabulary
 from serving.service import DEADLINE_S
@@ -231,27 +231,33 @@ def osa(a: str, b: str) -> int:
     return table[-1][-1]
 
 
+def terms_of(counts: dict[str, int]) -> Terms:
+    words = sorted(counts)
+    letters, frequencies = [letter_set(word) for word in words], [counts[word] for word in words]
+    return Terms(words, np.array(letters, dtype=np.uint32), np.array(frequencies, dtype=np.uint32))
+
+
 @given(
-    word=st.text("abcd", min_size=3, max_size=9), others=st.lists(st.text("abcd", min_size=1, max_size=11), min_size=1)
+    word=st.text("abcd", min_size=3, max_size=9), others=st.sets(st.text("abcd", min_size=1, max_size=11), min_size=1)
 )
 @settings(deadline=None)
-def test_corrections_are_the_words_within_the_edit_distance(word: str, others: list[str]) -> None:
+def test_corrections_are_the_words_within_the_edit_distance(word: str, others: set[str]) -> None:
     edits = 1 if len(word) < 6 else 2
-    terms = Terms(encode(others), np.ones(len(others), dtype=np.uint32))
-    near = {n for n, other in enumerate(others) if 1 <= osa(word, other) <= edits}
-    assert {n for n, _ in terms.close_to(word, unfinished=False, count=1000)} == near
+    terms = terms_of(dict.fromkeys(others, 1))
+    near = {other for other in others if 1 <= osa(word, other) <= edits}
+    assert {other for other, _ in terms.close_to(word, unfinished=False, count=1000)} == near
     prefixes = {
-        n
-        for n, other in enumerate(others)
+        other
+        for other in others
         if other[0] == word[0] and 1 <= min(osa(word, other[:size]) for size in range(len(other) + 1)) <= edits
     }
-    complete = {n for n, other in enumerate(others) if other.startswith(word)}  # right so far: not corrected
-    assert {n for n, _ in terms.close_to(word, unfinished=True, count=1000)} >= (near | prefixes) - complete
+    complete = {other for other in others if other.startswith(word)}  # right so far: not corrected
+    assert {other for other, _ in terms.close_to(word, unfinished=True, count=1000)} >= (near | prefixes) - complete
 
 
 def test_frequent_word_scores_above_a_rare_closer_one() -> None:
-    terms = Terms(encode(["beetles", "beatles"]), np.array([1, 200], dtype=np.uint32))
-    assert [n for n, _ in terms.close_to("beetels", unfinished=True, count=2)] == [1, 0]
+    terms = terms_of({"beetles": 1, "beatles": 200})
+    assert [word for word, _ in terms.close_to("beetels", unfinished=True, count=2)] == ["beatles", "beetles"]
 
 
 def test_threads_search_concurrently(index: ItemIndex) -> None:

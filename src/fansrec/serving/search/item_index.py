@@ -15,7 +15,7 @@ import numpy as np
 from fansrec.errors import BadArtifact
 from fansrec.serving.search.index import is_complete
 from fansrec.serving.search.query import ROWS, Search
-from fansrec.serving.search.spelling import SIZE, Terms
+from fansrec.serving.search.spelling import Terms
 
 MAX_TEXT = 200  # characters of a search text that are used
 MAX_FOUND = 100
@@ -82,8 +82,8 @@ class ItemIndex:
     @cached_property
     def _terms(self) -> Terms:
         with self._connection() as connection:
-            letters, counts = (_fact(connection, name) for name in ("letters", "counts"))
-        return Terms(np.frombuffer(letters, np.uint8).reshape(-1, SIZE), np.frombuffer(counts, np.uint32))
+            words, letters, counts = (_fact(connection, name) for name in ("words", "letters", "counts"))
+        return Terms(words.decode().splitlines(), np.frombuffer(letters, np.uint32), np.frombuffer(counts, np.uint32))
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
