@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from fansrec.errors import BadArtifact, FansError
 from fansrec.files import format_os_error, write_atomically
 from fansrec.files import sha256 as file_sum
-from fansrec.serving.search.spelling import MIN_LENGTH, letter_set
+from fansrec.serving.search.spelling import letter_set, max_edits
 from fansrec.serving.search.text import split_words
 from fansrec.vocabulary import CATEGORIES_FILE, ITEMS_FILE, Vocabulary, read_vocabulary
 
@@ -159,9 +159,7 @@ def _by_length(vocabulary: Vocabulary) -> NDArray[np.int64]:
 
 def _write_terms(connection: sqlite3.Connection, counts: Counter[str]) -> None:
     """Write the words that a misspelled one may mean: letters only, since another digit is another number."""
-    kept = sorted(
-        (word, count) for word, count in counts.most_common(MAX_TERMS) if len(word) >= MIN_LENGTH and word.isalpha()
-    )
+    kept = sorted((word, count) for word, count in counts.most_common(MAX_TERMS) if max_edits(word))
     facts = {
         "words": "\n".join(word for word, _ in kept).encode(),
         "letters": np.array([letter_set(word) for word, _ in kept], np.uint32).tobytes(),

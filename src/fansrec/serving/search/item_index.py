@@ -5,13 +5,13 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
 
 import numpy as np
 
+from fansrec.api.answers import FoundItem
 from fansrec.errors import BadArtifact
 from fansrec.serving.search.index import is_complete
 from fansrec.serving.search.query import ROWS, Search
@@ -28,14 +28,6 @@ JOIN items ON items.id COLLATE NOCASE = requested.value AND items.id = requested
 """
 
 
-@dataclass(frozen=True)
-class Found:
-    item: str | int
-    name: str | None
-    group: str | None
-    category: str
-
-
 class ItemIndex:
     """An index that any number of threads may read."""
 
@@ -50,7 +42,7 @@ class ItemIndex:
         with self._connection() as connection:
             self._integer_ids = _fact(connection, "integer_ids") != b""
 
-    def search(self, text: str, limit: int = 10) -> list[Found]:
+    def search(self, text: str, limit: int = 10) -> list[FoundItem]:
         """Return the items that match best; the text may be anything and is only ever treated as words."""
         text = text[:MAX_TEXT].encode(errors="ignore").decode().strip()  # without lone surrogates
         limit = min(limit, MAX_FOUND)
@@ -61,7 +53,7 @@ class ItemIndex:
             search.run(lambda: self._terms)
             return self._rows(connection, search.ranked())
 
-    def of_ids(self, ids: Iterable[str | int]) -> list[Found]:
+    def of_ids(self, ids: Iterable[str | int]) -> list[FoundItem]:
         """Return these items in the given order; unknown ones are left out."""
         requested = json.dumps([str(item) for item in ids])
         with self._connection() as connection:
@@ -75,9 +67,9 @@ class ItemIndex:
         for connection in idle:
             connection.close()
 
-    def _rows(self, connection: sqlite3.Connection, numbers: Sequence[int]) -> list[Found]:
+    def _rows(self, connection: sqlite3.Connection, numbers: Sequence[int]) -> list[FoundItem]:
         rows = connection.execute(ROWS, (json.dumps(numbers),))
-        return [Found(int(id_) if self._integer_ids else id_, *rest) for id_, *rest in rows]
+        return [FoundItem(int(id_) if self._integer_ids else id_, *rest) for id_, *rest in rows]
 
     @cached_property
     def _terms(self) -> Terms:

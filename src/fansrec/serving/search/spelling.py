@@ -9,7 +9,7 @@ from rapidfuzz.distance import OSA
 from rapidfuzz.process import cdist
 
 MIN_LENGTH = 3  # of a word that is corrected
-PREFIX_COST = np.float32(0.5)  # of an edit: a word of which only a prefix matches
+PREFIX_COST = np.float32(0.5)  # of an edit: only a prefix of the word matches
 EDIT_COST = 3  # a word with one edit more scores higher if it is exp(3) = 20 times as frequent
 BITS = 32
 
@@ -41,7 +41,7 @@ class Terms:
         if not edits:
             return []
         indices = np.flatnonzero(self._candidates(word, edits, unfinished))
-        candidates = [self._words[index] for index in indices]
+        candidates = [self._words[index] for index in indices.tolist()]
         distance = _distances(word, candidates, edits)
         for size in range(len(word) - edits, len(word) + edits + 1) if unfinished else ():
             prefixes = [candidate[:size] for candidate in candidates]
@@ -54,7 +54,7 @@ class Terms:
     def _candidates(self, word: str, edits: int, unfinished: bool) -> NDArray[np.bool_]:
         """Return which words differ from `word` in at most `edits` letters, and in length accordingly.
 
-        A prefix may belong to a word of any length; its first letter is assumed to be right.
+        A prefix may belong to any longer word; its first letter is assumed to be right.
         """
         letters = np.uint32(letter_set(word))
         whole = _at_most(self._letters & ~letters, edits) & (np.abs(self._sizes - len(word)) <= edits)
@@ -73,4 +73,5 @@ def _at_most(bits: NDArray[np.uint32], count: int) -> NDArray[np.bool_]:
 
 def _distances(word: str, others: list[str], edits: int) -> NDArray[np.float32]:
     """Return the distance of each other word; `edits` + 1 for all that are further away."""
-    return cdist([word], others, scorer=OSA.distance, score_cutoff=edits, dtype=np.int8)[0].astype(np.float32)
+    found = cdist([word], others, scorer=OSA.distance, score_cutoff=edits, dtype=np.int8)
+    return np.asarray(found[0], dtype=np.float32)
