@@ -1,12 +1,10 @@
 /** The four dialogs: saved lists, sharing, keyboard shortcuts, the API key. */
 
 import { hasKey, storeKey } from "./api.js";
-import { iconButton, make } from "./dom.js";
+import { iconButton, make, part } from "./dom.js";
 import { showNotice } from "./notices.js";
 import { copy, deleteList, download, fromJson, savedLists, saveList, toJson, toText } from "./sharing.js";
 import { formatCount, formatOmitted } from "./format.js";
-
-const part = (name) => document.getElementById(name);
 
 /** Let every dialog close by a cross (but not that for the key), by Escape and by a click outside. */
 export function prepareDialogs() {

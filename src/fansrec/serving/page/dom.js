@@ -14,6 +14,8 @@ const ICONS = {
   grip: "M7.5 5h0M12.5 5h0M7.5 10h0M12.5 10h0M7.5 15h0M12.5 15h0",
 };
 
+export const part = (/** @type {string} */ id) => document.getElementById(id);
+
 /** @param {string} tag
  * @param {Record<string, any>} attributes functions become listeners, null and false are left out */
 export function make(tag, attributes = {}, ...children) {

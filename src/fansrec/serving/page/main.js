@@ -6,7 +6,7 @@ import { validate, validIds } from "./validation.js";
 import { registerCategories } from "./colors.js";
 import { createColumns } from "./columns.js";
 import { createKeyDialog, createSavedDialog, createShareDialog, openHelp, prepareDialogs } from "./dialogs.js";
-import { debounce, placeIcons } from "./dom.js";
+import { debounce, part, placeIcons } from "./dom.js";
 import { createListView } from "./list_view.js";
 import { hideBanner, showBanner, showNotice } from "./notices.js";
 import { createRulesView } from "./rules_view.js";
@@ -16,7 +16,6 @@ import { START, added, blocked, createStore, moved, removed, replaced, sameItem 
 import { formatCount, formatFailure, formatNames, formatOmitted, labelOf } from "./format.js";
 
 const TEXT_FIELDS = "input:not([type=range], [type=checkbox]), textarea, select";
-const part = (name) => document.getElementById(name);
 const store = createStore(START);
 let service = null; // the answer of /v1/models: {default, models, limits}
 let starting; // the timer of the next attempt
