@@ -21,8 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
+from fansrec.api.answers import FoundItem
 from fansrec.files import write_bytes
-from fansrec.serving.search.item_index import Found, ItemIndex
+from fansrec.serving.search.item_index import ItemIndex
 from fansrec.vocabulary import Vocabulary
 
 CONSONANTS = [*"bcdfghjklmnprstvwz", "br", "ch", "cl", "st", "tr", "th"]
@@ -119,7 +120,7 @@ def measure(index: ItemIndex, vocabulary: Vocabulary, people: int) -> None:
     print_table(took, hits)
 
 
-def is_found(found: list[Found], meant: str) -> bool:
+def is_found(found: list[FoundItem], meant: str) -> bool:
     return any(meant.lower() in f"{item.name} {item.group}".lower() for item in found)
 
 

@@ -23,6 +23,7 @@ from fansrec.serving.http.problems import Problem
 from fansrec.serving.metrics import Metrics
 from fansrec.serving.processes.deployment_manager import Busy
 from fansrec.serving.processes.dispatch import Dispatcher
+from fansrec.serving.processes.jobs import Job
 from fansrec.serving.settings import ModelSpec, Settings
 
 SETTINGS = Settings(models=(ModelSpec(name="a", run=Path("a")),), workers=2)
@@ -35,11 +36,11 @@ class Replicas:
     def __init__(self, deaths: int) -> None:
         self.deaths, self.calls = deaths, list[Any]()
 
-    async def answer(self, message: Any, content: bytes) -> Any:
-        self.calls.append((message, content))
+    async def answer(self, message: Any) -> Any:
+        self.calls.append(message)
         if len(self.calls) <= self.deaths:
             raise RuntimeError("the actor died")
-        return [[job[0], len(content), 1, 10, "", ""] for job in message["jobs"]], content
+        return [[job.id, len(b"answer"), 1, 10, "", ""] for job in message["jobs"]], b"answer"
 
 
 def call(replicas: Replicas) -> bytes:
@@ -47,14 +48,14 @@ def call(replicas: Replicas) -> bytes:
         dispatcher = Dispatcher(SETTINGS, Metrics(), asyncio.get_running_loop())
         open_slots(dispatcher, replicas.answer, SETTINGS.worker_count)
         now = time.monotonic()
-        return await dispatcher.submit("a", b"question", 10, now - 1.5, now + 1000).answer
+        return await dispatcher.submit(Job(0, "a", [["x"]], 10, {}, now - 1.5, now + 1000), tokens=10).answer
 
     return asyncio.run(submit())
 
 
 def test_lost_call_is_retried() -> None:
     replicas = Replicas(deaths=2)
-    assert call(replicas) == b"question"
+    assert call(replicas) == b"answer"
     assert len(replicas.calls) == 3
 
 
@@ -68,9 +69,9 @@ def test_request_with_which_replicas_die_is_given_up() -> None:
 def test_moments_are_sent_as_durations() -> None:
     replicas = Replicas(deaths=0)
     call(replicas)
-    [[_, _, _, age, left]] = replicas.calls[0][0]["jobs"]
-    assert 1.5 <= age < 500
-    assert 500 < left <= 1000
+    [job] = replicas.calls[0]["jobs"]
+    assert 1.5 <= job.since < 500
+    assert 500 < job.deadline <= 1000
 
 
 def test_merged_metrics_are_valid_for_prometheus() -> None:

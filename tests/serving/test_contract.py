@@ -110,7 +110,7 @@ def test_items_are_found_by_name_misspelled_name_and_id(service: Running) -> Non
         ({"lists": [["i1"]], "allow": []}, 422, "invalid-request"),
         ({"lists": [["i1"]], "min_score": "1.5"}, 422, "invalid-request"),
         ({"lists": [["i1"]], "min_score": True}, 422, "invalid-request"),
-        ({"lists": [["i1"]], "fill": "depth-first"}, 422, "invalid-request"),  # minutes on a large catalogue
+        ({"lists": [["i1"]], "fill": "depth-first"}, 422, "invalid-request"),  # minutes on a large catalog
         ({}, 422, "invalid-request"),
     ],
 )

@@ -10,6 +10,16 @@ SCORE_DIGITS = 6  # of scores in HTTP answers and in files
 
 
 @dataclass(frozen=True)
+class FoundItem:
+    """An item that a search found."""
+
+    item: Item
+    name: str | None
+    group: str | None
+    category: str
+
+
+@dataclass(frozen=True)
 class Position:
     """One item of an answer."""
 

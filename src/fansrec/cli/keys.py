@@ -38,7 +38,7 @@ def add(
 def list_keys(file: File) -> None:
     """List the names and roles of the keys."""
     for entry in read_key_file(file):
-        echo_row(entry.holder.name, entry.holder.role)
+        echo_row(entry.name, entry.role)
 
 
 @app.command()

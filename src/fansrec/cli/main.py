@@ -46,8 +46,8 @@ app.command()(reproduce)
 EXTRAS = dict.fromkeys(("polars", "pyarrow", "gensim", "sklearn", "accelerate", "matplotlib"), "train")
 EXTRAS["onnx"] = "export"
 EXTRAS["ray"] = "ray"
-SERVING = ("fastapi", "starlette", "uvicorn", "uvloop", "httptools", "prometheus_client", "pydantic", "pydantic_core")
-EXTRAS |= dict.fromkeys(SERVING, "serve")
+SERVING = "fastapi starlette uvicorn uvloop httptools prometheus_client pydantic pydantic_core rapidfuzz"
+EXTRAS |= dict.fromkeys(SERVING.split(), "serve")
 # Typer has its own copy of click's errors, which it does not export.
 UsageError: Any = typer.BadParameter.__mro__[1]
 

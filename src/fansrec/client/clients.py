@@ -1,16 +1,16 @@
 """The clients: `Client`, and `AsyncClient` for asyncio; both keep their connections open."""
 
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from types import TracebackType
 from typing import Any, Self, Unpack
 from urllib.parse import urlsplit
 
 from fansrec import __version__
+from fansrec.api.answers import FoundItem
 from fansrec.client.requests import (
     Answers,
-    FoundItem,
     Rules,
     continue_request,
     parse_answers,
@@ -35,8 +35,11 @@ RELOAD_S = 120.0  # loading a model may take longer than using it
 MAX_TIMEOUT_MS = 3_600_000  # the longest deadline that a service accepts
 
 
-class Client:
-    """A client that threads may share. A call has `timeout` seconds, including its retries."""
+class _BaseClient:
+    """What both clients have in common: address, key, timeout and retries."""
+
+    _http_class: Any
+    _wait: Any  # sleeps between two attempts
 
     def __init__(
         self,
@@ -45,14 +48,20 @@ class Client:
         timeout: float = 10.0,
         retries: int = 4,
         *,
-        transport: httpx2.BaseTransport | None = None,
-        sleep: Callable[[float], object] = time.sleep,
+        transport: Any = None,
+        sleep: Callable[[float], Any] | None = None,
         clock: Callable[[], float] = time.monotonic,
         random: Random | None = None,
     ) -> None:
         self._policy = RetryPolicy(timeout, retries, clock, random or Random())
-        self._sleep = sleep
-        self._http = httpx2.Client(base_url=_check_url(url), headers=_headers(key), transport=transport)
+        self._sleep = sleep or self._wait
+        self._http = self._http_class(base_url=_check_url(url), headers=_headers(key), transport=transport)
+
+
+class Client(_BaseClient):
+    """A client that threads may share. A call has `timeout` seconds, including its retries."""
+
+    _http_class, _wait = httpx2.Client, staticmethod(time.sleep)
 
     def continue_lists(
         self, lists: Sequence[Iterable[object]], k: int = 10, *, timeout: float | None = None, **rules: Unpack[Rules]
@@ -115,24 +124,10 @@ class Client:
             return _no_response(error)
 
 
-class AsyncClient:
+class AsyncClient(_BaseClient):
     """The same client for asyncio."""
 
-    def __init__(
-        self,
-        url: str,
-        key: str | None = None,
-        timeout: float = 10.0,
-        retries: int = 4,
-        *,
-        transport: httpx2.AsyncBaseTransport | None = None,
-        sleep: Callable[[float], Awaitable[object]] = anyio.sleep,
-        clock: Callable[[], float] = time.monotonic,
-        random: Random | None = None,
-    ) -> None:
-        self._policy = RetryPolicy(timeout, retries, clock, random or Random())
-        self._sleep = sleep
-        self._http = httpx2.AsyncClient(base_url=_check_url(url), headers=_headers(key), transport=transport)
+    _http_class, _wait = httpx2.AsyncClient, staticmethod(anyio.sleep)
 
     async def continue_lists(
         self, lists: Sequence[Iterable[object]], k: int = 10, *, timeout: float | None = None, **rules: Unpack[Rules]

@@ -3,10 +3,9 @@
 import gzip
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from fansrec.api.answers import Answer, Item
+from fansrec.api.answers import Answer, FoundItem
 from fansrec.client.retries import TEMPORARY, Request, Response, Unavailable
 from fansrec.errors import BadArtifact, BadInput, BadSetting, FansError, UnknownItems
 
@@ -22,16 +21,6 @@ ERRORS: dict[str, type[FansError]] = {
 
 class NotAllowed(FansError):
     """The service needs a key, or another one."""
-
-
-@dataclass(frozen=True)
-class FoundItem:
-    """An item that a search found."""
-
-    item: Item
-    name: str | None
-    group: str | None
-    category: str
 
 
 class Answers(list[Answer]):

@@ -15,13 +15,12 @@ from pydantic_core import to_json
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fansrec import __version__
-from fansrec.errors import FansError
 from fansrec.serving.continue_route import JSON, TIMEOUT_HEADER, ContinueRoute
 from fansrec.serving.http import routes
-from fansrec.serving.http.error_handlers import error_handlers
+from fansrec.serving.http.error_handlers import ERROR_HANDLERS
 from fansrec.serving.http.hosts import Hosts
 from fansrec.serving.http.middleware import ServiceMiddleware
-from fansrec.serving.http.problems import Problem, problem_of
+from fansrec.serving.http.problems import Problem
 from fansrec.serving.http.routes import Route, is_continue
 from fansrec.serving.processes.deployment_manager import Busy
 from fansrec.serving.requests import ContinueAnswer, FoundItems, Health, ModelChange, ProblemBody, ServedModels
@@ -82,7 +81,7 @@ def _framework(service: Service, continue_route: ContinueRoute) -> FastAPI:
         docs_url=None,  # the usual pages load scripts from other sites
         redoc_url=None,
         redirect_slashes=False,
-        exception_handlers=error_handlers(),
+        exception_handlers=ERROR_HANDLERS,
     )
     _add_continue(app, continue_route)
     _add_models(app, service)
@@ -138,8 +137,6 @@ def _add_models(app: FastAPI, service: Service) -> None:
             changed = await asyncio.shield(asyncio.ensure_future(work))  # it continues if the client disconnects
         except Busy as error:
             raise Problem(409, "busy", str(error)) from error
-        except FansError as error:
-            raise problem_of(error) from error
         return {"models": [{"name": m["name"], "hash": m["hash"]} for m in service.models], "changed": changed}
 
 

@@ -8,6 +8,7 @@ from starlette.types import Receive, Scope, Send
 
 from fansrec.serving.http.bodies import declared_length, read_body
 from fansrec.serving.http.problems import Problem, deadline_problem, invalid_request
+from fansrec.serving.processes.jobs import Job
 from fansrec.serving.processes.queue import QueuedRequest
 from fansrec.serving.requests import ContinueRequest, request_type
 from fansrec.serving.service import Service
@@ -47,8 +48,8 @@ class ContinueRoute:
             raise invalid_request(error) from None
         self._check_answer_size(request)
         model = self._service.model_named(request.model)["name"]
-        queued = dispatcher.submit(model, content, _cost(request), since, since + timeout)
-        return await self._wait(queued, receive)
+        job = Job(next(dispatcher.ids), model, request.lists, request.k, request.rules, since, since + timeout)
+        return await self._wait(dispatcher.submit(job, _cost(request)), receive)
 
     def _check_answer_size(self, request: ContinueRequest) -> None:
         """Refuse requests whose answer is much larger than the request: many short lists and a large k."""

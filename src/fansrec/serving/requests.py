@@ -3,11 +3,9 @@
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, create_model
-from pydantic_core import from_json
 
 from fansrec.serving.settings import Settings
 
-DEFAULT_K = 10
 MAX_ID_LENGTH = 1000
 INT64 = 2**63
 
@@ -25,7 +23,7 @@ class ContinueRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", title="ContinueRequest", json_schema_extra={"examples": [EXAMPLE]})
 
     lists: list[list[Item]] = Field(description="Lists of item ids, or names that only one item has")
-    k: StrictInt = Field(DEFAULT_K, ge=1, description="Number of items for each list")
+    k: StrictInt = Field(10, ge=1, description="Number of items for each list")
     model: StrictStr | None = Field(None, max_length=64, description="Name of the model; default: the first one")
     exclude: list[Item] = Field(default_factory=list, description="Items that are never returned")
     allow: list[Item] | None = Field(None, description="Return only these items")
@@ -35,6 +33,11 @@ class ContinueRequest(BaseModel):
     )
     keep_seen: StrictBool = Field(False, description="Whether items of the list may be returned again")
     min_score: Score | None = Field(None, description="Minimum score of the returned items")
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """The rules that were given; sorted by name, so that equal rules have equal keys in caches."""
+        return {name: getattr(self, name) for name in sorted(self.model_fields_set - {"lists", "k", "model"})}
 
 
 def request_type(limits: Settings) -> type[ContinueRequest]:
@@ -56,14 +59,6 @@ def request_type(limits: Settings) -> type[ContinueRequest]:
         allow=(Annotated[list[Item], rule, not_empty] | None, fields["allow"]),
         categories=(Annotated[list[StrictStr], rule, not_empty] | None, fields["categories"]),
     )
-
-
-def parse_validated(body: bytes) -> tuple[list[list[object]], int, dict[str, Any]]:
-    """Return the lists, k and the rules of a body that the front has validated as a `ContinueRequest`."""
-    request = from_json(body)
-    lists, k = request.pop("lists"), request.pop("k", DEFAULT_K)
-    request.pop("model", None)  # the front has chosen it
-    return lists, k, dict(sorted(request.items()))  # sorted, so that equal rules have equal keys in caches
 
 
 class ModelName(BaseModel):

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import uvloop
 
-from fansrec.serving.http.inherited_socket import inherited_socket
 from fansrec.serving.http.logs import setup_logs
-from fansrec.serving.server import Server, bind, url_of
+from fansrec.serving.http.sockets import bind, inherited_socket, url_of
+from fansrec.serving.server import Server
 from fansrec.serving.service import Service
 from fansrec.serving.settings import Settings
 

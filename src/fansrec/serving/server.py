@@ -8,36 +8,19 @@ from collections.abc import Iterator
 from typing import Any
 
 import uvicorn
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fansrec.errors import BadSetting
-from fansrec.files import format_os_error
 from fansrec.serving.app import build_app
-from fansrec.serving.http.listening import drop_new_connections
 from fansrec.serving.http.protocol import protocol_class
+from fansrec.serving.http.sockets import drop_new_connections
 from fansrec.serving.service import Service
 
+# Parts of uvicorn that the service does without, or does by itself.
+DISABLED: dict[str, Any] = {"ws": "none", "lifespan": "off", "log_config": None}
+DISABLED |= dict.fromkeys(("access_log", "server_header", "proxy_headers"), False)
 BACKLOG = 2048
 KEEP_ALIVE_SECONDS = 75
 LATE_REQUEST_SECONDS = 1.0
 HANDSHAKE_SECONDS = 0.2  # for connections that are being made when new ones are no longer accepted
-
-
-def bind(host: str, port: int) -> socket.socket:
-    try:
-        family, kind, proto, _, address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
-        listening = socket.socket(family, kind, proto)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-    except OSError as error:
-        raise BadSetting(
-            f"cannot listen on {host}:{port} ({format_os_error(error)}); choose another --host or --port"
-        ) from error
-    return listening
-
-
-def url_of(host: str, port: int) -> str:
-    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
 class Server(uvicorn.Server):
@@ -45,18 +28,14 @@ class Server(uvicorn.Server):
 
     def __init__(self, service: Service, owns_socket: bool = True) -> None:
         """Serve on a socket of its own, or on one that systemd opened and keeps open for the next service."""
-        settings = service.settings
+        settings, app = service.settings, build_app(service)
+        app.draining = lambda: service.draining  # so that no later request on a connection is lost
         config = uvicorn.Config(
-            _close_when_draining(build_app(service), service),
+            app,
             http=protocol_class(
                 settings, service.metrics.observe_request, service.dispatcher.load.refusal, service.unread
             ),
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
+            **DISABLED,
             backlog=BACKLOG,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=int(settings.drain_s) or 1,
@@ -102,20 +81,3 @@ class Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
-
-
-def _close_when_draining(app: ASGIApp, service: Service) -> ASGIApp:
-    """Let every answer close its connection once the service is about to stop, so that no later request is lost."""
-
-    async def wrapped(scope: Scope, receive: Receive, send: Send) -> None:
-        if not service.draining:
-            return await app(scope, receive, send)
-
-        async def send_and_close(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
-            await send(message)
-
-        await app(scope, receive, send_and_close)
-
-    return wrapped

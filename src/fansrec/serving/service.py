@@ -23,16 +23,11 @@ INTERNAL = ("folder", "vocabulary")  # fields of a model's description that clie
 INDEX_CHECK_SECONDS = 0.5
 
 
-class CurrentDeployment(Protocol):
-    @property
-    def models(self) -> list[dict[str, Any]]: ...
-
-
 class Deployments(Protocol):
     """What holds the models and changes them: processes of this machine, or replicas of a cluster."""
 
     @property
-    def current(self) -> CurrentDeployment | None: ...
+    def models(self) -> list[dict[str, Any]] | None: ...
     @property
     def ready(self) -> bool: ...
     async def start(self) -> None: ...
@@ -56,7 +51,6 @@ class Service:
         self.dispatcher = Dispatcher(settings, self.metrics, loop)
         self.deployments = create(settings, self.metrics, self.dispatcher, self.update_indexes)
         self.indexes = Indexes(index_folder(settings))
-        self._indexed: set[str] = set()
         self.draining = False
         self.metrics.ready.set_function(lambda: self.ready)
 
@@ -90,9 +84,10 @@ class Service:
     @property
     def models(self) -> list[dict[str, Any]]:
         """The descriptions of the models, the default first."""
-        if self.deployments.current is None:
+        models = self.deployments.models
+        if models is None:
             raise Problem(503, "not-ready", self.not_ready_reason, headers={"Retry-After": "1"}, retry_after=1)
-        return self.deployments.current.models
+        return models
 
     def model_named(self, name: str | None) -> dict[str, Any]:
         """Return the description of a model, of the default one if `name` is None."""
@@ -124,18 +119,12 @@ class Service:
 
     def update_indexes(self) -> None:
         """Have search indexes built for the models that are served now, and drop the others."""
-        needed = {model["vocabulary"]: Path(model["folder"]) for model in self.models}
-        for key in self._indexed - {*needed}:
-            self.indexes.forget(key)
-        for key, folder in needed.items():
-            self.indexes.start(key, folder)
-        self._indexed = {*needed}
+        self.indexes.update({model["vocabulary"]: Path(model["folder"]) for model in self.models})
         self._check_indexes()
 
     def _check_indexes(self) -> None:
         """Check repeatedly whether the indexes are built."""
-        missing = [key for key in self._indexed if self.indexes.get(key) is None and not self.indexes.failure(key)]
-        if missing and not self.draining:
+        if self.indexes.is_building() and not self.draining:
             self.dispatcher.loop.call_later(INDEX_CHECK_SECONDS, self._check_indexes)
 
     async def find_items(self, model: dict[str, Any], text: str | None, ids: list[str], limit: int) -> list[Any]:

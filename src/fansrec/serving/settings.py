@@ -5,14 +5,13 @@ import re
 import sys
 import tomllib
 from collections.abc import Mapping
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from fansrec.errors import BadInput, BadSetting
-from fansrec.serving.http.hosts import is_host_name
+from fansrec.serving.http.hosts import is_host_name, parse_address
 
 PREFIX = "FANS_"
 OTHER_VARIABLES = {"FANS_DATA", "FANS_NATIVE", "FANS_NATIVE_FOLDER", "FANS_SANITIZED"}  # of other parts of fansrec
@@ -51,9 +50,7 @@ class Settings(BaseModel):
     device: str = Field("cpu", description="Device of the models: cpu or cuda")
     backend: Literal["auto", "torch", "native", "cuda"] = Field("auto", description="Backend of the models")
     keys: Path | None = Field(None, description="File of API keys (`fans keys add FILE NAME`)")
-    key_file_grace_s: float = Field(
-        30, ge=0, description="Seconds without a readable key file after which every key is refused"
-    )
+    key_file_grace_s: float = Field(30, ge=0, description="Seconds without a readable key file until keys are refused")
     without_keys: bool = Field(False, description="Listen on other addresses than loopback without keys")
     allow_origins: tuple[str, ...] = Field((), description="Origins of other pages that may call the service")
     allowed_hosts: tuple[str, ...] = Field((), description="Host names that the service answers to; * for any")
@@ -61,12 +58,8 @@ class Settings(BaseModel):
     max_header_bytes: int = Field(32768, ge=1024, description="Maximum size of the headers of a request")
     header_timeout_s: float = Field(10, gt=0, description="Seconds within which a client must send its headers")
     body_timeout_s: float = Field(30, gt=0, description="Seconds within which a client must send its body")
-    write_timeout_s: float = Field(
-        10, gt=0, description="Seconds within which a client must read the next part of an answer"
-    )
-    max_unsent_bytes: int = Field(
-        64 * MIB, ge=MIB, description="Maximum size of all answers that clients have not read yet"
-    )
+    write_timeout_s: float = Field(10, gt=0, description="Seconds within which a client must read a part of an answer")
+    max_unsent_bytes: int = Field(64 * MIB, ge=MIB, description="Maximum size of answers that clients have not read")
     max_body_bytes: int = Field(1 * MIB, ge=1, description="Maximum size of a body as sent")
     max_unpacked_bytes: int = Field(2 * MIB, ge=1, description="Maximum size of a decompressed body")
     max_lists: int = Field(256, ge=1, description="Maximum number of lists in a request")
@@ -76,18 +69,14 @@ class Settings(BaseModel):
     max_rule_items: int = Field(10_000, ge=1, description="Maximum number of entries in exclude, allow or categories")
     queue_ms: int = Field(300, ge=1, description="Longest expected time in the queue for an accepted request")
     queue_requests: int = Field(1024, ge=1, description="Maximum number of requests in the queue")
-    queue_tokens: int = Field(
-        262_144, ge=1, description="Maximum number of tokens (items given and requested) in the queue"
-    )
-    batch_tokens: int = Field(2048, ge=1, description="Maximum number of tokens (items given and requested) in a batch")
+    queue_tokens: int = Field(262_144, ge=1, description="Maximum tokens (items given and requested) in the queue")
+    batch_tokens: int = Field(2048, ge=1, description="Maximum tokens (items given and requested) in a batch")
     timeout_ms: int = Field(10_000, ge=1, le=3_600_000, description="Deadline of a request that sets none")
     hang_s: float = Field(20, gt=0, description="Seconds without a sign of life after which a worker is replaced")
     notice_s: float = Field(1, ge=0, description="Seconds between 'not ready' and closing when the service stops")
     drain_s: float = Field(30, gt=0, description="Seconds that accepted requests have when the service stops")
     search_folder: Path | None = Field(None, description="Folder of the search indexes; default: in the user's cache")
-    log_format: Literal["auto", "json", "text"] = Field(
-        "auto", description="One JSON object per line, or text; auto: text in a terminal"
-    )
+    log_format: Literal["auto", "json", "text"] = Field("auto", description="JSON or text; auto: text in a terminal")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Lowest level that is logged")
 
     @model_validator(mode="before")
@@ -119,12 +108,8 @@ class Settings(BaseModel):
 
     @property
     def loopback(self) -> bool:
-        if self.host == "localhost":
-            return True
-        try:
-            return ip_address(self.host.strip("[]")).is_loopback
-        except ValueError:
-            return False
+        address = parse_address(self.host)
+        return self.host == "localhost" or (address is not None and address.is_loopback)
 
     @property
     def log_style(self) -> str:

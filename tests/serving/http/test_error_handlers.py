@@ -9,13 +9,13 @@ from fastapi import FastAPI, Query
 
 from fansrec.errors import UnknownItems
 from fansrec.serving.http.bodies import ClientDisconnected
-from fansrec.serving.http.error_handlers import error_handlers
+from fansrec.serving.http.error_handlers import ERROR_HANDLERS
 from fansrec.serving.http.middleware import ServiceMiddleware
 from fansrec.serving.http.problems import Problem
 
 
 def application() -> FastAPI:
-    app = FastAPI(exception_handlers=error_handlers())
+    app = FastAPI(exception_handlers=ERROR_HANDLERS)
     errors = [
         Problem(409, "busy", "Wait."),
         UnknownItems("none is known"),
@@ -30,7 +30,8 @@ def application() -> FastAPI:
     return app
 
 
-def get(path: str, method: str = "GET", query: str = "") -> tuple[int, dict[bytes, bytes], dict[str, Any], list[Any]]:
+def send_to(path: str, method: str = "GET", query: str = "") -> tuple[list[Any], list[Any]]:
+    """Return the messages that were sent as an answer, and what was observed of the request."""
     sent: list[Any] = []
     observed: list[Any] = []
 
@@ -44,8 +45,12 @@ def get(path: str, method: str = "GET", query: str = "") -> tuple[int, dict[byte
     scope |= {"query_string": query.encode(), "root_path": "", "http_version": "1.1", "state": {}}
     middleware = ServiceMiddleware(application(), observe=lambda *values: observed.append(values))
     asyncio.run(middleware(scope, receive, send))
-    assert len(sent) == 2
-    return sent[0]["status"], dict(sent[0]["headers"]), json.loads(sent[1]["body"] or b"{}"), observed
+    return sent, observed
+
+
+def get(path: str, method: str = "GET", query: str = "") -> tuple[int, dict[bytes, bytes], dict[str, Any], list[Any]]:
+    (start, body), observed = send_to(path, method, query)
+    return start["status"], dict(start["headers"]), json.loads(body["body"]), observed
 
 
 @pytest.mark.parametrize(
@@ -76,4 +81,5 @@ def test_invalid_query_lists_the_invalid_fields() -> None:
 
 
 def test_disconnected_client_is_not_an_error() -> None:
-    assert get("/3")[0] == 499
+    sent, observed = send_to("/3")
+    assert sent == [] and [one[2] for one in observed] == [499]

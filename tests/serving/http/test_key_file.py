@@ -86,7 +86,7 @@ def ring_without_its_file(file: Path, clock: Clock, grace_s: float = 30) -> tupl
     key = new_key(file, "web", "use")
     ring = KeyRing(file, clock, grace_s)
     clock.now = 1
-    assert ring.holder_of(key)
+    assert ring.entry_of(key)
     file.rename(file.with_name("away"))
     return ring, key
 
@@ -97,11 +97,11 @@ def test_unreadable_key_file_refuses_everyone_after_the_grace_period(
     clock = Clock()
     ring, key = ring_without_its_file(file, clock)
     for clock.now in (2, 20, 31):
-        assert ring.readable and ring.holder_of(key)
+        assert ring.readable and ring.entry_of(key)
     for clock.now in (32, 33, 1000):
         assert not ring.readable
         with pytest.raises(Problem) as raised:
-            ring.holder_of(key)
+            ring.entry_of(key)
         assert (raised.value.status, raised.value.kind) == (503, "keys-unreadable")
     levels = [record.levelname for record in caplog.records]
     assert levels == ["WARNING", "ERROR"] and "every key is refused" in caplog.text and str(file) in caplog.text
@@ -115,7 +115,7 @@ def test_readable_key_file_accepts_keys_again(file: Path, caplog: pytest.LogCapt
     with caplog.at_level(logging.INFO):
         file.with_name("away").rename(file)  # the same file, as after a mount that came back
         clock.now = 102
-        assert ring.readable and ring.holder_of(key)
+        assert ring.readable and ring.entry_of(key)
     assert "1 keys" in caplog.text
 
 
@@ -124,7 +124,7 @@ def test_removed_key_stays_valid_no_longer_than_the_grace_period(file: Path) -> 
     ring, key = ring_without_its_file(file, clock, grace_s=5)
     clock.now = 3600  # the first request after an hour is refused as well
     with pytest.raises(Problem):
-        ring.holder_of(key)
+        ring.entry_of(key)
 
 
 @pytest.mark.parametrize("content", [b"nonsense", b"\xff", b"#" * 2**21])
@@ -134,7 +134,7 @@ def test_broken_key_file_counts_as_unreadable(file: Path, content: bytes) -> Non
     ring = KeyRing(file, clock, 30)
     file.write_bytes(content)
     clock.now = 2
-    assert ring.holder_of(key)
+    assert ring.entry_of(key)
     clock.now = 40
     assert not ring.readable
 
@@ -162,12 +162,12 @@ def test_key_removed_by_root_is_refused_by_a_service_of_another_user() -> None:
         ring = KeyRing(file, clock)
         remove_key(file, "web")
         clock.now = 2
-        assert as_another_user(lambda: ring.holder_of(removed) is None and ring.holder_of(kept) is not None)
+        assert as_another_user(lambda: ring.entry_of(removed) is None and ring.entry_of(kept) is not None)
 
 
 def test_command_creates_keys_that_only_read_metrics(file: Path) -> None:
     runner = CliRunner()
     assert runner.invoke(app, ["add", str(file), "prometheus", "--metrics"]).exit_code == 0
-    assert [tuple(entry.holder) for entry in read_key_file(file)] == [("prometheus", "metrics")]
+    assert [(entry.name, entry.role) for entry in read_key_file(file)] == [("prometheus", "metrics")]
     both = runner.invoke(app, ["add", str(file), "both", "--metrics", "--admin"])
     assert isinstance(both.exception, BadSetting) and len(read_key_file(file)) == 1

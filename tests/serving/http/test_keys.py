@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from fansrec.cli.keys import app
 from fansrec.errors import BadInput, BadSetting
 from fansrec.serving.http.key_ring import KeyRing
-from fansrec.serving.http.keys import MAX_FILE_BYTES, Holder, new_key, read_key_file, read_keys, remove_key
+from fansrec.serving.http.keys import MAX_FILE_BYTES, Entry, digest_of, new_key, read_key_file, read_keys, remove_key
 
 ZEROS = "0" * 64
 
@@ -25,8 +25,8 @@ class Clock:
 
 
 def role_of(ring: KeyRing, key: str) -> str | None:
-    holder = ring.holder_of(key)
-    return holder.role if holder else None
+    entry = ring.entry_of(key)
+    return entry.role if entry else None
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def file(tmp_path: Path) -> Path:
 def test_new_key_has_its_role(file: Path) -> None:
     user, admin = new_key(file, "web", "use"), new_key(file, "ops", "admin")
     ring = KeyRing(file)
-    assert ring.holder_of(user) == Holder("web", "use") and role_of(ring, admin) == "admin"
+    assert ring.entry_of(user) == Entry("web", "use", digest_of(user)) and role_of(ring, admin) == "admin"
 
 
 def test_key_is_long_random_and_has_a_prefix(file: Path) -> None:
@@ -62,7 +62,7 @@ def test_file_is_readable_by_its_owner_only(file: Path) -> None:
 @pytest.mark.parametrize("key", ["", "fans_", "fans_" + "x" * 43, ZEROS, "é\ud800\0", "x" * 100_000])
 def test_other_keys_are_refused(file: Path, key: str) -> None:
     new_key(file, "web", "use")
-    assert KeyRing(file).holder_of(key) is None
+    assert KeyRing(file).entry_of(key) is None
 
 
 def test_hash_is_not_accepted_as_a_key(file: Path) -> None:
@@ -89,7 +89,7 @@ def test_removal_keeps_comments_and_other_keys(file: Path) -> None:
     remove_key(file, "web")
     assert file.read_text() == f"# ours\n\n  # theirs\nops admin {ZEROS}"
     new_key(file, "new", "use")
-    assert [entry.holder.name for entry in read_key_file(file)] == ["ops", "new"]
+    assert [entry.name for entry in read_key_file(file)] == ["ops", "new"]
 
 
 def test_unknown_key_cannot_be_removed(file: Path) -> None:
@@ -145,7 +145,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         entries = read_keys(text, "keys")
     except BadInput:
         return
-    assert all(entry.holder.role in ("use", "admin", "metrics") for entry in entries)
+    assert all(entry.role in ("use", "admin", "metrics") for entry in entries)
 
 
 def test_added_and_removed_keys_take_effect_while_running(file: Path) -> None:

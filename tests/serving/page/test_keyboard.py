@@ -8,7 +8,7 @@ CONTROLS = {"button", "textbox", "combobox", "checkbox", "slider", "link", "opti
 
 # Elements that contain text, their colors, and the contrast between them.
 CONTRASTS = """() => {
-  const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const numbers = (color) => color.match(/[\\d.]+/g).map(Number);
   const linear = (v) => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
   const light = ([r, g, b]) => .2126 * linear(r / 255) + .7152 * linear(g / 255) + .0722 * linear(b / 255);
   const behind = (element) => {

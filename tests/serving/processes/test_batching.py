@@ -26,7 +26,8 @@ def models(songs: Path) -> dict[str, LoadedModel]:
 
 def job(id: int = 0, model: str = "fans", late: bool = False, **request: Any) -> Job:
     now = time.monotonic()
-    return Job(id, model, json.dumps({"lists": [["i1", "i2"]]} | request).encode(), now, now - 1 if late else now + 60)
+    lists, k = request.pop("lists", [["i1", "i2"]]), request.pop("k", 10)
+    return Job(id, model, lists, k, request, now, now - 1 if late else now + 60)
 
 
 def replies(models: dict[str, LoadedModel], *jobs: Job, max_tokens: int = 1000) -> dict[int, Reply]:

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from fansrec.serving.http.problems import Problem
 from fansrec.serving.metrics import Metrics
 from fansrec.serving.processes import dispatch
 from fansrec.serving.processes.dispatch import MAX_FAILURES, Dispatcher, Worker
+from fansrec.serving.processes.jobs import Job
 from fansrec.serving.processes.load_limits import OVERLOAD
 from fansrec.serving.processes.queue import QueuedRequest
 from fansrec.serving.settings import read_settings
@@ -27,7 +27,7 @@ class FakeChannel:
         self.on_message: Callable[[Any, bytes], None]
         self.on_close: Callable[[], None]
 
-    def send(self, message: Any, content: bytes = b"") -> None:
+    def send(self, message: Any) -> None:
         self.sent.append(message)
 
     def close(self) -> None:
@@ -59,7 +59,7 @@ class Setup:
 
     def submit(self, tokens: int = 10) -> QueuedRequest:
         now = time.monotonic()
-        return self.dispatcher.submit("m", b"{}", tokens, now, now + 60)
+        return self.dispatcher.submit(Job(next(self.dispatcher.ids), "m", [], 10, {}, now, now + 60), tokens)
 
 
 def run(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
@@ -223,7 +223,7 @@ async def test_silent_worker_is_pinged_and_then_killed() -> None:
         _, other = setup.worker()
         assert other.batch() == [waiting.id]
         other_worker = next(iter(setup.dispatcher._busy))
-        waiting.job = replace(waiting.job, deadline=waiting.job.deadline - 70)
+        waiting.job = waiting.job._replace(deadline=waiting.job.deadline - 70)
         setup.dispatcher.check_workers()
         assert len(killed) == 2 and other_worker.cause == "hung"  # alive, but all its requests are past their deadlines
     finally:

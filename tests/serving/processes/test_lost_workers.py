@@ -25,8 +25,8 @@ class FakeModelHost(FakeChannel):
         super().__init__()
         self.pool, self.deployment, self.lost = pool, deployment, lost
 
-    def send(self, message: Any, content: bytes = b"") -> None:
-        super().send(message, content)
+    def send(self, message: Any) -> None:
+        super().send(message)
         if len(self.sent) > self.lost:
             message = {"deployment": self.deployment, "kind": WORKER, "pid": len(self.sent)}
             asyncio.get_running_loop().call_soon(self.pool._process_connected, FakeChannel(), message)

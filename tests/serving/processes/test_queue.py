@@ -19,7 +19,7 @@ def loop() -> Iterator[None]:
 
 def request(id: int, tokens: int = 10, failures: int = 0) -> QueuedRequest:
     answer: asyncio.Future[bytes] = asyncio.get_event_loop_policy().get_event_loop().create_future()
-    return QueuedRequest(Job(id, "m", b"", 0.0, 1.0), tokens, answer, failures=failures)
+    return QueuedRequest(Job(id, "m", [], 10, {}, 0.0, 1.0), tokens, answer, failures=failures)
 
 
 def filled(*requests: QueuedRequest, max_requests: int = 100, tokens: int = 1000) -> Queue:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fansrec.api.answers import FoundItem
 from fansrec.errors import BadArtifact
 from fansrec.files import write_bytes
 from fansrec.serving.search import index as search_index
@@ -21,9 +22,9 @@ from fansrec.serving.search import indexes as search_indexes
 from fansrec.serving.search import item_index, query
 from fansrec.serving.search.index import build_index, index_path, key_of
 from fansrec.serving.search.indexes import Indexes
-from fansrec.serving.search.item_index import Found, ItemIndex
+from fansrec.serving.search.item_index import ItemIndex
 from fansrec.serving.search.query import Search
-from fansrec.serving.search.spelling import Terms, encode
+from fansrec.serving.search.spelling import Terms, letter_set
 from fansrec.serving.search.text import split_pieces, split_words
 from fansrec.vocabulary import Vocabulary
 from serving.service import DEADLINE_S
@@ -86,7 +87,7 @@ def index(run: Path) -> Iterator[ItemIndex]:
     index.close()
 
 
-def names(found: list[Found]) -> list[str | None]:
+def names(found: list[FoundItem]) -> list[str | None]:
     return [item.name for item in found]
 
 
@@ -136,7 +137,7 @@ def test_articles_are_ignored(index: ItemIndex) -> None:
 
 
 def test_item_without_name_is_found_by_id(index: ItemIndex) -> None:
-    assert index.search("SONG 17")[0] == Found("Song-17", None, None, "rest")
+    assert index.search("SONG 17")[0] == FoundItem("Song-17", None, None, "rest")
 
 
 def test_exact_id_comes_before_longer_ids(index: ItemIndex) -> None:
@@ -208,15 +209,15 @@ def test_temporary_error_does_not_mark_the_index_as_damaged(index: ItemIndex, mo
 def test_items_by_id_keep_the_order_and_skip_unknown_ids(index: ItemIndex) -> None:
     found = index.of_ids(["Song-4", "nobody", "song-0", "Song-0", "\ud800", 7])
     assert found == [
-        Found("Song-4", "Creep", "Radiohead", "rest"),
-        Found("Song-0", "Yesterday", "The Beatles", "first"),
+        FoundItem("Song-4", "Creep", "Radiohead", "rest"),
+        FoundItem("Song-0", "Yesterday", "The Beatles", "first"),
     ]
 
 
 def test_integer_ids_stay_integers(tmp_path: Path) -> None:
     vocabulary = Vocabulary(["30", "4", "31"], np.array([0, 3]), category_names=["all"], integer_ids=True)
     index = ItemIndex(build_index(write(tmp_path, vocabulary), tmp_path))
-    assert index.search("3") == [Found(30, None, None, "all"), Found(31, None, None, "all")]
+    assert index.search("3") == [FoundItem(30, None, None, "all"), FoundItem(31, None, None, "all")]
     assert [found.item for found in index.of_ids([4, "30"])] == [4, 30]
 
 
@@ -231,27 +232,33 @@ def osa(a: str, b: str) -> int:
     return table[-1][-1]
 
 
+def terms_of(counts: dict[str, int]) -> Terms:
+    words = sorted(counts)
+    letters, frequencies = [letter_set(word) for word in words], [counts[word] for word in words]
+    return Terms(words, np.array(letters, dtype=np.uint32), np.array(frequencies, dtype=np.uint32))
+
+
 @given(
-    word=st.text("abcd", min_size=3, max_size=9), others=st.lists(st.text("abcd", min_size=1, max_size=11), min_size=1)
+    word=st.text("abcd", min_size=3, max_size=9), others=st.sets(st.text("abcd", min_size=1, max_size=11), min_size=1)
 )
 @settings(deadline=None)
-def test_corrections_are_the_words_within_the_edit_distance(word: str, others: list[str]) -> None:
+def test_corrections_are_the_words_within_the_edit_distance(word: str, others: set[str]) -> None:
     edits = 1 if len(word) < 6 else 2
-    terms = Terms(encode(others), np.ones(len(others), dtype=np.uint32))
-    near = {n for n, other in enumerate(others) if 1 <= osa(word, other) <= edits}
-    assert {n for n, _ in terms.close_to(word, unfinished=False, count=1000)} == near
+    terms = terms_of(dict.fromkeys(others, 1))
+    near = {other for other in others if 1 <= osa(word, other) <= edits}
+    assert {other for other, _ in terms.close_to(word, unfinished=False, count=1000)} == near
     prefixes = {
-        n
-        for n, other in enumerate(others)
+        other
+        for other in others
         if other[0] == word[0] and 1 <= min(osa(word, other[:size]) for size in range(len(other) + 1)) <= edits
     }
-    complete = {n for n, other in enumerate(others) if other.startswith(word)}  # right so far: not corrected
-    assert {n for n, _ in terms.close_to(word, unfinished=True, count=1000)} >= (near | prefixes) - complete
+    complete = {other for other in others if other.startswith(word)}  # right so far: not corrected
+    assert {other for other, _ in terms.close_to(word, unfinished=True, count=1000)} >= (near | prefixes) - complete
 
 
 def test_frequent_word_scores_above_a_rare_closer_one() -> None:
-    terms = Terms(encode(["beetles", "beatles"]), np.array([1, 200], dtype=np.uint32))
-    assert [n for n, _ in terms.close_to("beetels", unfinished=True, count=2)] == [1, 0]
+    terms = terms_of({"beetles": 1, "beatles": 200})
+    assert [word for word, _ in terms.close_to("beetels", unfinished=True, count=2)] == ["beatles", "beetles"]
 
 
 def test_threads_search_concurrently(index: ItemIndex) -> None:
@@ -352,14 +359,14 @@ def wait_for(indexes: Indexes, key: str) -> ItemIndex:
 def test_missing_index_is_built_in_the_background(indexes: Indexes, run: Path) -> None:
     key = key_of(run)
     assert indexes.get(key) is None
-    indexes.start(key, run)
+    indexes.update({key: run})
     assert wait_for(indexes, key).search("queen")
     assert indexes.failure(key) is None
 
 
 def test_existing_index_is_opened_at_once(indexes: Indexes, run: Path) -> None:
     build_index(run, indexes.folder)
-    indexes.start(key_of(run), run)
+    indexes.update({key_of(run): run})
     assert indexes.get(key_of(run)) is not None
 
 
@@ -368,7 +375,7 @@ def test_index_damaged_while_searched_is_built_again(indexes: Indexes, run: Path
     content = bytearray(path.read_bytes())
     content[3 * 8192 :] = b"\xa5" * (len(content) - 3 * 8192)
     path.write_bytes(content)
-    indexes.start(key, run)
+    indexes.update({key: run})
     if (index := indexes.get(key)) is not None:
         with pytest.raises(BadArtifact, match="built again"):
             index.search("queen")
@@ -379,7 +386,7 @@ def test_failing_builder_is_retried_a_limited_number_of_times(
     indexes: Indexes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(search_indexes, "RETRY_SECONDS", 0.0)
-    indexes.start("key", tmp_path / "nowhere")
+    indexes.update({"key": tmp_path / "nowhere"})
     end = time.monotonic() + DEADLINE_S
     while indexes.failure("key") is None and time.monotonic() < end:
         assert indexes.get("key") is None
@@ -390,13 +397,13 @@ def test_failing_builder_is_retried_a_limited_number_of_times(
 
 def test_killed_builder_is_restarted(indexes: Indexes, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search_indexes, "RETRY_SECONDS", 0.0)
-    indexes.start(key_of(run), run)
+    indexes.update({key_of(run): run})
     os.kill(indexes._builders[key_of(run)].process.pid, signal.SIGKILL)  # type: ignore[union-attr]
     assert wait_for(indexes, key_of(run)).search("queen")
 
 
 def test_close_stops_builders(indexes: Indexes, run: Path) -> None:
-    indexes.start(key_of(run), run)
+    indexes.update({key_of(run): run})
     process = indexes._builders[key_of(run)].process
     indexes.close()
     assert process is not None and process.returncode is not None

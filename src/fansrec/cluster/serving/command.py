@@ -21,8 +21,9 @@ from fansrec.cluster.serving import retry_middleware
 from fansrec.cluster.serving.application import APPLICATION, FRONT, MODELS, Scale, choose_scale, deploy
 from fansrec.cluster.serving.config import PREPARE_SECONDS, Specs, agree, next_config
 from fansrec.errors import BadSetting, Unfinished
+from fansrec.serving.http.sockets import bind, url_of
 from fansrec.serving.run import Announce
-from fansrec.serving.server import KEEP_ALIVE_SECONDS, bind, url_of
+from fansrec.serving.server import KEEP_ALIVE_SECONDS
 from fansrec.serving.settings import Settings, read_settings
 
 IGNORED = (

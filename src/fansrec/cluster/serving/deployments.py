@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from fansrec.cluster.serving.config import Config, Specs, next_config
@@ -15,21 +14,16 @@ Prepare = Callable[[Specs], Awaitable[list[dict[str, Any]]]]  # lets all replica
 Deploy = Callable[[Config], Awaitable[None]]
 
 
-@dataclass(frozen=True)
-class Current:
-    models: list[dict[str, Any]]
-
-
 class ClusterDeployments:
     def __init__(self, metrics: Metrics, on_change: Callable[[], None], prepare: Prepare, deploy: Deploy) -> None:
         self._metrics, self._on_change, self._prepare, self._deploy = metrics, on_change, prepare, deploy
         self._lock = asyncio.Lock()
         self.config: Config | None = None
-        self.current: Current | None = None
+        self.models: list[dict[str, Any]] | None = None
 
     @property
     def ready(self) -> bool:
-        return self.current is not None
+        return self.models is not None
 
     async def start(self) -> None:
         """Do nothing: Ray starts the replicas."""
@@ -39,8 +33,8 @@ class ClusterDeployments:
 
     def adopt(self, config: Config) -> None:
         """Take over the configuration that Ray gives this replica."""
-        self.config, self.current = config, Current(config["current"]["models"])
-        report_models(self.current.models, self._metrics)
+        self.config, self.models = config, config["current"]["models"]
+        report_models(config["current"]["models"], self._metrics)
         self._on_change()
 
     async def reload(self) -> list[str]:

@@ -13,10 +13,10 @@ from fansrec.errors import FansError
 from fansrec.files import format_os_error
 from fansrec.serving.processes.batching import answer_jobs
 from fansrec.serving.processes.channel import Message
-from fansrec.serving.processes.jobs import Job, Reply, Rows, pack_replies, unpack_jobs
+from fansrec.serving.processes.jobs import Job, Reply, Rows, pack_replies
 from fansrec.serving.settings import Settings
 
-Call = tuple[Message, bytes, float]  # the message and the bodies that a front sent, and when they arrived
+Call = tuple[Message, float]  # the message that a front sent, and when it arrived
 CallResult = tuple[Rows, bytes]  # packed replies
 
 
@@ -43,7 +43,7 @@ class ReplicaEngine:
     def answer(self, calls: list[Call]) -> list[CallResult]:
         """Answer all calls together; their jobs get new ids, since each front counts for itself."""
         ids, found = itertools.count(), dict[int, Reply]()
-        renumbered = [[(job.id, replace(job, id=next(ids))) for job in _jobs(call)] for call in calls]
+        renumbered = [[(job.id, job._replace(id=next(ids))) for job in _jobs(call)] for call in calls]
         jobs = [job for call in renumbered for _, job in call]
         self._heartbeat()
         try:
@@ -59,6 +59,5 @@ class ReplicaEngine:
 
 def _jobs(call: Call) -> list[Job]:
     """Return the jobs of a call, with its durations as moments of this machine's clock."""
-    message, content, arrived = call
-    rows = [[id_, model, size, arrived - age, arrived + left] for id_, model, size, age, left in message["jobs"]]
-    return unpack_jobs(rows, content)
+    message, arrived = call
+    return [job._replace(since=arrived - job.since, deadline=arrived + job.deadline) for job in message["jobs"]]

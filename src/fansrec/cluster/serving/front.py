@@ -37,7 +37,7 @@ class FrontService(Service):
         self._fronts = serve.get_deployment_handle(FRONT, APPLICATION)
         self._models = serve.get_deployment_handle(MODELS, APPLICATION)
         super().__init__(settings, asyncio.get_running_loop(), self._create_deployments)
-        open_slots(self.dispatcher, lambda *call: self._models.answer.remote(*call), settings.worker_count)
+        open_slots(self.dispatcher, lambda message: self._models.answer.remote(message), settings.worker_count)
         self.metrics.workers_wanted.set(settings.worker_count)
 
     def _create_deployments(

@@ -39,9 +39,9 @@ class Models:
         found: dict[str, Any] = await _run_in(self._reader_thread, self._engine.prepare, specs)
         return found
 
-    async def answer(self, message: Message, content: bytes) -> "CallResult":
+    async def answer(self, message: Message) -> "CallResult":
         result: asyncio.Future[CallResult] = asyncio.get_running_loop().create_future()
-        self._waiting.append(((message, content, time.monotonic()), result))
+        self._waiting.append(((message, time.monotonic()), result))
         if self._work is None or self._work.done():
             self._work = asyncio.ensure_future(self._answer_all())
         return await result

@@ -13,7 +13,7 @@ log = logging.getLogger("fansrec.serving")
 
 REOPEN_SECONDS = 0.05  # before the slot of a lost call is used again, so that Ray can notice the dead replica
 
-CallReplica = Callable[[Message, bytes], Any]  # awaited, returns the packed replies
+CallReplica = Callable[[Message], Any]  # awaited, returns the packed replies
 
 
 class Slot:
@@ -28,15 +28,15 @@ class Slot:
         self.on_message: Callable[[Message, bytes], None] = lambda message, content: None
         self.on_close: Callable[[], None] = lambda: None
 
-    def send(self, message: Message, content: bytes = b"") -> None:
-        self._task = asyncio.ensure_future(self._run(with_durations(message), content))
+    def send(self, message: Message) -> None:
+        self._task = asyncio.ensure_future(self._run(with_durations(message)))
 
     def close(self) -> None:
         """Do nothing: a call in progress ends by itself."""
 
-    async def _run(self, message: Message, content: bytes) -> None:
+    async def _run(self, message: Message) -> None:
         try:
-            replies, contents = await self._call(message, content)
+            replies, contents = await self._call(message)
         except Exception as error:  # the replica died, or was stopped before it answered: another one is called
             log.warning("a call was lost: %s", " ".join(str(error).split())[:300] or type(error).__name__)
             self.on_close()
@@ -59,5 +59,5 @@ def _open(dispatcher: Dispatcher, call: CallReplica) -> None:
 def with_durations(message: Message) -> Message:
     """Return the message with moments as age and time left, since another machine has another clock."""
     now = time.monotonic()
-    jobs = [[id_, model, size, now - since, deadline - now] for id_, model, size, since, deadline in message["jobs"]]
+    jobs = [job._replace(since=now - job.since, deadline=job.deadline - now) for job in message["jobs"]]
     return message | {"jobs": jobs}

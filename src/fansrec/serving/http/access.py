@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from fansrec.serving.http.key_ring import KeyRing
-from fansrec.serving.http.keys import Holder, Role
+from fansrec.serving.http.keys import Entry, Role
 from fansrec.serving.http.problems import Problem
 from fansrec.serving.http.routes import Access, access_level
 
@@ -31,8 +31,8 @@ def refuse_repeated(headers: Iterable[tuple[bytes, bytes]]) -> None:
         raise Problem(400, "repeated-header", f"The header {repeated} was sent more than once; send it once.")
 
 
-def check_key(route: str, headers: Mapping[bytes, bytes], keys: KeyRing | None) -> Holder | None:
-    """Return the holder of the key that opens the route, None where no key is needed; raise a Problem otherwise."""
+def check_key(route: str, headers: Mapping[bytes, bytes], keys: KeyRing | None) -> Entry | None:
+    """Return the entry of the key that opens the route, None where no key is needed; raise a Problem otherwise."""
     level = access_level(route)
     if keys is None:
         if level is Access.ADMIN:
@@ -42,12 +42,17 @@ def check_key(route: str, headers: Mapping[bytes, bytes], keys: KeyRing | None) 
     if level is Access.OPEN:
         return None
     key = _key(headers)
-    holder = keys.holder_of(key) if key is not None else None
-    if holder is None:
-        raise _unauthorized(key is not None)
-    if level not in ALLOWED[holder.role]:
+    if key is None:
+        challenge = {"WWW-Authenticate": CHALLENGE}
+        raise Problem(401, "no-key", "Send a key: `Authorization: Bearer KEY`.", headers=challenge)
+    entry = keys.entry_of(key)
+    if entry is None:
+        detail = "The service does not know this key; ask its operator for a new one."
+        challenge = {"WWW-Authenticate": f'{CHALLENGE}, error="invalid_token"'}
+        raise Problem(401, "wrong-key", detail, headers=challenge)
+    if level not in ALLOWED[entry.role]:
         raise Problem(403, f"not-{level.name.lower()}", NOT_ALLOWED[level])
-    return holder
+    return entry
 
 
 def _key(headers: Mapping[bytes, bytes]) -> str | None:
@@ -56,13 +61,3 @@ def _key(headers: Mapping[bytes, bytes]) -> str | None:
         return key.strip().decode("latin-1")
     plain = headers.get(b"x-api-key")
     return None if plain is None else plain.decode("latin-1")
-
-
-def _unauthorized(sent: bool) -> Problem:
-    if not sent:
-        detail = "Send a key: `Authorization: Bearer KEY`."
-        return Problem(401, "no-key", detail, headers={"WWW-Authenticate": CHALLENGE})
-    headers = {"WWW-Authenticate": f'{CHALLENGE}, error="invalid_token"'}
-    return Problem(
-        401, "wrong-key", "The service does not know this key; ask its operator for a new one.", headers=headers
-    )

@@ -12,10 +12,11 @@ from fansrec.serving.http.problems import Problem
 from fansrec.serving.http.refusals import refusal_bytes
 from fansrec.serving.http.timer import Timer
 from fansrec.serving.http.transport import LingeringTransport
-from fansrec.serving.http.unread_answers import UnreadAnswers, WriteTimeout
+from fansrec.serving.http.unread_answers import UnreadAnswers
 from fansrec.serving.settings import Settings
 
 GRACE_S = 0.5  # when the service stops, an idle connection is kept this long for a request that is on its way
+MIN_READ = 2**16  # bytes of an answer that a client must read within the write timeout
 ANSWERED = "fans.answered"  # in a scope: the status that the protocol has sent, whatever the application sends
 
 Observer = Callable[[str, str, int, float], None]  # gets route, method, status and seconds of a request
@@ -31,11 +32,11 @@ class LimitedConnection(HttpToolsProtocol):
         self.lingering: LingeringTransport = cast(Any, None)
         self.active: RequestResponseCycle | None = None  # the request that the application has
         self.in_headers = self.in_body = False  # of the request that is being read
-        self.begun = 0  # requests that began within the bytes at hand
+        self.begun = 0  # requests that began within the bytes received last
         self.size = MessageSize(self.limits)
         self.held: tuple[RequestResponseCycle, Any] | None = None  # a request that waits until the client has read
         self.header_timer = Timer(self.loop)
-        self.write_timeout = WriteTimeout(self, self.unread, self.loop)
+        self.write_timer = Timer(self.loop)
         self.ignores_input = False  # the connection ends after the answers that are due
         self.draining = False
 
@@ -53,7 +54,7 @@ class LimitedConnection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.header_timer.cancel()
-        self.write_timeout.cancel()
+        self._stop_watching()
         self._unset_keepalive_if_required()
         self.lingering.cancel_timer()
         if self.active is not None and not self.active.response_complete:  # uvicorn informs the newest one only
@@ -123,11 +124,27 @@ class LimitedConnection(HttpToolsProtocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self.write_timeout.start(self.limits.write_timeout_s)
+        self.unread.add(self)
+        self.loop.call_soon(self.unread.make_room)  # not at once: this may be in the middle of a write
+        self._watch_reading()
+
+    def _watch_reading(self) -> None:
+        """Disconnect the client if it reads too little of its answer within the timeout."""
+        self.write_timer.start(self.limits.write_timeout_s, self._check_reading, self.unsent_bytes())
+
+    def _check_reading(self, unsent_before: int) -> None:
+        if unsent_before - self.unsent_bytes() < MIN_READ:
+            self.disconnect()
+        else:
+            self._watch_reading()
+
+    def _stop_watching(self) -> None:
+        self.unread.remove(self)
+        self.write_timer.cancel()
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self.write_timeout.cancel()
+        self._stop_watching()
         if self.held is not None:
             held, self.held = self.held, None
             super()._start_asgi_task(*held)

@@ -6,7 +6,7 @@ answers. Its requests still carry that name, so a service without keys answers o
 
 import re
 from collections.abc import Iterable
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from fansrec.serving.http.problems import Problem
 
@@ -36,15 +36,16 @@ class Hosts:
             raise Problem(421, "wrong-host", detail)
 
     def _is_own(self, name: str) -> bool:
-        return LOOPBACK.fullmatch(name) is not None or name in self._names or (self._addresses and is_address(name))
+        is_address = self._addresses and parse_address(name) is not None
+        return LOOPBACK.fullmatch(name) is not None or name in self._names or is_address
 
 
-def is_address(name: str) -> bool:
+def parse_address(name: str) -> IPv4Address | IPv6Address | None:
+    """Return the IP address, which may be in brackets; None for a name."""
     try:
-        ip_address(name.strip("[]"))
+        return ip_address(name.strip("[]"))
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def is_host_name(text: str) -> bool:

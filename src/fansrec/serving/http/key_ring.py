@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fansrec.errors import BadInput
-from fansrec.serving.http.keys import Holder, digest_of, read_key_file
+from fansrec.serving.http.keys import Entry, digest_of, read_key_file
 from fansrec.serving.http.problems import Problem
 
 CHECK_S = 1.0  # between two checks of the file
@@ -39,15 +39,15 @@ class KeyRing:
         self._check_file()
         return not self._closed
 
-    def holder_of(self, key: str) -> Holder | None:
-        """Return the holder of the key, or None; all keys are compared, so that the time reveals nothing."""
+    def entry_of(self, key: str) -> Entry | None:
+        """Return the entry of the key, or None; all keys are compared, so that the time reveals nothing."""
         if not self.readable:
             detail = "The service cannot read its key file and refuses every key; its log says why."
             raise Problem(503, "keys-unreadable", detail, retry_after=5)
         digest, found = digest_of(key), None
         for entry in self._entries:
             if hmac.compare_digest(entry.digest, digest):
-                found = entry.holder
+                found = entry
         return found
 
     def _check_file(self) -> None:

@@ -23,15 +23,11 @@ HEADING = (
 )
 
 
-class Holder(NamedTuple):
-    """The name and the role of a key."""
+class Entry(NamedTuple):
+    """A line of the file; the key itself is nowhere."""
 
     name: str
     role: Role
-
-
-class Entry(NamedTuple):
-    holder: Holder
     digest: str
 
 
@@ -53,9 +49,9 @@ def read_keys(text: str, where: str) -> list[Entry]:
         role = next((role for role in get_args(Role) if role == fields[1]), None)
         if role is None:
             raise BadInput(f"{where}, line {number}: the role must be use, admin or metrics")
-        if fields[0] in {entry.holder.name for entry in entries}:
+        if fields[0] in {entry.name for entry in entries}:
             raise BadInput(f"{where}, line {number}: a key of this name already exists; remove one of the two")
-        entries.append(Entry(Holder(fields[0], role), fields[2]))
+        entries.append(Entry(fields[0], role, fields[2]))
     return entries
 
 
@@ -69,7 +65,7 @@ def new_key(file: Path, name: str, role: Role) -> str:
         raise BadSetting(f"{name!r} cannot name a key; use up to 64 letters, digits, dots, dashes and underscores")
     key = PREFIX + secrets.token_urlsafe(32)
     with _edit(file) as lines:
-        if name in {entry.holder.name for entry in read_keys("".join(lines), str(file))}:
+        if name in {entry.name for entry in read_keys("".join(lines), str(file))}:
             raise BadSetting(f"{file} already has a key named {name}; remove it first, or choose another name")
         if lines and not lines[-1].endswith("\n"):
             lines[-1] += "\n"

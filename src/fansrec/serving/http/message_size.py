@@ -4,8 +4,6 @@ from fansrec.serving.http.problems import Problem
 from fansrec.serving.settings import Settings
 
 MAX_DROPPED_BODIES = 16  # times the largest body that is read and dropped, for clients that read only after sending
-HEADER_FRAMING = 4  # bytes around a header: its colon, its space and the end of its line
-CHUNK_FRAMING = 16  # bytes around a chunk: its size, and the ends of two lines
 
 
 class MessageSize:
@@ -20,13 +18,8 @@ class MessageSize:
         self._headers = self._unparsed = self._dropped = 0
         self._framing = 0  # all that is neither body nor the usual framing of its chunks
 
-    def add_url(self, url: bytes) -> None:
-        self._add_to_headers(len(url))
-
-    def add_header(self, name: bytes, value: bytes) -> None:
-        self._add_to_headers(len(name) + len(value) + HEADER_FRAMING)
-
-    def _add_to_headers(self, size: int) -> None:
+    def add_headers(self, size: int) -> None:
+        """Count bytes of the URL and of headers."""
         self._headers += size
         if self._headers > self._limits.max_header_bytes:
             raise self._headers_too_large()
@@ -41,10 +34,8 @@ class MessageSize:
         """Count bytes of this request; never below 0, or many small chunks would allow large extensions."""
         self._framing = max(0, self._framing + size)
 
-    def subtract_chunk(self) -> None:
-        self._framing -= CHUNK_FRAMING
-
-    def subtract_body(self, size: int) -> None:
+    def subtract(self, size: int) -> None:
+        """Do not count bytes of the body or the usual framing of a chunk."""
         self._framing -= size
 
     def check_framing(self) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -12,7 +12,6 @@ from fansrec.errors import FansError
 from fansrec.serving.http.access import check_key, refuse_repeated
 from fansrec.serving.http.bodies import ClientDisconnected
 from fansrec.serving.http.connection import ANSWERED, Observer
-from fansrec.serving.http.cors import PREFLIGHT_HEADERS, cors_headers, is_preflight
 from fansrec.serving.http.hosts import Hosts
 from fansrec.serving.http.key_ring import KeyRing
 from fansrec.serving.http.logs import current_trace, log_access, log_refusal
@@ -38,6 +37,17 @@ SECURITY_HEADERS = [
     (b"cross-origin-embedder-policy", b"require-corp"),
     (b"cross-origin-resource-policy", b"same-origin"),
 ]
+PREFLIGHT_HEADERS = [
+    (b"access-control-allow-methods", b"GET, POST"),
+    (
+        b"access-control-allow-headers",
+        b"authorization, content-encoding, content-type, fans-timeout-ms, "
+        b"traceparent, tracestate, x-api-key, x-request-id",
+    ),
+    (b"access-control-max-age", b"600"),
+    (b"content-length", b"0"),
+]
+EXPOSED = (b"access-control-expose-headers", b"x-request-id, traceparent, retry-after")
 
 log = logging.getLogger("fansrec.serving")
 
@@ -45,7 +55,7 @@ log = logging.getLogger("fansrec.serving")
 class Exchange:
     """One request and the state of its answer."""
 
-    __slots__ = ("_send", "complete", "headers", "holder", "kind", "method", "own", "route", "since", "status", "trace")
+    __slots__ = ("_send", "complete", "headers", "key", "kind", "method", "own", "route", "since", "status", "trace")
 
     def __init__(self, scope: Scope, send: Send, origins: frozenset[bytes]) -> None:
         self.since = time.perf_counter()
@@ -53,9 +63,9 @@ class Exchange:
         self.method = scope["method"] if scope["method"] in METHODS else OTHER
         self.headers = {name: value for name, value in scope["headers"] if name in READ_HEADERS}
         self.trace = trace_of(*map(self.headers.get, (b"x-request-id", b"traceparent", b"tracestate")))
-        self.own = [*SECURITY_HEADERS, *self.trace.headers(), *cors_headers(self.headers, origins)]
+        self.own = [*SECURITY_HEADERS, *self.trace.headers(), *_cors_headers(self.headers, origins)]
         self._send = send
-        self.holder: str | None = None
+        self.key: str | None = None  # its name
         self.kind: str | None = None  # of the problem, if the answer is one
         self.status: int | None = None
         self.complete = False
@@ -88,6 +98,7 @@ class ServiceMiddleware:
     keys: KeyRing | None = None
     hosts: Hosts | None = None
     allow_origins: Iterable[str] = ()
+    draining: Callable[[], bool] = lambda: False  # whether every answer closes its connection
 
     def __post_init__(self) -> None:
         self.origins = frozenset(origin.encode() for origin in self.allow_origins)
@@ -98,6 +109,8 @@ class ServiceMiddleware:
         elif scope["type"] == "http":
             exchange = Exchange(scope, send, self.origins)
             current_trace.set(exchange.trace)
+            if self.draining():
+                exchange.own.append((b"connection", b"close"))
             try:
                 await self._handle(scope, receive, exchange)
             finally:
@@ -108,7 +121,7 @@ class ServiceMiddleware:
             problem = self.refuse(scope)
             if problem is not None:
                 await exchange.fail(problem)
-            elif is_preflight(scope["method"], exchange.headers) and exchange.headers.get(b"origin") in self.origins:
+            elif self._is_preflight(exchange):
                 await exchange.send({"type": "http.response.start", "status": 204, "headers": PREFLIGHT_HEADERS})
                 await exchange.send({"type": "http.response.body"})
             else:
@@ -126,6 +139,11 @@ class ServiceMiddleware:
             log.exception("a request failed", extra={"fields": {"route": exchange.route}})
             await exchange.fail(internal_problem(exchange.trace.request_id))
 
+    def _is_preflight(self, exchange: Exchange) -> bool:
+        """Return whether a browser asks if a page of one of our `allow_origins` may call the service."""
+        asks = exchange.method == "OPTIONS" and b"access-control-request-method" in exchange.headers
+        return asks and exchange.headers.get(b"origin") in self.origins
+
     def _admit(self, scope: Scope, exchange: Exchange) -> None:
         """Raise a Problem for a request that is not allowed; add the ids of the others to their scope."""
         if "\0" in scope["path"]:
@@ -133,8 +151,8 @@ class ServiceMiddleware:
         refuse_repeated(scope["headers"])
         if self.hosts is not None:
             self.hosts.check([value for name, value in scope["headers"] if name == b"host"])
-        holder = check_key(exchange.route, exchange.headers, self.keys)
-        exchange.holder = holder.name if holder else None
+        key = check_key(exchange.route, exchange.headers, self.keys)
+        exchange.key = key.name if key else None
         trace = exchange.trace
         scope.setdefault("state", {}).update(
             request_id=trace.request_id, trace_id=trace.trace_id, span_id=trace.span_id
@@ -154,4 +172,14 @@ class ServiceMiddleware:
         if status == 429:
             log_refusal(exchange.kind or "overload")
         else:
-            log_access(exchange.route, exchange.method, status, seconds, exchange.holder)
+            log_access(exchange.route, exchange.method, status, seconds, exchange.key)
+
+
+def _cors_headers(headers: Mapping[bytes, bytes], origins: frozenset[bytes]) -> list[tuple[bytes, bytes]]:
+    """Return the headers that let a page of one of `origins` read the answer; a page of another origin gets none."""
+    if not origins:
+        return []
+    origin = headers.get(b"origin")
+    if origin not in origins:
+        return [(b"vary", b"Origin")]
+    return [(b"access-control-allow-origin", origin), EXPOSED, (b"vary", b"Origin")]

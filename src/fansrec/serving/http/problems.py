@@ -1,7 +1,6 @@
 """Problems (RFC 9457): the one shape of everything the service refuses. They say what is wrong and what to do."""
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,8 +12,6 @@ from fansrec.errors import BadArtifact, BadInput, BadSetting, FansError, Missing
 MAX_ECHO = 100  # characters of the input that are sent back
 MAX_FIELDS = 20  # invalid fields that are listed; the others are counted
 MAX_ERRORS = 2000  # above this number of errors no Python object is made of each, since that takes time
-MAX_DEPTH = 8  # levels of a member's value that are written
-INT64 = 2**63
 
 # The first class that matches is used.
 STATUSES: tuple[tuple[type[FansError], int, str], ...] = (
@@ -57,40 +54,13 @@ class Problem(Exception):
             (b"cache-control", b"no-store"),
         ]
         if "retry_after" in self.members:
-            headers.append((b"retry-after", b"%d" % _whole_seconds(self.members["retry_after"])))
-        return headers + [(_header(name).lower(), _header(value)) for name, value in self.headers.items()]
+            headers.append((b"retry-after", b"%d" % self.members["retry_after"]))
+        return headers + [(name.lower().encode(), value.encode()) for name, value in self.headers.items()]
 
 
 def _json(value: Any) -> bytes:
-    return json.dumps(_to_plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-
-
-def _to_plain(value: Any, depth: int = 0) -> Any:
-    """Return the value as JSON can hold it: values from requests may be any text and any number."""
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()  # a lone surrogate cannot be encoded
-    if isinstance(value, int):
-        return int(value) if -INT64 <= value < INT64 else f"a number of {value.bit_length()} bits"
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else str(value)
-    if depth >= MAX_DEPTH:
-        return "…"
-    if isinstance(value, Mapping):
-        return {str(_to_plain(key, depth + 1)): _to_plain(inner, depth + 1) for key, inner in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [_to_plain(inner, depth + 1) for inner in value]
-    return f"a {type(value).__name__}"
-
-
-def _whole_seconds(seconds: Any) -> int:
-    return max(1, math.ceil(seconds)) if isinstance(seconds, (int, float)) and math.isfinite(seconds) else 1
-
-
-def _header(text: str) -> bytes:
-    """Return the text as printable ASCII, so that it cannot end the line of its header."""
-    return bytes(byte if 32 <= byte < 127 else ord("?") for byte in text.encode("ascii", "replace"))
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode(errors="replace")  # a lone surrogate, as in the name of a folder, cannot be encoded
 
 
 def problem_of(error: FansError) -> Problem:

@@ -15,6 +15,8 @@ from fansrec.serving.http.routes import CONTINUE
 from fansrec.serving.http.unread_answers import UnreadAnswers
 from fansrec.serving.settings import Settings
 
+HEADER_FRAMING = 4  # bytes around a header: its colon, its space and the end of its line
+CHUNK_FRAMING = 16  # bytes around a chunk: its size, and the ends of two lines
 MAX_PIPELINED = 32  # requests of one connection that may wait for the one before them
 
 Overloaded = Callable[[], Problem | None]
@@ -68,7 +70,7 @@ class LimitedProtocol(LimitedConnection):
     def _refused_at_once(self, data: bytes) -> bool:
         """At overload, refuse a request without parsing it or creating a task, if the connection does nothing else."""
         problem = self.overloaded()
-        busy = self.in_headers or self.in_body or self.busy() or self.draining or self.write_timeout.running
+        busy = self.in_headers or self.in_body or self.busy() or self.draining or self.write_timer.running
         if problem is None or busy or not is_complete_request(data, b"POST %s HTTP/1.1\r\n" % CONTINUE.path.encode()):
             return False
         self.header_timer.cancel()
@@ -92,19 +94,19 @@ class LimitedProtocol(LimitedConnection):
         self.size.reset()
 
     def on_url(self, url: bytes) -> None:
-        self.size.add_url(url)
+        self.size.add_headers(len(url))
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self.size.add_header(name, value)
+        self.size.add_headers(len(name) + len(value) + HEADER_FRAMING)
         if self.in_headers:  # trailers of a chunked body would change a request that has been checked
             super().on_header(name, value)
 
     def on_chunk_header(self) -> None:
-        self.size.subtract_chunk()
+        self.size.subtract(CHUNK_FRAMING)
 
     def on_body(self, body: bytes) -> None:
-        self.size.subtract_body(len(body))
+        self.size.subtract(len(body))
         super().on_body(body)
 
     def on_headers_complete(self) -> None:

@@ -1,14 +1,10 @@
-"""Answers that clients have not read yet: their total size, and clients that are disconnected because they are slow."""
+"""Answers that clients have not read yet: their total size, and which clients are disconnected if it is too large."""
 
 import time
-from asyncio import AbstractEventLoop
 from collections.abc import Callable
 from typing import Protocol
 
-from fansrec.serving.http.timer import Timer
-
 FRESH_S = 1.0  # connections whose answer is younger than this are closed last, since no client could have read it yet
-MIN_READ = 2**16  # bytes of an answer that a client must read within the write timeout
 
 
 class Connection(Protocol):
@@ -57,32 +53,3 @@ class UnreadAnswers:
         size, since = self._held[connection]
         age = self._clock() - since
         return age < FRESH_S, (size - connection.unsent_bytes()) / max(age, FRESH_S), since
-
-
-class WriteTimeout:
-    """Disconnects a client that does not read its answer: too little within the timeout, or too slowly among others."""
-
-    def __init__(self, connection: Connection, answers: UnreadAnswers, loop: AbstractEventLoop) -> None:
-        self._connection, self._answers, self._loop = connection, answers, loop
-        self._timer = Timer(loop)
-
-    @property
-    def running(self) -> bool:
-        return self._timer.running
-
-    def start(self, seconds: float) -> None:
-        """Watch a connection whose client has stopped reading."""
-        self._answers.add(self._connection)
-        self._loop.call_soon(self._answers.make_room)  # not at once: this may be in the middle of a write
-        self._timer.start(seconds, self._check, seconds, self._connection.unsent_bytes())
-
-    def cancel(self) -> None:
-        self._answers.remove(self._connection)
-        self._timer.cancel()
-
-    def _check(self, seconds: float, unsent_before: int) -> None:
-        unsent = self._connection.unsent_bytes()
-        if unsent_before - unsent < MIN_READ:
-            self._connection.disconnect()
-        else:
-            self._timer.start(seconds, self._check, seconds, unsent)

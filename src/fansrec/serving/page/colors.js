@@ -17,7 +17,7 @@ export function registerCategories(models) {
 /** The classes of the color, `hue-0` to `hue-9`, and of the shape, `shape-0` to `shape-3`. */
 export function markOf(category) {
   const index = indices.get(category);
-  if (index === undefined) return { hue: "hue-none", shape: "shape-0" }; // from a file of another catalogue
+  if (index === undefined) return { hue: "hue-none", shape: "shape-0" }; // from a file of another catalog
   return { hue: `hue-${index % HUES}`, shape: `shape-${Math.floor(index / HUES) % SHAPES}` };
 }
 

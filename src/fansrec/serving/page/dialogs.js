@@ -1,18 +1,15 @@
 /** The four dialogs: saved lists, sharing, keyboard shortcuts, the API key. */
 
 import { hasKey, storeKey } from "./api.js";
-import { iconButton, make } from "./dom.js";
+import { iconButton, make, part } from "./dom.js";
 import { showNotice } from "./notices.js";
-import { copy, download, fromJson, toJson, toText } from "./sharing.js";
-import { deleteList, savedLists, saveList } from "./storage.js";
+import { copy, deleteList, download, fromJson, savedLists, saveList, toJson, toText } from "./sharing.js";
 import { formatCount, formatOmitted } from "./format.js";
 
-const part = (name) => document.getElementById(name);
-
-/** Let every dialog close by its cross, by Escape and by a click outside. */
+/** Let every dialog close by a cross (but not that for the key), by Escape and by a click outside. */
 export function prepareDialogs() {
   for (const dialog of document.querySelectorAll("dialog")) {
-    dialog.querySelector("[data-close]")?.addEventListener("click", () => dialog.close());
+    if (dialog !== part("key")) dialog.prepend(iconButton("cross", "Close", { click: () => dialog.close() }));
     dialog.addEventListener("pointerdown", (event) => event.target === dialog && dialog.close());
   }
 }

@@ -1,6 +1,20 @@
 /** Creating and updating elements. Texts become text nodes, so a name is never parsed as markup. */
 
 const SVG = "http://www.w3.org/2000/svg";
+/** Outlines in a square of 20 by 20. */
+const ICONS = {
+  plus: "M10 4v12M4 10h12",
+  cross: "M5.5 5.5l9 9M14.5 5.5l-9 9",
+  block: "M4 10a6 6 0 1 0 12 0a6 6 0 1 0-12 0M5.8 14.2l8.4-8.4",
+  undo: "M7.5 4.5L4 8l3.5 3.5M4.5 8H12a4 4 0 0 1 0 8H8",
+  folder: "M3 5.5A1.5 1.5 0 0 1 4.5 4H8l2 2h5.5A1.5 1.5 0 0 1 17 7.5v7a1.5 1.5 0 0 1-1.5 1.5h-11A1.5 1.5 0 0 1 3 14.5z",
+  share: "M10 12V3.5M6.5 6.5L10 3l3.5 3.5M5 9.5v6A1.5 1.5 0 0 0 6.5 17h7a1.5 1.5 0 0 0 1.5-1.5v-6",
+  bin: "M4 6h12M8 6V4h4v2M5.5 6l.7 10h7.6l.7-10",
+  search: "M4 9a5 5 0 1 0 10 0a5 5 0 1 0-10 0M13 13l3.5 3.5",
+  grip: "M7.5 5h0M12.5 5h0M7.5 10h0M12.5 10h0M7.5 15h0M12.5 15h0",
+};
+
+export const part = (/** @type {string} */ id) => document.getElementById(id);
 
 /** @param {string} tag
  * @param {Record<string, any>} attributes functions become listeners, null and false are left out */
@@ -14,14 +28,14 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** An icon from the SVG symbols at the end of index.html. */
 export function icon(name) {
   const svg = document.createElementNS(SVG, "svg");
-  const use = document.createElementNS(SVG, "use");
+  const path = document.createElementNS(SVG, "path");
   svg.setAttribute("class", "icon");
+  svg.setAttribute("viewBox", "0 0 20 20");
   svg.setAttribute("aria-hidden", "true");
-  use.setAttribute("href", `#icon-${name}`);
-  svg.append(use);
+  path.setAttribute("d", ICONS[name]);
+  svg.append(path);
   return svg;
 }
 

@@ -6,17 +6,16 @@ import { validate, validIds } from "./validation.js";
 import { registerCategories } from "./colors.js";
 import { createColumns } from "./columns.js";
 import { createKeyDialog, createSavedDialog, createShareDialog, openHelp, prepareDialogs } from "./dialogs.js";
-import { debounce, placeIcons } from "./dom.js";
+import { debounce, part, placeIcons } from "./dom.js";
 import { createListView } from "./list_view.js";
 import { hideBanner, showBanner, showNotice } from "./notices.js";
 import { createRulesView } from "./rules_view.js";
 import { createSearchBox } from "./search_box.js";
 import { fromFragment, toFragment } from "./sharing.js";
-import { listenForShortcuts } from "./shortcuts.js";
 import { START, added, blocked, createStore, moved, removed, replaced, sameItem } from "./state.js";
 import { formatCount, formatFailure, formatNames, formatOmitted, labelOf } from "./format.js";
 
-const part = (name) => document.getElementById(name);
+const TEXT_FIELDS = "input:not([type=range], [type=checkbox]), textarea, select";
 const store = createStore(START);
 let service = null; // the answer of /v1/models: {default, models, limits}
 let starting; // the timer of the next attempt
@@ -60,11 +59,22 @@ createSearchBox({ input: part("search"), options: part("options"), note: part("s
 });
 placeIcons(document);
 prepareDialogs();
-listenForShortcuts({ search: () => part("search").focus(), help: openHelp, undo });
 const buttons = { undo, "open-saved": openSaved, "open-share": openShare, "open-help": openHelp,
   clear: () => changeWithNotice(replaced(store.state, []), "cleared the list"),
   "add-second": () => chooseModel(1, unusedModel().name) };
 for (const [name, act] of Object.entries(buttons)) part(name).addEventListener("click", act);
+
+/** Keyboard shortcuts, except in text fields and while a dialog is open. */
+document.addEventListener("keydown", (event) => {
+  if (document.querySelector("dialog[open]") || event.target.closest(TEXT_FIELDS)) return;
+  const command = event.ctrlKey || event.metaKey;
+  const isUndo = command && !event.shiftKey && event.key === "z";
+  const plain = { "/": () => part("search").focus(), "?": openHelp };
+  const act = isUndo ? undo : command || event.altKey ? null : plain[event.key];
+  if (!act) return;
+  event.preventDefault();
+  act();
+});
 
 /** A model that is not shown yet. */
 const unusedModel = () => service.models.find((model) => !store.state.models.includes(model.name));

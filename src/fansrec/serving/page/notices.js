@@ -1,9 +1,8 @@
 /** Messages: notices that disappear, a banner that stays until the service works, announcements for screen readers. */
 
-import { make } from "./dom.js";
+import { make, part } from "./dom.js";
 
 const NOTICE_TIME = 4000; // milliseconds
-const part = (name) => document.getElementById(name);
 
 let hiding;
 

@@ -93,23 +93,10 @@ export function createSearchBox({ input, options, note }, { modelName, isIn, cho
   });
 }
 
-/** The title in pieces, with the typed ones as <mark>. */
+/** The title in pieces, with the typed ones at the beginning of words as <mark>. */
 function marked(title, typed) {
-  const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
-  const lower = title.toLowerCase();
-  const pieces = [];
-  let at = 0;
-  while (at < title.length) {
-    const word = lower.length === title.length ? words.find((one) => lower.startsWith(one, at)) : null;
-    const startsWord = at === 0 || !/[\p{L}\p{N}]/u.test(title[at - 1]);
-    if (word && startsWord) {
-      pieces.push(make("mark", {}, title.slice(at, at + word.length)));
-      at += word.length;
-    } else {
-      if (typeof pieces.at(-1) === "string") pieces[pieces.length - 1] += title[at];
-      else pieces.push(title[at]);
-      at += 1;
-    }
-  }
-  return pieces;
+  const words = typed.split(/\s+/).map((word) => word.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")).filter(Boolean);
+  if (!words.length) return [title];
+  const pieces = title.split(new RegExp(`(?<![\\p{L}\\p{N}])(${words.join("|")})`, "giu"));
+  return pieces.map((piece, index) => (index % 2 ? make("mark", {}, piece) : piece));
 }

@@ -1,8 +1,9 @@
-/** A list outside of the page: in a link, in a file, as text. */
+/** A list outside of the page: in a link, in a file, as text, in the storage of the browser. */
 
-import { isItem, validate } from "./validation.js";
+import { isItem, validate, validSavedLists } from "./validation.js";
 import { labelOf } from "./format.js";
 
+const ENTRY = "fans-lists"; // of the local storage: {name: {text, saved}}
 const KIND = "fansrec-list"; // so that another JSON file is not taken for a list
 
 /** The list as a URL fragment, which browsers never send to the service: only the recipient of the link sees it. */
@@ -76,4 +77,26 @@ export async function copy(text, container = document.body) {
   const copied = document.execCommand("copy");
   field.remove();
   if (!copied) throw new Error("The browser did not allow copying.");
+}
+
+function storedLists() {
+  try {
+    return validSavedLists(JSON.parse(localStorage.getItem(ENTRY)));
+  } catch {
+    return {}; // disabled or foreign storage counts as empty
+  }
+}
+
+/** The saved lists, the newest first. @returns {{name: string, saved: number, text: string}[]} */
+export const savedLists = () =>
+  Object.entries(storedLists())
+    .map(([name, { saved, text }]) => ({ name, saved, text }))
+    .sort((one, other) => other.saved - one.saved);
+
+export const saveList = (name, text) =>
+  localStorage.setItem(ENTRY, JSON.stringify({ ...storedLists(), [name]: { text, saved: Date.now() } }));
+
+export function deleteList(name) {
+  const { [name]: deleted, ...others } = storedLists();
+  localStorage.setItem(ENTRY, JSON.stringify(others));
 }

@@ -19,14 +19,11 @@ def pack(message: Message, content: bytes = b"") -> bytes:
     return SIZES.pack(len(line), len(content)) + line + content
 
 
-def receive(connection: socket.socket) -> tuple[Message, bytes] | None:
-    """Wait for the next frame and return it; None when the other side has closed the connection."""
+def receive(connection: socket.socket) -> Message | None:
+    """Wait for the next message of the front, which sends no other bytes; None when it has closed the connection."""
     sizes = _receive_exactly(connection, SIZES.size)
-    if sizes is None:
-        return None
-    line_size, content_size = SIZES.unpack(sizes)
-    rest = _receive_exactly(connection, line_size + content_size)
-    return None if rest is None else (from_json(rest[:line_size]), rest[line_size:])
+    line = None if sizes is None else _receive_exactly(connection, SIZES.unpack(sizes)[0])
+    return None if line is None else from_json(line)
 
 
 def _receive_exactly(connection: socket.socket, size: int) -> bytes | None:
@@ -73,9 +70,9 @@ class Channel(asyncio.Protocol):
         self.open = False
         self.on_close()
 
-    def send(self, message: Message, content: bytes = b"") -> None:
+    def send(self, message: Message) -> None:
         if self.open:
-            self._transport.write(pack(message, content))
+            self._transport.write(pack(message))
 
     def close(self) -> None:
         if self.open:

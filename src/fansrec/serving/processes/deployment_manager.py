@@ -37,6 +37,11 @@ class DeploymentManager:
         metrics.workers_wanted.set(settings.worker_count)
 
     @property
+    def models(self) -> list[dict[str, Any]] | None:
+        """The descriptions of the models that are served, or None before the first ones are."""
+        return self.current.models if self.current else None
+
+    @property
     def ready(self) -> bool:
         return self.current is not None and bool(self.current.workers)
 

@@ -14,7 +14,7 @@ from fansrec import errors
 from fansrec.serving.http.problems import Problem, deadline_problem, problem_of
 from fansrec.serving.metrics import Metrics
 from fansrec.serving.processes.channel import Channel, Message
-from fansrec.serving.processes.jobs import BUG, LATE, Job, Reply, pack_jobs, unpack_replies
+from fansrec.serving.processes.jobs import BUG, LATE, Job, Reply, unpack_replies
 from fansrec.serving.processes.load_limits import LoadLimits, overload_problem
 from fansrec.serving.processes.queue import Queue, QueuedRequest
 from fansrec.serving.settings import Settings
@@ -44,7 +44,7 @@ class Dispatcher:
         self._settings, self._metrics, self.loop = settings, metrics, loop
         self.queue = Queue(settings.queue_requests, settings.queue_tokens)
         self.load = LoadLimits(settings, self.queue)
-        self._ids = itertools.count()
+        self.ids = itertools.count()  # of jobs
         self._idle: list[Worker] = []
         self._busy: set[Worker] = set()
         metrics.queue_requests.set_function(lambda: len(self.queue))
@@ -52,11 +52,10 @@ class Dispatcher:
         metrics.workers.labels("ready").set_function(lambda: len(self._idle) + len(self._busy))
         metrics.workers.labels("busy").set_function(lambda: len(self._busy))
 
-    def submit(self, model: str, body: bytes, tokens: int, since: float, deadline: float) -> QueuedRequest:
+    def submit(self, job: Job, tokens: int) -> QueuedRequest:
         """Queue a request; its `answer` becomes the content of the answer or the Problem that prevents it."""
         if self.load.refusal(tokens):
             raise overload_problem()
-        job = Job(next(self._ids), model, body, since, deadline)
         request = QueuedRequest(job, tokens, self.loop.create_future())
         self.queue.put(request)
         self._dispatch()
@@ -92,8 +91,8 @@ class Dispatcher:
             worker.batch = {request.id: request for request in batch}
             worker.sent_at = now
             self._busy.add(worker)
-            jobs, bodies = pack_jobs(request.job for request in batch)
-            worker.channel.send({"kind": "batch", "budget": self._settings.batch_tokens, "jobs": jobs}, bodies)
+            jobs = [request.job for request in batch]
+            worker.channel.send({"kind": "batch", "budget": self._settings.batch_tokens, "jobs": jobs})
             for request in batch:
                 request.started = now
                 self._metrics.queue_seconds.observe(now - request.job.since)

@@ -1,21 +1,22 @@
 """Requests and replies as the front and its workers exchange them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 LATE, BUG = "late", "bug"  # errors of a reply besides the names of FansError classes
 
-Rows = Sequence[Sequence[Any]]  # one row of JSON values for each job or reply; their bytes travel beside it
+Rows = Sequence[Sequence[Any]]  # one row of JSON values for each reply; their contents travel beside it
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """A request that the front has validated; only what needs a model can still be wrong with it."""
 
     id: int
     model: str
-    body: bytes
+    lists: list[list[str | int]]
+    k: int
+    rules: dict[str, Any]
     since: float  # when it arrived, by the monotonic clock that all processes of a machine share
     deadline: float
 
@@ -30,21 +31,6 @@ class Reply:
     items: int = 0
     error: str = ""  # LATE, BUG or the name of the FansError that refuses the request
     detail: str = ""
-
-
-def pack_jobs(jobs: Iterable[Job]) -> tuple[Rows, bytes]:
-    """Return the rows of the jobs and their bodies, one after another."""
-    jobs = list(jobs)
-    return [[j.id, j.model, len(j.body), j.since, j.deadline] for j in jobs], b"".join([job.body for job in jobs])
-
-
-def unpack_jobs(rows: Rows, content: bytes) -> list[Job]:
-    """Return the jobs that `pack_jobs` packed."""
-    jobs, start = [], 0
-    for id_, model, size, since, deadline in rows:
-        jobs.append(Job(id_, model, content[start : start + size], since, deadline))
-        start += size
-    return jobs
 
 
 def pack_replies(replies: Sequence[Reply]) -> tuple[Rows, bytes]:

@@ -1,9 +1,8 @@
-"""A model in a worker: turns the bodies of requests into item indices, runs the engine, and formats the answers."""
+"""A model in a worker: turns the items of requests into item indices, runs the engine, and formats the answers."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from fansrec.engine.interface import Continuation, requested_counts
 from fansrec.engine.rules import Rules
 from fansrec.errors import FansError
 from fansrec.serving.processes.jobs import Job
-from fansrec.serving.requests import parse_validated
 
 LISTS_PER_CALL = 64  # models without a kernel of their own hold a score of every item for each list
 TOKENS_PER_CALL = 4096  # between two calls of the engine a worker sends a heartbeat
@@ -34,12 +32,11 @@ class PreparedJob:
     job: Job
     inputs: list[NDArray[np.int64]]
     unknown: list[list[object]]
-    k: int
     rules: Rules
 
     @property
     def tokens(self) -> int:
-        return sum(len(given) + self.k for given in self.inputs)
+        return sum(len(given) + self.job.k for given in self.inputs)
 
 
 @dataclass
@@ -59,18 +56,17 @@ class LoadedModel:
             self.continuer = Continuer(self.continuer.artifact, device, backend, generation)
 
     def prepare(self, job: Job) -> PreparedJob:
-        lists, k, given_rules = parse_validated(job.body)
-        rules = self.rules(given_rules)
-        inputs, unknown = [], []
-        for position, items in enumerate(lists):
+        rules = self.rules(job.rules)
+        longest, inputs, unknown = self.continuer.artifact.model.longest_sequence(), [], []
+        for position, items in enumerate(job.lists):
             try:
                 indices, unknown_items = self.continuer.indices(items)
-                requested_counts([indices], k, len(self.continuer.vocabulary), self._longest)
+                requested_counts([indices], job.k, len(self.continuer.vocabulary), longest)
             except FansError as error:
                 raise type(error)(f"lists.{position}: {error}") from error
             inputs.append(indices)
             unknown.append(unknown_items)
-        return PreparedJob(job, inputs, unknown, k, rules)
+        return PreparedJob(job, inputs, unknown, rules)
 
     def rules(self, given: dict[str, Any]) -> Rules:
         """Return the same object for the same rules, since engines cache what they derive from the last ones."""
@@ -86,7 +82,7 @@ class LoadedModel:
     def run(self, batch: Sequence[PreparedJob], heartbeat: Heartbeat) -> list[bytes]:
         """Return the answers of jobs that share their rules, in calls of a limited number of lists and tokens."""
         inputs = [given for prepared in batch for given in prepared.inputs]
-        counts = [prepared.k for prepared in batch for _ in prepared.inputs]
+        counts = [prepared.job.k for prepared in batch for _ in prepared.inputs]
         deadline = max(prepared.job.deadline for prepared in batch)
         answers: list[Continuation] = []
         for start, end in _calls(inputs, counts):
@@ -104,16 +100,11 @@ class LoadedModel:
                 "model": {"name": self.name, "hash": self.continuer.artifact.hash},
                 "milliseconds": round((time.monotonic() - prepared.job.since) * 1e3, 3),
                 "answers": [
-                    format_answer(answer, unknown, prepared.k, prepared.rules, self.continuer.details, SCORE_DIGITS)
+                    format_answer(answer, unknown, prepared.job.k, prepared.rules, self.continuer.details, SCORE_DIGITS)
                     for answer, unknown in zip(answers, prepared.unknown, strict=True)
                 ],
             }
         )
-
-    @cached_property
-    def _longest(self) -> int | None:
-        longest: int | None = self.continuer.artifact.model.longest_sequence()
-        return longest
 
 
 def _calls(inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> Iterator[tuple[int, int]]:

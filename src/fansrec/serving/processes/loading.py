@@ -34,21 +34,16 @@ def _try_out(model: LoadedModel) -> None:
 
     Everything that is computed for the first answer is then in memory before users send requests.
     """
+    vocabulary = model.continuer.vocabulary
     try:
-        model.continuer.vocabulary.group_indices  # noqa: B018
-        _format_everything(model)
+        vocabulary.group_indices  # noqa: B018
+        request = Job(0, model.name, [[vocabulary.ids[0]]], 1, {}, 0.0, math.inf)
+        model.run([model.prepare(request)], lambda: None)
+        to_json([model.continuer.details(first) for first in vocabulary.starts[:-1].tolist()])
+        to_json(describe(model))
     except Exception as error:
         folder = model.continuer.artifact.folder
         raise BadArtifact(f"{folder}: the model cannot answer a request ({error}); train it again") from error
-
-
-def _format_everything(model: LoadedModel) -> None:
-    """Format an answer, the labels of every category and the description of the model."""
-    vocabulary = model.continuer.vocabulary
-    request = {"lists": [[vocabulary.ids[0]]], "k": 1}
-    model.run([model.prepare(Job(0, model.name, to_json(request), 0.0, math.inf))], lambda: None)
-    to_json([model.continuer.details(first) for first in vocabulary.starts[:-1].tolist()])
-    to_json(describe(model))
 
 
 def describe(model: LoadedModel) -> dict[str, Any]:

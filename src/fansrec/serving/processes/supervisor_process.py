@@ -22,7 +22,7 @@ from fansrec.files import format_os_error
 from fansrec.serving.http.logs import setup_logs
 from fansrec.serving.processes.batching import answer_jobs
 from fansrec.serving.processes.channel import Message, pack, receive
-from fansrec.serving.processes.jobs import pack_replies, unpack_jobs
+from fansrec.serving.processes.jobs import Job, pack_replies
 from fansrec.serving.processes.loaded_model import LoadedModel
 from fansrec.serving.processes.loading import describe, load_models
 from fansrec.serving.processes.supervisor import MODEL_HOST, SUPERVISOR, WORKER
@@ -59,10 +59,10 @@ def _fork_on_request(front: socket.socket, run_child: Callable[[Message], object
     """Fork a child for each message of the front, until it closes the connection."""
     gc.collect()
     gc.freeze()  # memory that the collector does not touch stays shared with the children
-    while (frame := receive(front)) is not None:
+    while (message := receive(front)) is not None:
         if os.fork() == 0:
             front.close()
-            _run_and_exit(run_child, frame[0])
+            _run_and_exit(run_child, message)
 
 
 def _run_and_exit(run_child: Callable[[Message], object], order: Message) -> NoReturn:
@@ -104,12 +104,12 @@ def _run_worker(path: str, deployment: int, models: dict[str, LoadedModel]) -> N
         _connect(path, introduction | {"failed": f"a worker cannot use them ({error})"})
         raise
     front = FrontConnection(_connect(path, introduction))
-    while (frame := receive(front.connection)) is not None:
-        message, content = frame
+    while (message := receive(front.connection)) is not None:
         if message["kind"] == "ping":
             front.send({"kind": "pong"})
             continue
-        for replies in answer_jobs(models, unpack_jobs(message["jobs"], content), message["budget"], front.heartbeat):
+        jobs = [Job(*row) for row in message["jobs"]]
+        for replies in answer_jobs(models, jobs, message["budget"], front.heartbeat):
             rows, contents = pack_replies(replies)
             front.send({"kind": "replies", "replies": rows}, contents)
 

@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 from fansrec.errors import BadArtifact, FansError
 from fansrec.files import format_os_error, write_atomically
 from fansrec.files import sha256 as file_sum
-from fansrec.serving.search.spelling import MIN_LENGTH, encode
+from fansrec.serving.search.spelling import letter_set, max_edits
 from fansrec.serving.search.text import split_words
 from fansrec.vocabulary import CATEGORIES_FILE, ITEMS_FILE, Vocabulary, read_vocabulary
 
 APPLICATION = 0x46414E53  # FANS, in the file's header
-VERSION = 1  # of the tables below and of the word splitting; part of the file name
+VERSION = 2  # of the tables below and of the word splitting; part of the file name
 MAX_INDEXES = 8  # in the folder; the least recently used ones are removed
 ABANDONED_SECONDS = 3600  # age of a temporary file that no process writes any more
 ROWS_PER_BATCH = 10_000
@@ -42,7 +42,6 @@ CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE categories (number INTEGER PRIMARY KEY, name TEXT);
 CREATE TABLE items (number INTEGER PRIMARY KEY, id TEXT, name TEXT, grp INTEGER, category INTEGER);
 CREATE TABLE groups (number INTEGER PRIMARY KEY, name TEXT, plain TEXT);
-CREATE TABLE terms (number INTEGER PRIMARY KEY, word TEXT, count INTEGER);
 CREATE VIRTUAL TABLE item_words USING fts5(name, grp, content='', columnsize=0, prefix='1 2 3', tokenize='ascii');
 CREATE VIRTUAL TABLE group_words USING fts5(name, content='', columnsize=0, prefix='1 2 3', tokenize='ascii');
 """
@@ -160,12 +159,12 @@ def _by_length(vocabulary: Vocabulary) -> NDArray[np.int64]:
 
 def _write_terms(connection: sqlite3.Connection, counts: Counter[str]) -> None:
     """Write the words that a misspelled one may mean: letters only, since another digit is another number."""
-    kept = sorted(
-        (word, count) for word, count in counts.most_common(MAX_TERMS) if len(word) >= MIN_LENGTH and word.isalpha()
-    )
-    connection.executemany("INSERT INTO terms VALUES (?, ?, ?)", ((n, *row) for n, row in enumerate(kept)))
-    letters, frequencies = encode([word for word, _ in kept]), np.array([count for _, count in kept], dtype=np.uint32)
-    facts = {"letters": letters.tobytes(), "counts": frequencies.tobytes()}
+    kept = sorted((word, count) for word, count in counts.most_common(MAX_TERMS) if max_edits(word))
+    facts = {
+        "words": "\n".join(word for word, _ in kept).encode(),
+        "letters": np.array([letter_set(word) for word, _ in kept], np.uint32).tobytes(),
+        "counts": np.array([count for _, count in kept], np.uint32).tobytes(),
+    }
     connection.executemany("INSERT INTO facts VALUES (?, ?)", facts.items())
 
 

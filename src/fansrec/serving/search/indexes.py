@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,14 +79,23 @@ class Indexes:
         self._open: dict[str, ItemIndex] = {}
         self._builders: dict[str, Builder] = {}
 
-    def start(self, key: str, run: Path) -> None:
-        """Have an index built for a run's vocabulary, whose `key_of` is `key`."""
-        if key not in self._runs:
-            self._runs[key] = run
-            self.get(key)
+    def update(self, runs: Mapping[str, Path]) -> None:
+        """Have an index for the vocabulary of each run, by its `key_of`; close the others, whose files stay."""
+        for key in self._runs.keys() - runs.keys():
+            if index := self._open.pop(key, None):
+                index.close()
+            if builder := self._builders.pop(key, None):
+                builder.stop()
+        self._runs = dict(runs)
+        self.is_building()
+
+    def is_building(self) -> bool:
+        """Return whether there will be more indexes; repeated calls follow the progress."""
+        missing = [key for key in self._runs if self.get(key) is None]
+        return any(self.failure(key) is None for key in missing)
 
     def get(self, key: str) -> ItemIndex | None:
-        """Return the index, or None while it is being built; repeated calls follow the progress."""
+        """Return the index, or None while it is being built."""
         index = self._open.get(key)
         if index is not None and index.damaged:
             del self._open[key]
@@ -102,17 +111,8 @@ class Indexes:
         given_up = builder is not None and builder.process is None and builder.attempts >= MAX_ATTEMPTS
         return builder.failure if builder and given_up else None
 
-    def forget(self, key: str) -> None:
-        """Close an index that is no longer searched; its file stays."""
-        self._runs.pop(key, None)
-        if index := self._open.pop(key, None):
-            index.close()
-        if builder := self._builders.pop(key, None):
-            builder.stop()
-
     def close(self) -> None:
-        for key in [*self._runs]:
-            self.forget(key)
+        self.update({})
 
     def _try_open(self, key: str) -> bool:
         path = index_path(self.folder, key)

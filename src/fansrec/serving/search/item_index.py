@@ -5,17 +5,17 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
 
 import numpy as np
 
+from fansrec.api.answers import FoundItem
 from fansrec.errors import BadArtifact
 from fansrec.serving.search.index import is_complete
 from fansrec.serving.search.query import ROWS, Search
-from fansrec.serving.search.spelling import SIZE, Terms
+from fansrec.serving.search.spelling import Terms
 
 MAX_TEXT = 200  # characters of a search text that are used
 MAX_FOUND = 100
@@ -26,14 +26,6 @@ NUMBERS = """
 SELECT items.number FROM json_each(?1) AS requested
 JOIN items ON items.id COLLATE NOCASE = requested.value AND items.id = requested.value ORDER BY requested.key
 """
-
-
-@dataclass(frozen=True)
-class Found:
-    item: str | int
-    name: str | None
-    group: str | None
-    category: str
 
 
 class ItemIndex:
@@ -50,7 +42,7 @@ class ItemIndex:
         with self._connection() as connection:
             self._integer_ids = _fact(connection, "integer_ids") != b""
 
-    def search(self, text: str, limit: int = 10) -> list[Found]:
+    def search(self, text: str, limit: int = 10) -> list[FoundItem]:
         """Return the items that match best; the text may be anything and is only ever treated as words."""
         text = text[:MAX_TEXT].encode(errors="ignore").decode().strip()  # without lone surrogates
         limit = min(limit, MAX_FOUND)
@@ -61,7 +53,7 @@ class ItemIndex:
             search.run(lambda: self._terms)
             return self._rows(connection, search.ranked())
 
-    def of_ids(self, ids: Iterable[str | int]) -> list[Found]:
+    def of_ids(self, ids: Iterable[str | int]) -> list[FoundItem]:
         """Return these items in the given order; unknown ones are left out."""
         requested = json.dumps([str(item) for item in ids])
         with self._connection() as connection:
@@ -75,15 +67,15 @@ class ItemIndex:
         for connection in idle:
             connection.close()
 
-    def _rows(self, connection: sqlite3.Connection, numbers: Sequence[int]) -> list[Found]:
+    def _rows(self, connection: sqlite3.Connection, numbers: Sequence[int]) -> list[FoundItem]:
         rows = connection.execute(ROWS, (json.dumps(numbers),))
-        return [Found(int(id_) if self._integer_ids else id_, *rest) for id_, *rest in rows]
+        return [FoundItem(int(id_) if self._integer_ids else id_, *rest) for id_, *rest in rows]
 
     @cached_property
     def _terms(self) -> Terms:
         with self._connection() as connection:
-            letters, counts = (_fact(connection, name) for name in ("letters", "counts"))
-        return Terms(np.frombuffer(letters, np.uint8).reshape(-1, SIZE), np.frombuffer(counts, np.uint32))
+            words, letters, counts = (_fact(connection, name) for name in ("words", "letters", "counts"))
+        return Terms(words.decode().splitlines(), np.frombuffer(letters, np.uint32), np.frombuffer(counts, np.uint32))
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:

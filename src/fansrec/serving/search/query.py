@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, zip_longest
 
-from fansrec.serving.search.spelling import SIZE, Terms
+from fansrec.serving.search.spelling import Terms
 from fansrec.serving.search.text import split_pieces, split_words, without_article
 
 MAX_PIECES = 8
 MAX_SPLIT = 3  # words; of longer texts, no word is split
+MAX_SPLIT_LETTERS = 16  # of a word, after which it is not split
 MAX_GROUPS = 5
 MAX_CORRECTIONS = 8  # of a misspelled word
 AS_TYPED = 0.0  # score of a word as it was typed; corrections score less, unless they are far more frequent
@@ -27,7 +28,6 @@ BY_WORDS = "SELECT rowid FROM item_words WHERE item_words MATCH ?1 ORDER BY rowi
 OF_GROUP = "SELECT number FROM items WHERE grp = ?1 ORDER BY number LIMIT ?2"
 SAME_GROUP = "SELECT number FROM groups WHERE plain IN (?1, 'the ' || ?1) ORDER BY number LIMIT ?2"
 GROUPS_BY_WORDS = "SELECT rowid FROM group_words WHERE group_words MATCH ?1 ORDER BY rowid LIMIT ?2"
-TERMS = "SELECT number, word FROM terms WHERE number IN (SELECT value FROM json_each(?1))"
 ROWS = """
 SELECT items.id, items.name, groups.name, categories.name FROM json_each(?1) AS requested
 JOIN items ON items.number = requested.value JOIN categories ON categories.number = items.category
@@ -113,9 +113,7 @@ class Search:
         piece = self._pieces[position]
         if len(piece) > 1:
             return []
-        close = terms.close_to(piece[0], unfinished=position == len(self._pieces) - 1, count=MAX_CORRECTIONS)
-        spelled = dict(self._connection.execute(TERMS, (json.dumps([number for number, _ in close]),)))
-        return [(spelled[number], score) for number, score in close]
+        return terms.close_to(piece[0], unfinished=position == len(self._pieces) - 1, count=MAX_CORRECTIONS)
 
     def _rank(self, numbers: list[int], choices: Sequence[dict[str, float]]) -> list[int]:
         """Return the items by the scores of the words that matched; among equals the shortest name first."""
@@ -180,5 +178,5 @@ def _respaced(pieces: Sequence[list[str]]) -> Iterator[list[list[str]]]:
         if after and len(piece) == len(after[0]) == 1:
             yield [*before, [piece[0] + after[0][0]], *after[1:]]
         if len(piece) == 1 and len(pieces) <= MAX_SPLIT:
-            for at in range(2, min(len(piece[0]) - 1, SIZE)):
+            for at in range(2, min(len(piece[0]) - 1, MAX_SPLIT_LETTERS)):
                 yield [*before, [piece[0][:at], piece[0][at:]], *after]

@@ -1,4 +1,4 @@
-"""A service on a socket that was opened for it, as systemd does it."""
+"""Sockets that were opened for the service, as systemd does it, and sockets that are about to close."""
 
 import os
 import shutil
@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from fansrec.errors import BadSetting
-from fansrec.serving.http.inherited_socket import inherited_socket
+from fansrec.serving.http.sockets import drop_new_connections, inherited_socket
+from serving.service import DEADLINE_S
 
 PASS_ON = (
     "import os, sys; os.dup2(int(sys.argv[1]), 3, inheritable=True); "
@@ -47,7 +48,7 @@ def test_several_sockets_are_refused() -> None:
 def check(listening: socket.socket, host: str, port: int) -> subprocess.CompletedProcess[str]:
     """Take over `listening` in another process, which prints its address."""
     program = (
-        "import os; from fansrec.serving.http.inherited_socket import inherited_socket as i; "
+        "import os; from fansrec.serving.http.sockets import inherited_socket as i; "
         f"print(i(os.environ, os.getpid(), {host!r}, {port}).getsockname())"
     )
     command = [sys.executable, "-c", PASS_ON, str(listening.fileno()), sys.executable, "-c", program]
@@ -93,3 +94,24 @@ def ready(url: str, service: "subprocess.Popen[bytes]") -> bool:
         except OSError:
             time.sleep(0.1)
     return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="packets are dropped on Linux only")
+@pytest.mark.parametrize(("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
+def test_new_connections_are_dropped_and_waiting_ones_accepted(family: socket.AddressFamily, host: str) -> None:
+    try:
+        listening = socket.create_server((host, 0), family=family)
+    except OSError:
+        pytest.skip(f"{host} cannot be listened on here")
+    with listening, socket.create_connection(listening.getsockname()[:2], DEADLINE_S) as waiting:
+        if not drop_new_connections(listening):
+            pytest.skip("this system does not let an ordinary user drop packets; run the test as root")
+        with pytest.raises(TimeoutError):
+            socket.create_connection(listening.getsockname()[:2], 0.2)
+        waiting.sendall(b"request")
+        accepted, _ = listening.accept()
+        with accepted:
+            accepted.settimeout(DEADLINE_S)
+            assert accepted.recv(100) == b"request"
+            accepted.sendall(b"answer")
+            assert waiting.recv(100) == b"answer"
