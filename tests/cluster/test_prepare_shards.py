@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from cluster.sharding import as_lines, as_one_file, as_parquet, as_rows
 from fansrec.cli.main import app
-from fansrec.cluster.preparing import categories, item_counts, item_index, pieces
+from fansrec.cluster.preparing import item_index, pieces, tasks
 from fansrec.cluster.preparing.run import prepare_on_cluster
 from fansrec.cluster.storage import StoredFile
 from fansrec.data import item_vectors
@@ -68,11 +68,9 @@ def test_many_small_tasks_give_the_same_corpus(tmp_path: Path, monkeypatch: pyte
     lists = some_lists(400, 1200)
     preparation = changed(min_item_count=2, min_length=2)
     here = prepare(as_rows(lists), tmp_path / "here", preparation)
-    monkeypatch.setattr(item_counts, "MIN_RANGE", 5)
+    monkeypatch.setattr(tasks, "FAN_IN", 2)
     monkeypatch.setattr(item_index, "MAX_TABLE_IDS", 70)
-    monkeypatch.setattr(item_vectors, "MAX_CLUSTERED_ITEMS", 9)  # so that several tasks predict clusters
     there = prepare_on_cluster(str(as_parquet(as_rows(lists), tmp_path / "shards")), tmp_path / "there", preparation)
-    assert there["items"] > 2 * categories.KMEANS_CHUNK
     assert there["fingerprint"] == here["fingerprint"]
 
 

@@ -10,13 +10,10 @@ import torch
 from ray.exceptions import GetTimeoutError
 
 from fansrec.api.continuer import Continuer
-from fansrec.artifact import Artifact
 from fansrec.cluster.errors import ray_errors
-from fansrec.engine.decoding.candidates import Shortlists
-from fansrec.engine.sharded.backend import ShardedEngine
 from fansrec.engine.sharded.loading import Described, describe, open_sharded, read_shard
 from fansrec.engine.sharded.plan import Plan
-from fansrec.engine.sharded.shard import Floats, Indices, LocalShard, Question
+from fansrec.engine.sharded.shard import Indices, LocalShard
 from fansrec.errors import BadSetting, Unfinished
 
 MAX_INLINE_BYTES = 100_000  # of an argument that is sent with the call, as in Ray itself
@@ -40,13 +37,9 @@ class HeldShard:
         """Load the shard and return its number of items."""
         return len(self._shard.weights.bias)
 
-    def vectors(self, items: Indices) -> Floats:
-        return self._shard.vectors(items)
-
-    def best(
-        self, question: Question, excluded: Indices, allowed: Indices | None, groups: Indices | None
-    ) -> Shortlists:
-        return self._shard.best(question, excluded, allowed, groups)
+    def call(self, method: str, *arguments: Any) -> Any:
+        """Return the answer of a method of the shard."""
+        return getattr(self._shard, method)(*arguments)
 
 
 class RayShards:
@@ -64,18 +57,11 @@ class RayShards:
         self.actors = [kind.remote(folder, described.hash, plan, number, device) for number in range(plan.shards)]
 
     def ask(self, method: str, questions: Mapping[int, tuple[Any, ...]]) -> list[Any]:
-        calls = [getattr(self.actors[shard], method).remote(*arguments) for shard, arguments in questions.items()]
+        calls = [self.actors[shard].call.remote(method, *arguments) for shard, arguments in questions.items()]
         return _get(calls, CALL_SECONDS, "the shards did not answer")
 
     def share(self, numbers: Indices) -> Any:
         return numbers if numbers.nbytes < MAX_INLINE_BYTES else ray.put(numbers)
-
-
-class ShardedContinuer(Continuer):
-    """A continuer with an existing engine."""
-
-    def __init__(self, artifact: Artifact, engine: ShardedEngine) -> None:
-        self.artifact, self.vocabulary, self.engine = artifact, artifact.vocabulary, engine
 
 
 def load(run: str | Path, shards: int, device: str = "cpu") -> Continuer:
@@ -88,9 +74,9 @@ def load(run: str | Path, shards: int, device: str = "cpu") -> Continuer:
     _check_resources(plan.shards, device)
     remote = RayShards(described, plan, device)
     calls = [actor.ready.remote() for actor in remote.actors]
-    continuer = ShardedContinuer(*open_sharded(described, plan, remote))
+    artifact, engine = open_sharded(described, plan, remote)
     _get(calls, START_SECONDS, "the shards were not ready")
-    return continuer
+    return Continuer(artifact, engine=engine)
 
 
 def _check_resources(shards: int, device: str) -> None:

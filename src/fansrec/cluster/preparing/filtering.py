@@ -9,23 +9,14 @@ import polars as pl
 import ray
 from numpy.typing import NDArray
 
-from fansrec.cluster.preparing.item_counts import Counts, count_by_range, item_ranges, sum_counts
 from fansrec.cluster.preparing.shuffle import Shard, ShardedLists
-from fansrec.cluster.preparing.tasks import task, task_of_parts
+from fansrec.cluster.preparing.tasks import Counts, sum_counts, task
 from fansrec.data.categories import Report
 from fansrec.data.filtering import filter_once, nothing_left
 from fansrec.data.lists import Lists
 from fansrec.data.prepare import compact_indices, split_and_report
 from fansrec.data.settings import Preparation
 from fansrec.data.splitting import TRAIN
-
-
-@dataclass(frozen=True)
-class FilteredShards:
-    shards: list[ray.ObjectRef]
-    lists: NDArray[np.int64]  # of each shard
-    counts: NDArray[np.int64]  # of each item
-    cut_lists: int
 
 
 @dataclass(frozen=True)
@@ -48,52 +39,73 @@ class ShardedSelection:
 
 def filter_and_split(raw: ShardedLists, ids: pl.Series, preparation: Preparation, report: Report) -> ShardedSelection:
     """Do the same as `data.prepare.filter_and_split`."""
-    filtered = filter_shards(raw, len(ids), preparation)
-    if not filtered.lists.sum():
-        raise nothing_left(sum(lists for lists, _ in raw.sizes), len(ids), filtered.cut_lists)
-    groups = _groups(raw, filtered)
-    parts = split_and_report(int(filtered.lists.sum()), filtered.counts, groups, preparation, report)
-    return _reindex(filtered, parts, ids.filter(pl.Series(filtered.counts > 0)).to_list())
+    shards, lists, counts, cut_lists = _filter(raw, len(ids), preparation)
+    if not lists.sum():
+        raise nothing_left(sum(lists for lists, _ in raw.sizes), len(ids), cut_lists)
+    parts = split_and_report(int(lists.sum()), counts, _groups(raw, shards), preparation, report)
+    filled = np.flatnonzero(lists)  # shards without a list are left out
+    ends = np.cumsum(lists[filled])
+    indices = compact_indices(counts)
+    shared = ray.put(indices)
+    done = [
+        task(_reindex_shard, shards[shard], shared, part == TRAIN, parts=3)
+        for shard, part in zip(filled.tolist(), np.split(parts, ends[:-1]), strict=True)
+    ]
+    shards, lengths, frequency = ([*references] for references in zip(*done, strict=True))
+    kept = ids.filter(pl.Series(counts > 0)).to_list()
+    return ShardedSelection(
+        shards, np.concatenate(ray.get(lengths)), ends, parts, kept, indices, _dense(frequency, len(kept))
+    )
 
 
-def filter_shards(raw: ShardedLists, items: int, preparation: Preparation) -> FilteredShards:
-    """Do the same as `data.filtering.filter_lists`; the driver holds only the counts of the items."""
-    ranges = item_ranges(items)
+def _filter(
+    raw: ShardedLists, items: int, preparation: Preparation
+) -> tuple[list[ray.ObjectRef], NDArray[np.int64], NDArray[np.int64], int]:
+    """Do the same as `data.filtering.filter_lists`; the driver holds only the counts of the items.
+
+    Return the shards, the number of lists of each, how often each item occurs, and how many lists were cut.
+    """
     shards, sizes, cut_lists = raw.shards, np.array(raw.sizes, dtype=np.int64), 0
-    counts = sum_counts([task_of_parts(len(ranges) - 1, _count, shard, ranges) for shard in shards], ranges)
+    counts = _dense([task(_count, shard) for shard in shards], items)
     while True:
         frequent = ray.put(counts >= preparation.min_item_count)
         limits = preparation.min_length, preparation.max_length
-        rounds = [task_of_parts(len(ranges) + 1, _filter_shard, shard, frequent, *limits, ranges) for shard in shards]
+        rounds = [task(_filter_shard, shard, frequent, *limits, parts=3) for shard in shards]
         shards = [returned[0] for returned in rounds]
-        counts = sum_counts([returned[2:] for returned in rounds], ranges)
+        counts = _dense([returned[2] for returned in rounds], items)
         results = np.array(ray.get([returned[1] for returned in rounds]), dtype=np.int64)
         cut_lists += int(results[:, 2].sum())
         if (results[:, :2].sum(axis=0) == sizes.sum(axis=0)).all():
-            return FilteredShards(shards, results[:, 0], counts, cut_lists)
+            return shards, results[:, 0], counts, cut_lists
         sizes = results[:, :2]
 
 
-def _count(shard: Shard, ranges: NDArray[np.int64]) -> tuple[Counts, ...]:
-    return count_by_range(shard.lists.items, ranges)
+def _dense(counts: list[ray.ObjectRef], items: int) -> NDArray[np.int64]:
+    """Return how often each item occurs in all shards, shape (items,)."""
+    total = np.zeros(items, dtype=np.int64)
+    occurring, of_each = sum_counts(counts)
+    total[occurring] = of_each
+    return total
 
 
-def _filter_shard(
-    shard: Shard, frequent: NDArray[np.bool_], min_length: int, max_length: int, ranges: NDArray[np.int64]
-) -> tuple[Any, ...]:
-    """Return the filtered shard, its numbers of lists, interactions and cut lists, and its item counts by range."""
+def _count(shard: Shard) -> Counts:
+    return np.unique(shard.lists.items, return_counts=True)
+
+
+def _filter_shard(shard: Shard, frequent: NDArray[np.bool_], min_length: int, max_length: int) -> tuple[Any, ...]:
+    """Return the filtered shard, its numbers of lists, interactions and cut lists, and its item counts."""
     lists, kept, cut = filter_once(shard.lists, frequent, min_length, max_length)
-    groups = None if shard.groups is None else shard.groups[kept]
-    return Shard(lists, groups), (len(lists), len(lists.items), cut), *count_by_range(lists.items, ranges)
+    filtered = Shard(lists, None if shard.groups is None else shard.groups[kept])
+    return filtered, (len(lists), len(lists.items), cut), _count(filtered)
 
 
-def _groups(raw: ShardedLists, filtered: FilteredShards) -> NDArray[np.int64] | None:
+def _groups(raw: ShardedLists, shards: list[ray.ObjectRef]) -> NDArray[np.int64] | None:
     """Return the group of every remaining list, with indices in the order of first occurrence in the source."""
     if not any(raw.group_names):
         return None
     indices: dict[str | None, int] = {}
     groups = []
-    remaining = ray.get([task(_shard_groups, shard) for shard in filtered.shards])
+    remaining = ray.get([task(_shard_groups, shard) for shard in shards])
     for names, of_shard in zip(raw.group_names, remaining, strict=True):
         global_groups = np.array([indices.setdefault(name, len(indices)) for name in names], dtype=np.int64)
         groups.append(global_groups[of_shard])
@@ -104,24 +116,7 @@ def _shard_groups(shard: Shard) -> NDArray[np.int64]:
     return np.zeros(0, dtype=np.int64) if shard.groups is None else shard.groups
 
 
-def _reindex(filtered: FilteredShards, parts: NDArray[np.uint8], ids: Sequence[str]) -> ShardedSelection:
-    """Replace the item indices; leave out shards without a list."""
-    filled = np.flatnonzero(filtered.lists)
-    ends = np.cumsum(filtered.lists[filled])
-    indices = compact_indices(filtered.counts)
-    ranges, shared = item_ranges(len(ids)), ray.put(indices)
-    done = [
-        task_of_parts(len(ranges) + 1, _reindex_shard, filtered.shards[shard], shared, part == TRAIN, ranges)
-        for shard, part in zip(filled.tolist(), np.split(parts, ends[:-1]), strict=True)
-    ]
-    lengths = np.concatenate(ray.get([returned[1] for returned in done]))
-    frequency = sum_counts([returned[2:] for returned in done], ranges)
-    return ShardedSelection([returned[0] for returned in done], lengths, ends, parts, ids, indices, frequency)
-
-
-def _reindex_shard(
-    shard: Shard, indices: NDArray[np.int32], train: NDArray[np.bool_], ranges: NDArray[np.int64]
-) -> tuple[Any, ...]:
-    """Return the shard with new item indices, its list lengths, and its item counts in training by range."""
+def _reindex_shard(shard: Shard, indices: NDArray[np.int32], train: NDArray[np.bool_]) -> tuple[Any, ...]:
+    """Return the shard with new item indices, its list lengths, and its item counts in training."""
     lists = Lists(indices[shard.lists.items], shard.lists.offsets)
-    return Shard(lists), lists.lengths, *count_by_range(lists.keep_lists(train).items, ranges)
+    return Shard(lists), lists.lengths, _count(Shard(lists.keep_lists(train)))

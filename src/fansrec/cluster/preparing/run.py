@@ -15,7 +15,7 @@ from fansrec.cluster.preparing.categories import categorize
 from fansrec.cluster.preparing.filtering import ShardedSelection, filter_and_split
 from fansrec.cluster.preparing.item_index import build_item_index
 from fansrec.cluster.preparing.pieces import Piece, split_source
-from fansrec.cluster.preparing.reading import PieceInfo, read_pieces
+from fansrec.cluster.preparing.reading import read_pieces
 from fansrec.cluster.preparing.shuffle import Shard, ShardedLists, shards_from_lists, shards_from_rows
 from fansrec.cluster.preparing.tasks import task
 from fansrec.cluster.storage import absolute_url
@@ -75,7 +75,9 @@ def _read(
     infos = read_pieces(pieces, work, columns, preparation.split_by)
     if kept := sum(info.kept for info in infos):
         report(f"kept: {kept:,} of {len(infos):,} shards were read before")
-    _check_same_layout(infos, pieces)
+    for info, piece in zip(infos, pieces, strict=True):
+        if (info.columns, info.sorted_ids) != (infos[0].columns, infos[0].sorted_ids):
+            raise BadInput(f"{pieces[0].where} and {piece.where} have different layouts; give shards of one layout")
     infos = [info for info in infos if info.interactions or info.lists]
     if not infos:
         raise BadInput(f"{source} contains no lists; give files that contain lists")
@@ -86,12 +88,6 @@ def _read(
     lists, interactions = np.sum(raw.sizes, axis=0).tolist()
     report(f"read: {lists:,} lists, {len(ids):,} items, {interactions:,} interactions in {len(infos):,} shards")
     return raw, ids
-
-
-def _check_same_layout(infos: Sequence[PieceInfo], pieces: Sequence[Piece]) -> None:
-    for info, piece in zip(infos, pieces, strict=True):
-        if (info.columns, info.sorted_ids) != (infos[0].columns, infos[0].sorted_ids):
-            raise BadInput(f"{pieces[0].where} and {piece.where} have different layouts; give shards of one layout")
 
 
 def _write(

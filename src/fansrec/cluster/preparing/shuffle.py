@@ -4,7 +4,6 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ import pyarrow as pa
 import ray
 import ray.data
 from numpy.typing import NDArray
-from ray.data.context import ShuffleStrategy
 
 from fansrec.cluster.preparing.item_index import global_indices, to_polars
 from fansrec.cluster.preparing.reading import PieceInfo, save_arrays
@@ -83,26 +81,13 @@ def _shuffle(pieces: Sequence[PieceInfo], tables: list[ray.ObjectRef], path: Pat
     def lists_of(table: pa.Table) -> pa.Table:
         return _group_rows(table, where)
 
-    with _task_based_shuffle():
-        indices = ray.data.from_items([{"piece": n} for n in range(len(pieces))], override_num_blocks=len(pieces))
-        table = indices.map_batches(rows_of, batch_size=1)
-        lists = table.groupby("bucket", num_partitions=blocks).map_groups(lists_of, batch_format="pyarrow")
-        blocks_of_lists = lists.sort("first").to_arrow_refs()
+    indices = ray.data.from_items([{"piece": n} for n in range(len(pieces))], override_num_blocks=len(pieces))
+    table = indices.map_batches(rows_of, batch_size=1)
+    lists = table.groupby("bucket", num_partitions=blocks).map_groups(lists_of, batch_format="pyarrow")
+    blocks_of_lists = lists.sort("first").to_arrow_refs()
     saved = ray.get([task(_save_shard, f"{path}-{i}.npz", block) for i, block in enumerate(blocks_of_lists)])
     info = {"sizes": [sizes for sizes, _ in saved], "group_names": [names for _, names in saved]}
     write_json(path.with_suffix(".json"), info)
-
-
-@contextmanager
-def _task_based_shuffle() -> Iterator[None]:
-    """Shuffle with tasks: Ray's default strategy starts new actors for every shuffle."""
-    context = ray.data.DataContext.get_current()
-    before = context.shuffle_strategy
-    context.shuffle_strategy = ShuffleStrategy.SORT_SHUFFLE_PULL_BASED
-    try:
-        yield
-    finally:
-        context.shuffle_strategy = before
 
 
 def _bucketed(piece: PieceInfo, number: int, tables: list[ray.ObjectRef], buckets: int) -> pa.Table:

@@ -1,23 +1,29 @@
-"""Plain functions as Ray tasks."""
+"""Plain functions as Ray tasks, and counts added up by tasks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
 import ray
+from numpy.typing import NDArray
+
+FAN_IN = 8  # counts that one task adds up: their sum must fit into its memory
+
+Counts = tuple[NDArray[np.int64], NDArray[np.int64]]  # the keys that occur, ascending, and how often
 
 
-def task(function: Callable[..., Any], *arguments: Any) -> ray.ObjectRef:
-    """Run a function on the cluster; return a reference to its result."""
-    return _remote(function).remote(*arguments)
+def task(function: Callable[..., Any], *arguments: Any, parts: int = 1) -> Any:
+    """Run a function on the cluster; return a reference to its result, or one to each of `parts` values of a tuple."""
+    return _remote(function).options(num_returns=parts).remote(*arguments)
 
 
-def task_of_parts(parts: int, function: Callable[..., tuple[Any, ...]], *arguments: Any) -> list[ray.ObjectRef]:
-    """Run a function that returns a tuple of `parts` values; return a reference to each of them."""
-    if parts == 1:  # Ray would take the tuple for the one value
-        return [_remote(_first).remote(function, *arguments)]
-    references: list[ray.ObjectRef] = _remote(function).options(num_returns=parts).remote(*arguments)
-    return references
+def sum_counts(counts: Sequence[ray.ObjectRef]) -> Counts:
+    """Return the sum of the counts that the references lead to."""
+    while len(counts) > 1:
+        counts = [task(_add, *counts[first : first + FAN_IN]) for first in range(0, len(counts), FAN_IN)]
+    total: Counts = ray.get(counts[0])
+    return total
 
 
 def cores() -> int:
@@ -29,5 +35,7 @@ def _remote(function: Callable[..., Any]) -> Any:
     return ray.remote(function)
 
 
-def _first(function: Callable[..., tuple[Any, ...]], *arguments: Any) -> Any:
-    return function(*arguments)[0]
+def _add(*parts: Counts) -> Counts:
+    keys, key_of = np.unique(np.concatenate([keys for keys, _ in parts]), return_inverse=True)
+    counts = np.concatenate([counts for _, counts in parts])
+    return keys, np.bincount(key_of, weights=counts, minlength=len(keys)).astype(np.int64)
