@@ -74,7 +74,10 @@ def crossval(
     usable_device(device)
     numbers = [] if fold_numbers is None else parse_integers("--fold-numbers", fold_numbers)
     systems, training_seeds = parse_systems(models), parse_integers("--seeds", seeds)
-    options = Options(corpus, out, _folds(folds, as_is), seed, numbers, systems, training_seeds, part)
+    if as_is and folds is not None:
+        raise BadSetting("--as-is uses the corpus's own split; leave out --folds, or --as-is")
+    count = None if as_is else DEFAULT_FOLDS if folds is None else folds
+    options = Options(corpus, out, count, seed, numbers, systems, training_seeds, part)
     path = json or options.folder / f"{part}.json"
     if path.suffix in (".md", ".png"):
         raise BadSetting(f"--json {path}: the report and the plot are written under that name; end it in .json")
@@ -90,9 +93,3 @@ def crossval(
         echo(f"written: {validation.folder}")
     if unfinished:
         raise Unfinished(f"{len(unfinished)} cells did not finish; fix the errors above and run the same command again")
-
-
-def _folds(folds: int | None, as_is: bool) -> int | None:
-    if as_is and folds is not None:
-        raise BadSetting("--as-is uses the corpus's own split; leave out --folds, or --as-is")
-    return None if as_is else DEFAULT_FOLDS if folds is None else folds

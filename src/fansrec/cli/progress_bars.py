@@ -73,8 +73,7 @@ class TrainingBar(Bar):
             f"epoch {row['epoch']:>3}  {masked}loss {row['loss']:.4f}{self.validation}  {row['seconds']:.1f} s"
         )
 
-    def message(self, text: str) -> None:
-        self.say(text)
+    message = Bar.say
 
 
 class JobBar(Bar):

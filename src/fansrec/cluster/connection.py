@@ -35,7 +35,9 @@ def cluster(address: str | None = None, cpus: int | None = None) -> Iterator[Non
         with ray_errors():
             yield
         return
-    address = _local_address() if address == AUTO else address or LOCAL
+    if address == AUTO and (address := canonicalize_bootstrap_address(AUTO)) is None:
+        raise _refusal(AUTO, ConnectionError("Ray is not running on this machine"))
+    address = address or LOCAL
     with private_ray() if address == LOCAL else use_token(token_for(address)):
         _connect(address, cpus)
         try:
@@ -44,14 +46,6 @@ def cluster(address: str | None = None, cpus: int | None = None) -> Iterator[Non
         finally:
             with suppress(Exception):  # the cluster may be gone
                 ray.shutdown()
-
-
-def _local_address() -> str:
-    """Return the address of the cluster that this machine belongs to."""
-    address = canonicalize_bootstrap_address(AUTO)
-    if address is None:
-        raise _refusal(AUTO, ConnectionError("Ray is not running on this machine"))
-    return str(address)
 
 
 @contextmanager

@@ -71,22 +71,18 @@ def load(run: str | Path, shards: int, device: str = "cpu") -> Continuer:
     """
     described = describe(Path(run))
     plan = described.plan(shards)
-    _check_resources(plan.shards, device)
+    kind = "CPU" if device == "cpu" else "GPU"
+    available = int(ray.cluster_resources().get(kind, 0))
+    if available < plan.shards:  # Ray would wait for machines that may never join
+        raise BadSetting(
+            f"{plan.shards} shards need a {kind} each, and the cluster has {available}; "
+            "use fewer shards, or add machines"
+        )
     remote = RayShards(described, plan, device)
     calls = [actor.ready.remote() for actor in remote.actors]
     artifact, engine = open_sharded(described, plan, remote)
     _get(calls, START_SECONDS, "the shards were not ready")
     return Continuer(artifact, engine=engine)
-
-
-def _check_resources(shards: int, device: str) -> None:
-    """Raise BadSetting if the cluster is too small; Ray itself would wait for machines that may never join."""
-    kind = "CPU" if device == "cpu" else "GPU"
-    available = int(ray.cluster_resources().get(kind, 0))
-    if available < shards:
-        raise BadSetting(
-            f"{shards} shards need a {kind} each, and the cluster has {available}; use fewer shards, or add machines"
-        )
 
 
 def _get(calls: Sequence[Any], seconds: float, problem: str) -> list[Any]:

@@ -21,11 +21,11 @@ def build_item_index(pieces: Sequence[PieceInfo]) -> tuple[pl.Series, list[ray.O
         .select("id", order=pl.col("position").cast(pl.Int64) + (number << 40))
         for number, piece in enumerate(pieces)
     ]
-    ids = pl.concat(of_pieces).group_by("id").agg(pl.col("order").min())
-    ids = ids.sort("id" if pieces[0].sorted_ids else "order").select("id").collect(engine="streaming")["id"]
-    table = ids.to_frame().with_row_index("index")
+    merged = pl.concat(of_pieces).group_by("id").agg(pl.col("order").min())
+    ordered = merged.sort("id" if pieces[0].sorted_ids else "order").select("id")
+    table = ordered.collect(engine="streaming").with_row_index("index")
     starts = range(0, table.height, MAX_TABLE_IDS)
-    return ids, [ray.put(table[start : start + MAX_TABLE_IDS].to_arrow()) for start in starts]
+    return table["id"], [ray.put(table[start : start + MAX_TABLE_IDS].to_arrow()) for start in starts]
 
 
 def global_indices(path: str, tables: Sequence[ray.ObjectRef]) -> NDArray[np.int32]:

@@ -1,4 +1,4 @@
-"""Reading the pieces with Ray Data; their lists, or rows to be grouped into lists, are kept in a work folder."""
+"""Reading the pieces; their lists, or rows to be grouped into lists, are kept in a work folder."""
 
 import json
 from collections.abc import Sequence
@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import ray.data
+import ray
 
 from fansrec.cluster.preparing.pieces import Piece, local_copy
+from fansrec.cluster.preparing.tasks import task
 from fansrec.data.columns import Columns
 from fansrec.data.decompression import PlainFile
 from fansrec.data.indexing import missing_value
@@ -39,20 +40,18 @@ class PieceInfo:
 
 def read_pieces(pieces: Sequence[Piece], work: Path, columns: Columns, split_by: str | None) -> list[PieceInfo]:
     """Read the pieces that an earlier run has not read; raise the first error after all have been read."""
-
-    def read(row: dict[str, Any]) -> dict[str, str]:
-        try:
-            info = _read_piece(pieces[row["piece"]], work, columns, split_by)
-            return {"info": json.dumps(asdict(info)), "error": ""}
-        except BadInput as error:
-            return {"info": "", "error": str(error)}
-
-    indices = ray.data.from_items([{"piece": number} for number in range(len(pieces))], override_num_blocks=len(pieces))
-    rows = indices.map(read).take_all()
-    if errors := [row["error"] for row in rows if row["error"]]:
+    results = ray.get([task(_try_to_read, piece, work, columns, split_by) for piece in pieces])
+    if errors := [result for result in results if isinstance(result, BadInput)]:
         more = f" (and {len(errors) - 1:,} other shards cannot be read)" if len(errors) > 1 else ""
-        raise BadInput(errors[0] + more)
-    return [_parse_info(row["info"]) for row in rows]
+        raise BadInput(f"{errors[0]}{more}")
+    return list(results)
+
+
+def _try_to_read(*arguments: Any) -> PieceInfo | BadInput:
+    try:
+        return _read_piece(*arguments)
+    except BadInput as error:
+        return BadInput(str(error))
 
 
 def _parse_info(text: str, **changes: Any) -> PieceInfo:
