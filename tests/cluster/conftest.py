@@ -1,15 +1,18 @@
 """A local Ray with two cores, started once for all tests of a process, and simulated clusters."""
 
+import gc
 import os
 import secrets
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+import ray
 
 from cluster.lists import of_one_machine, write_shard
 from fansrec.cluster.connection import cluster
@@ -17,6 +20,7 @@ from fansrec.cluster.connection import cluster
 NORMAL_PRIORITY = {"RAY_worker_niceness": "0"}  # Ray's workers would otherwise get no time on a busy machine
 OUTSIDE = dict(os.environ) | NORMAL_PRIORITY  # the environment of other processes, without the token of the local Ray
 TWO_NODES = Path(__file__).with_name("two_nodes.py")
+RELEASE_SECONDS = 180
 
 
 @pytest.fixture(scope="session")
@@ -27,6 +31,24 @@ def ray_local() -> Iterator[None]:
             patch.setenv(name, value)
         with cluster(cpus=2):
             yield
+
+
+@pytest.fixture(autouse=True)
+def released_cores(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Wait until the local Ray has all its cores back, since the next test may need them all.
+
+    The traceback of an error in a worker is part of a reference cycle that keeps the worker alive.
+    """
+    yield
+    if "ray_local" not in request.fixturenames:
+        return
+    deadline = time.monotonic() + RELEASE_SECONDS
+    while ray.is_initialized() and ray.available_resources().get("CPU") != ray.cluster_resources()["CPU"]:
+        if time.monotonic() > deadline:
+            ray.shutdown()  # each of the following tests starts its own
+            pytest.fail("a test left a worker of Ray running")
+        gc.collect()
+        time.sleep(0.1)
 
 
 @dataclass(frozen=True)
