@@ -102,10 +102,6 @@ def _deployment(kind: Any, name: str, settings: Settings, max_surge_percent: int
         **options,
     )
     # Ray Serve would give each deployment a random version, and so end all processes where only the models change.
-    return deployment.options(version=_version(settings), max_surge_percent=max_surge_percent, _internal=True)
-
-
-def _version(settings: Settings) -> str:
-    """Return a version that is the same for the same code and settings; the models are not a part of it."""
     values = json.dumps([__version__, settings.model_dump(mode="json", exclude={"models"})], sort_keys=True)
-    return hashlib.sha256(values.encode()).hexdigest()[:16]
+    version = hashlib.sha256(values.encode()).hexdigest()[:16]
+    return deployment.options(version=version, max_surge_percent=max_surge_percent, _internal=True)

@@ -112,11 +112,11 @@ def _check(settings: dict[str, Any], specs: Specs) -> dict[str, Any]:
 
 def _start_proxies(settings: Settings) -> Settings:
     """Start Ray's proxies at the address of the settings; return the settings with the address of running proxies."""
-    running = _running_proxies()
-    if running is None:
-        http = HTTPOptions(host=settings.host, port=settings.port, keep_alive_timeout_s=KEEP_ALIVE_SECONDS)
+    try:
+        running = _get_global_client().http_config
+    except RayServeException:  # Ray Serve does not run on this cluster
         serve.start(
-            http_options=http,
+            http_options=HTTPOptions(host=settings.host, port=settings.port, keep_alive_timeout_s=KEEP_ALIVE_SECONDS),
             logging_config=LoggingConfig(log_level="WARNING", enable_access_log=False),
             controller_options={"runtime_env": {"env_vars": SERVE_ENVIRONMENT}},
         )
@@ -130,14 +130,6 @@ def _start_proxies(settings: Settings) -> Settings:
 def settings_at(settings: Settings, host: str, port: int) -> Settings:
     """Return the settings with the address of a running service, validated again, since it may need keys."""
     return read_settings(settings.model_dump(exclude_unset=True) | {"host": host, "port": port}, None, {})
-
-
-def _running_proxies() -> Any:
-    """Return the HTTP options of Ray Serve on this cluster, or None if it does not run."""
-    try:
-        return _get_global_client().http_config
-    except RayServeException:
-        return None
 
 
 def _has_replicas(deployment: str) -> bool:

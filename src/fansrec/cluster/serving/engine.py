@@ -76,10 +76,15 @@ class ModelCache:
         self._previous: Specs = []
 
     def load(self, specs: Specs) -> list[dict[str, Any]]:
-        """Read models beside those that serve, unless they are in memory; return their descriptions."""
+        """Read models beside those that serve, unless they are in memory; return their descriptions.
+
+        Raise BadArtifact if a spec is pinned to a hash that its folder no longer has.
+        """
         models = self._loaded.get(_key(specs)) or self._read(specs)
         described = [describe(model) for model in models.values()]
-        _refuse_overwritten(specs, described)
+        for spec, model in zip(specs, described, strict=True):
+            if spec.get("hash", model["hash"]) != model["hash"]:
+                raise BadArtifact(f"{spec['run']} was overwritten since {spec['name']} was served from it; reload it")
         self._loaded = self._loaded | {_key(pin(specs, described)): models}  # another thread may be iterating over it
         return described
 
@@ -112,13 +117,6 @@ class ModelCache:
             self.load(self._previous)
             return self[name]
         raise BadSetting(f"the model {name} is no longer served")
-
-
-def _refuse_overwritten(specs: Specs, described: list[dict[str, Any]]) -> None:
-    """Raise BadArtifact if a spec is pinned to a hash that its folder no longer has."""
-    for spec, model in zip(specs, described, strict=True):
-        if spec.get("hash", model["hash"]) != model["hash"]:
-            raise BadArtifact(f"{spec['run']} was overwritten since {spec['name']} was served from it; reload it")
 
 
 def _key(specs: Specs) -> str:

@@ -62,15 +62,13 @@ class Slot:
 
 
 def open_slots(dispatcher: Dispatcher, call: CallReplica, count: int) -> None:
-    for _ in range(count):
-        _open(dispatcher, call)
+    """Add slots to the workers of the dispatcher; the slot of a lost call is replaced."""
 
-
-def _open(dispatcher: Dispatcher, call: CallReplica) -> None:
     def reopen(worker: Worker) -> None:
-        dispatcher.loop.call_later(REOPEN_SECONDS, _open, dispatcher, call)
+        dispatcher.loop.call_later(REOPEN_SECONDS, open_slots, dispatcher, call, 1)
 
-    dispatcher.add_worker(Worker(cast(Channel, Slot(call)), 0, reopen))
+    for _ in range(count):
+        dispatcher.add_worker(Worker(cast(Channel, Slot(call)), 0, reopen))
 
 
 def with_durations(message: Message) -> Message:
