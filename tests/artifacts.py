@@ -26,7 +26,7 @@ from worlds import SMALL, walks
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     **{name: (name, {}) for name in names()},
     "fans-vanilla": ("fans", {"classifier": "vanilla"}),
-    "ease-pruned": ("ease", {"neighbours": 5}),
+    "ease-pruned": ("ease", {"neighbours": 5}),  # words: keep
     "best": ("fans", {"recipe": "best"}),
 }
 LINEAR_NEIGHBORS = 6

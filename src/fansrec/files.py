@@ -9,25 +9,27 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from fansrec.errors import BadSetting
+
+T = TypeVar("T")
 
 MAX_JSON_BYTES = 32 << 20
 MAX_JSON_DEPTH = 32  # nesting of objects and arrays
 
 
-def write_atomically(path: Path, write: Callable[[Path], object], mode: int = 0o644, same_owner: bool = False) -> None:
+def write_atomically(path: Path, write: Callable[[Path], T], mode: int = 0o644, same_owner: bool = False) -> T:
     """Let `write` fill a temporary file next to `path`, then rename it to `path`; after a failure nothing is left.
 
     A file that exists keeps its permissions, and its owner where the system allows that; with `same_owner` an owner
-    that cannot be kept raises PermissionError. A new file gets `mode`.
+    that cannot be kept raises PermissionError. A new file gets `mode`. Returns what `write` returns.
     """
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
     temporary = Path(name)
     try:
-        write(temporary)
+        result = write(temporary)
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
         if path.exists():
@@ -35,6 +37,7 @@ def write_atomically(path: Path, write: Callable[[Path], object], mode: int = 0o
         else:
             temporary.chmod(mode)
         temporary.replace(path)
+        return result
     finally:
         temporary.unlink(missing_ok=True)
 

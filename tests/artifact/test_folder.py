@@ -183,7 +183,7 @@ def resealed(folder: Path, name: str, content: bytes) -> None:
         {},
         {"model": "fans"},
         {"model": "fans", "config": {}},
-        {"model": "fans", "config": {"category_starts": [0, 5, 12], "positions": 13, "colour": "red"}},
+        {"model": "fans", "config": {"category_starts": [0, 5, 12], "positions": 13, "color": "red"}},
         {"model": "fans", "config": {"category_starts": [0, 5, 12], "positions": 13}},  # not the width of the weights
         {"model": "from the future", "config": {"category_starts": [0, 5, 12]}},
     ],

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fansrec.api.continuer import load
-from fansrec.cli.continue_file import continue_file
+from fansrec.cli.continue_many import continue_file
 
 RULES: dict[str, Any] = {"k": 5, "exclude": (), "allow": None, "max_per_group": None, "min_score": None}
 RULES |= {"keep_seen": False, "fill": "by-position"}

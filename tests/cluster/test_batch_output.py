@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fansrec.api.many_lists import BLOCK_BYTES
-from fansrec.cluster.batch_output import finish, finished_summary, open_folder
+from fansrec.cluster.batch_output import finish, open_folder
 from fansrec.cluster.batch_pieces import piece_bytes, split_files
 from fansrec.cluster.storage import StoredFile
 from fansrec.errors import BadSetting
@@ -34,18 +34,18 @@ def test_pieces_are_whole_blocks_and_limited_in_number(size: int) -> None:
 
 def test_only_missing_answers_and_those_to_changed_inputs_are_repeated(tmp_path: Path) -> None:
     folder = str(tmp_path / "out")
-    pieces = open_folder(folder, FILES, BLOCK_BYTES, ABOUT)
+    pieces, _ = open_folder(folder, FILES, BLOCK_BYTES, ABOUT)
     for piece in pieces:
         (tmp_path / "out" / piece.name).write_text("done")
     finish(folder, pieces, {"lists": 4})
-    assert finished_summary(folder, FILES, ABOUT) == {"lists": 4}
-    (tmp_path / "out" / NAMES[1]).rename(tmp_path / "lost")
-    assert finished_summary(folder, FILES, ABOUT) is None
-    (tmp_path / "lost").rename(tmp_path / "out" / NAMES[1])
+    assert open_folder(folder, FILES, BLOCK_BYTES, ABOUT) == (pieces, {"lists": 4})
+    (tmp_path / "out" / NAMES[1]).unlink()
+    assert open_folder(folder, FILES, BLOCK_BYTES, ABOUT) == (pieces, None)
+    (tmp_path / "out" / NAMES[1]).write_text("done")
+    finish(folder, pieces, {"lists": 4})
     changed = [replace(FILES[0], version="2", size=BLOCK_BYTES), FILES[1]]
-    assert finished_summary(folder, changed, ABOUT) is None
-    again = open_folder(folder, changed, 7 * BLOCK_BYTES, ABOUT)
-    assert [piece.name for piece in again] == [NAMES[0], NAMES[3]]
+    again, finished = open_folder(folder, changed, 7 * BLOCK_BYTES, ABOUT)
+    assert ([piece.name for piece in again], finished) == ([NAMES[0], NAMES[3]], None)
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"manifest.json", NAMES[3]}
 
 
@@ -72,7 +72,7 @@ def test_folder_with_other_files_is_refused(tmp_path: Path) -> None:
 
 
 def test_temporary_files_of_killed_workers_are_removed(tmp_path: Path) -> None:
-    pieces = open_folder(str(tmp_path), FILES, BLOCK_BYTES, ABOUT)
+    pieces, _ = open_folder(str(tmp_path), FILES, BLOCK_BYTES, ABOUT)
     (tmp_path / f".{NAMES[0]}.half").write_text("ha")
     finish(str(tmp_path), pieces, {})
     assert {path.name for path in tmp_path.iterdir()} == {"manifest.json", "summary.json"}

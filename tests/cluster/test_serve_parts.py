@@ -9,15 +9,13 @@ from typing import Any, cast
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from fansrec.cluster.serving import model_cache
+from fansrec.cluster.serving import engine
 from fansrec.cluster.serving.application import Scale, choose_scale
 from fansrec.cluster.serving.command import ignored_settings, settings_at
-from fansrec.cluster.serving.config import agree, next_config
-from fansrec.cluster.serving.deployments import ClusterDeployments
-from fansrec.cluster.serving.front import collect_metrics
+from fansrec.cluster.serving.deployments import ClusterDeployments, agree, next_config
+from fansrec.cluster.serving.engine import ModelCache
+from fansrec.cluster.serving.front import collect_metrics, open_slots
 from fansrec.cluster.serving.metrics import merge_metrics
-from fansrec.cluster.serving.model_cache import ModelCache
-from fansrec.cluster.serving.slots import open_slots
 from fansrec.errors import BadArtifact, BadSetting
 from fansrec.serving.http.problems import Problem
 from fansrec.serving.metrics import Metrics
@@ -184,8 +182,8 @@ def test_replica_refuses_an_overwritten_model(monkeypatch: pytest.MonkeyPatch) -
         return {"a": SimpleNamespace(hash=folder[0], move_to_device=lambda: None)}
 
     read = list[str]()
-    monkeypatch.setattr(model_cache, "load_models", load)
-    monkeypatch.setattr(model_cache, "describe", lambda model: {"hash": model.hash, "folder": "/one"})
+    monkeypatch.setattr(engine, "load_models", load)
+    monkeypatch.setattr(engine, "describe", lambda model: {"hash": model.hash, "folder": "/one"})
     old, new = ModelCache("cpu", "auto"), ModelCache("cpu", "auto")
     known = next_config(REQUESTED, old.load(REQUESTED), None)["current"]["specs"]
     folder[0] = "2"

@@ -20,15 +20,21 @@ from fansrec.errors import BadSetting, UnknownItems
 class Continuer:
     """A model, its vocabulary and its engine; item ids and names become item indices here, and back."""
 
-    engine: Engine
-
     def __init__(
-        self, artifact: Artifact, device: str = "cpu", backend: str = "auto", generation: str | None = None
+        self,
+        artifact: Artifact,
+        device: str = "cpu",
+        backend: str = "auto",
+        generation: str | None = None,
+        engine: Engine | None = None,
     ) -> None:
+        """Open an engine for the model, unless there is one."""
         self.artifact = artifact
         self.vocabulary = artifact.vocabulary
-        artifact.model.to(device)
-        self.engine = open_engine(artifact.model, len(artifact.vocabulary), device, generation, backend)
+        if engine is None:
+            artifact.model.to(device)
+            engine = open_engine(artifact.model, len(artifact.vocabulary), device, generation, backend)
+        self.engine = engine
 
     def continue_lists(
         self,

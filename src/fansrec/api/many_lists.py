@@ -1,9 +1,10 @@
-"""Many lists as lines of JSON: reading them in batches, and the lines that answer them. Memory use stays constant."""
+"""Many lists as lines of JSON: read in batches and answered line by line. Memory use stays constant."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
-from typing import IO, Any, NamedTuple
+from pathlib import Path
+from typing import IO, Any
 
 from fansrec.api.continuer import Continuer
 from fansrec.errors import BadInput
@@ -17,25 +18,37 @@ ENCODING_ERRORS = "backslashreplace"  # a lone surrogate, such as "\\ud800" in a
 Row = dict[str, Any]  # `items` and, if the list has one, `id`
 
 
-class AnswerLines(NamedTuple):
-    """The lines that answer a batch of lists."""
+def write_answers(
+    path: Path,
+    batches: Iterable[list[Row]],
+    continuer: Continuer,
+    rules: dict[str, Any],
+    report: Callable[[int], object] = lambda lists: None,
+) -> dict[str, int]:
+    """Write one line for each list of `batches`, in order; a list that cannot be continued gets one with the reason.
 
-    lines: list[str]
-    empty: int  # how many of them have no item, but a reason
+    `report` gets the number of lists after each batch. Return the number of `lists`, and how many answers are `empty`.
+    """
+    lists = empty = 0
+    with path.open("w", encoding="utf-8", errors=ENCODING_ERRORS) as out:
+        for rows in batches:
+            answers = _answer_rows(rows, continuer, rules)
+            out.writelines(json.dumps(answer, ensure_ascii=False) + "\n" for answer in answers)
+            lists += len(rows)
+            empty += sum(not answer["items"] for answer in answers)
+            report(lists)
+    return {"lists": lists, "empty": empty}
 
 
-def answer_rows(rows: list[Row], continuer: Continuer, rules: dict[str, Any]) -> AnswerLines:
-    """Return one line for each row, in order; a list that cannot be continued gets a line with the reason."""
+def _answer_rows(rows: list[Row], continuer: Continuer, rules: dict[str, Any]) -> list[dict[str, Any]]:
     reasons = [_refusal(row["items"], continuer, rules["k"]) for row in rows]
     accepted = [row["items"] for row, reason in zip(rows, reasons, strict=True) if reason is None]
     answers = iter(continuer.continue_lists(accepted, **rules))
-    contents = [
+    return [
         ({"id": row["id"]} if "id" in row else {})
         | (next(answers).to_line() if reason is None else {"items": [], "reason": reason})
         for row, reason in zip(rows, reasons, strict=True)
     ]
-    lines = [json.dumps(content, ensure_ascii=False) + "\n" for content in contents]
-    return AnswerLines(lines, sum(not content["items"] for content in contents))
 
 
 def read_batches(

@@ -26,6 +26,8 @@ RANDOM = (torch.Tensor.normal_, torch.Tensor.uniform_, init.normal_, init.unifor
 
 @dataclass(frozen=True)
 class Artifact:
+    """A trained model that was read from its folder."""
+
     folder: Path
     model: ContinuationModel
     vocabulary: Vocabulary

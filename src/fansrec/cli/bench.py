@@ -7,8 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from fansrec.cli.bench_tables import LATENCY, SWEEP, THROUGHPUT, TRAINING, Columns, print_rows
-from fansrec.cli.device_options import Device, usable_device
-from fansrec.cli.output_files import check_writable
+from fansrec.cli.options import Device, Json, check_writable, command_group, usable_device
 from fansrec.cli.terminal import Terminal
 from fansrec.experiments.speed import options as speed
 from fansrec.experiments.speed.options import LatencyOptions, ThroughputOptions
@@ -25,7 +24,6 @@ Items = Annotated[int | None, typer.Option(min=1, help="Number of items", show_d
 Lists = Annotated[int, typer.Option(min=1, help="Maximum number of lists")]
 Seconds = Annotated[float, typer.Option(min=0, help="Approximate time for all workloads together, in seconds")]
 Repeats = Annotated[int, typer.Option(min=1, help="Number of repeated measurements; their spread is printed")]
-Json = Annotated[Path | None, typer.Option(help="Write the rows to this JSON file")]
 
 ALL_ARMS, FAST_ARMS = ",".join(LatencyOptions.arms), ",".join(ThroughputOptions.arms)
 CATEGORIES, FEW_CATEGORIES, BATCHES = (
@@ -34,14 +32,8 @@ CATEGORIES, FEW_CATEGORIES, BATCHES = (
 )
 
 Row = dict[str, Any]
-Say = Callable[[str], None]
-Progress = Callable[[int, int], None]
 
-app = typer.Typer(
-    help="Measure speed and memory on generated data in real sizes.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-)
+app = command_group(help="Measure speed and memory on generated data in real sizes.")
 
 
 @app.command()
@@ -99,10 +91,9 @@ def latency(
     """
     from fansrec.experiments.speed.latency import latency as run
 
-    check_writable(json)
     sizes = {"batch": batch, "items": items, "lists": lists, "repeats": repeats}
     options = _options(LatencyOptions, workload, categories, arms, seconds, device, **sizes)
-    _report(lambda say, progress: [row for one in options for row in run(one, say, progress)], LATENCY, json)
+    _report(run, options, LATENCY, json)
 
 
 @app.command()
@@ -125,10 +116,9 @@ def throughput(
     from fansrec.experiments.command_line import parse_integers
     from fansrec.experiments.speed.throughput import throughput as run
 
-    check_writable(json)
     sizes = {"batches": parse_integers("--batch", batch, 1), "items": items, "lists": lists, "repeats": repeats}
     options = _options(ThroughputOptions, workload, categories, arms, seconds, device, **sizes)
-    _report(lambda say, progress: [row for one in options for row in run(one, say, progress)], THROUGHPUT, json)
+    _report(run, options, THROUGHPUT, json)
 
 
 @app.command()
@@ -145,21 +135,25 @@ def sweep(
     """
     from fansrec.experiments.speed.sweep import sweep as run
 
-    check_writable(json)
     check_writable(plot)
     options = speed.SweepOptions(device=usable_device(device), lists=lists, seconds=seconds)
-    rows = _report(lambda say, progress: run(options, say), SWEEP, json)
+    rows = _report(lambda options, say, _: run(options, say), [options], SWEEP, json)
     if plot is not None:
         from fansrec.experiments.speed.drawing import draw_sweep
 
         draw_sweep(rows, plot)
 
 
-def _report(run: Callable[[Say, Progress], list[Row]], columns: Columns, json: Path | None) -> list[Row]:
-    """Run a benchmark with a progress line, then print its rows by workload and write them to `json`."""
+def _report(run: Callable[..., list[Row]], options: list[Any], columns: Columns, json: Path | None) -> list[Row]:
+    """Run a benchmark with each of `options` and a progress line; print its rows by workload, write them to `json`."""
+    check_writable(json)
     console = Terminal(stderr=True)
     with console.status("building models …") as status:
-        rows = run(console.say, lambda done, total: status.update(f"{done} of {total} calls …"))
+
+        def progress(done: int, total: int) -> None:
+            status.update(f"{done} of {total} calls …")
+
+        rows = [row for one in options for row in run(one, console.say, progress)]
     for name in dict.fromkeys(row["workload"] for row in rows):
         print_rows([row for row in rows if row["workload"] == name], columns, title=name)
     if json is not None:
@@ -179,9 +173,8 @@ def _options(
     """Return the options of each workload, which share the time."""
     from fansrec.experiments.command_line import parse_integers
 
-    names, where = _workloads(workload), usable_device(device)
-    counts = parse_integers("--categories", categories, 1)
-    shared = {"categories": counts, "arms": arms.split(","), "device": where, **sizes}
+    names, counts = _workloads(workload), parse_integers("--categories", categories, 1)
+    shared = {"categories": counts, "arms": arms.split(","), "device": usable_device(device), **sizes}
     return [kind(workload=name, seconds=seconds / len(names), **shared) for name in names]
 
 

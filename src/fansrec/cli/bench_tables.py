@@ -25,10 +25,6 @@ def _p50(row: Row) -> str:
     return f"{_short(row['p50_ms'])} ({_short(row['p50_low_ms'])}-{_short(row['p50_high_ms'])})"
 
 
-def _p99(row: Row) -> str:
-    return _short(row["p99_ms"])
-
-
 def _short(value: float) -> str:
     return f"{value:.{0 if value >= 10 else 1 if value >= 3 else 2 if value >= 0.3 else 3}f}"
 
@@ -37,7 +33,7 @@ SYSTEM: Columns = {"system": _system, "backend": _format("backend"), "N": _forma
 LATENCY: Columns = {
     **SYSTEM,
     "p50 ms (repeats)": _p50,
-    "p99": _p99,
+    "p99": lambda row: _short(row["p99_ms"]),
     "lists": _format("lists"),
     "x authors": _format("times_authors", ".1f"),
     "x bert4rec": _format("times_bert4rec", ".1f"),

@@ -2,83 +2,57 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
-from fansrec.cli.cluster_options import CLUSTER, Address, Engine, Workers, refuse_without_ray
-from fansrec.cli.device_options import Backend, usable_device
+from fansrec.cli.options import (
+    Address,
+    Backend,
+    Engine,
+    Fill,
+    Run,
+    Workers,
+    cluster_option,
+    refuse_without_ray,
+    usable_device,
+)
 from fansrec.cli.terminal import Terminal, echo_json, echo_row
 from fansrec.errors import BadInput, BadSetting
 
-RULES, FILES = "Rules", "Many lists"
+rule_option, file_option = (partial(typer.Option, rich_help_panel=panel) for panel in ("Rules", "Many lists"))
+
+Items = list[str] | None
+AT_FILE = "repeat the option, or give @FILE with one item per line"
+MIN_SCORE = "Minimum score; FANS has scores >= 0 with `--recipe best`, log-probabilities with `--recipe paper`"
+FILL = "How items are assigned to positions; arranged: the best items in their most likely order"
+INPUT = 'JSON lines {"id": 1, "items": ["a"]} or ["a"]; with Ray also a folder, pattern or URL'
+SHARDS = "Distribute the items of a model over this many workers, if one cannot hold them"
 
 
 def continue_lists(
-    run: Annotated[Path, typer.Argument(help="Folder of a trained model")],
-    items: Annotated[
-        list[str] | None, typer.Argument(help="Item ids or names; without any, a new list is generated")
-    ] = None,
+    run: Run,
+    items: Annotated[Items, typer.Argument(help="Item ids or names; without any, a new list is generated")] = None,
     k: Annotated[int, typer.Option("-k", help="Number of items")] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON with names, categories and scores")] = False,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Exclude this item; repeat the option, or give @FILE with one item per line", rich_help_panel=RULES
-        ),
-    ] = None,
-    allow: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Allow only these items; repeat the option, or give @FILE with one item per line",
-            rich_help_panel=RULES,
-        ),
-    ] = None,
+    exclude: Annotated[Items, rule_option(help=f"Exclude this item; {AT_FILE}")] = None,
+    allow: Annotated[Items, rule_option(help=f"Allow only these items; {AT_FILE}")] = None,
     max_per_group: Annotated[
-        int | None, typer.Option(help="Maximum number of items of one group (artist, author)", rich_help_panel=RULES)
+        int | None, rule_option(help="Maximum number of items of one group (artist, author)")
     ] = None,
-    min_score: Annotated[
-        float | None,
-        typer.Option(
-            help="Minimum score; FANS has scores >= 0 with `--recipe best`, log-probabilities with `--recipe paper`",
-            rich_help_panel=RULES,
-        ),
-    ] = None,
-    keep_seen: Annotated[
-        bool, typer.Option("--keep-seen", help="Allow input items in the answer", rich_help_panel=RULES)
-    ] = False,
-    fill: Annotated[
-        Literal["by-position", "depth-first", "arranged"],
-        typer.Option(
-            help="How items are assigned to positions; arranged: the best items in their most likely order",
-            rich_help_panel=RULES,
-        ),
-    ] = "by-position",
-    input: Annotated[
-        str | None,
-        typer.Option(
-            help='JSON lines {"id": 1, "items": ["a"]} or ["a"]; with Ray also a folder, pattern or URL',
-            rich_help_panel=FILES,
-        ),
-    ] = None,
-    output: Annotated[
-        str | None,
-        typer.Option(help="File for the continuations; with Ray a folder or a URL", rich_help_panel=FILES),
-    ] = None,
+    min_score: Annotated[float | None, rule_option(help=MIN_SCORE)] = None,
+    keep_seen: Annotated[bool, rule_option("--keep-seen", help="Allow input items in the answer")] = False,
+    fill: Annotated[Fill, rule_option(help=FILL)] = "by-position",
+    input: Annotated[str | None, file_option(help=INPUT)] = None,
+    output: Annotated[str | None, file_option(help="File for the continuations; with Ray a folder or a URL")] = None,
     device: Annotated[str, typer.Option(help="Device to run on: cpu or cuda")] = "cpu",
     backend: Annotated[Backend, typer.Option(help="Backend to run on; auto: the fastest available")] = "auto",
     engine: Engine = "local",
     address: Address = None,
     workers: Workers = None,
-    shards: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Distribute the items of a model over this many workers, if one cannot hold them",
-            rich_help_panel=CLUSTER,
-        ),
-    ] = None,
+    shards: Annotated[int | None, cluster_option(min=1, help=SHARDS)] = None,
 ) -> None:
     """Continue a list, or a file of lists.
 
@@ -109,13 +83,14 @@ def continue_lists(
     if engine == "ray" and shards is None:
         if input is None or output is None:
             raise BadSetting("--engine ray needs --input and --output, or --shards")
-        from fansrec.cli.continue_on_cluster import continue_on_cluster
+        from fansrec.cli.continue_many import continue_on_cluster
+        from fansrec.cluster.batch import make_batch
 
-        continue_on_cluster(run, input, output, rules, device, backend, address, workers)
+        continue_on_cluster(make_batch(run, output, rules, device, backend), input, output, address, workers)
         return
     with _open(run, device, backend, address, workers, shards) as continuer:
         if input is not None and output is not None:
-            from fansrec.cli.continue_file import continue_file
+            from fansrec.cli.continue_many import continue_file
 
             continue_file(continuer, Path(input), Path(output), rules)
             return

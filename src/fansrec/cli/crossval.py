@@ -1,81 +1,52 @@
 """`fans crossval`: systems compared over all lists of a corpus."""
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from fansrec.cli.device_options import usable_device
-from fansrec.cli.experiment_options import EXECUTION, Device, Workers
-from fansrec.cli.output_files import check_writable
+from fansrec.cli.options import Corpus, ExperimentDevice, ParallelRuns, check_writable, execution_option, usable_device
 from fansrec.cli.progress_bars import JobBar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.errors import BadSetting, Unfinished
 
-FOLDS = "Folds"
 DEFAULT_FOLDS = 10
+MODELS = "Systems NAME[:RECIPE][+SETTING=VALUE...], comma-separated; the first is compared with each other one"
+RESULT = "Write the result to this JSON file, with a Markdown report and a plot beside it"
+OUT = "CORPUS-crossval/10-folds-seed-0 beside CORPUS"
+KEEP_WEIGHTS = "Keep the trained models in OUT/runs, for example for the other --part"
+
+fold_option = partial(typer.Option, rich_help_panel="Folds")
 
 
 def crossval(
-    corpus: Annotated[Path, typer.Argument(help="Corpus folder, made by `fans prepare`")],
-    models: Annotated[
-        str,
-        typer.Option(
-            help="Systems NAME[:RECIPE][+SETTING=VALUE...], comma-separated; the first is compared with each other one"
-        ),
-    ] = "fans,ease,item-knn",
-    json: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write the result to this JSON file, with a Markdown report and a plot beside it",
-            show_default="OUT/PART.json",
-        ),
-    ] = None,
+    corpus: Corpus,
+    models: Annotated[str, typer.Option(help=MODELS)] = "fans,ease,item-knn",
+    json: Annotated[Path | None, typer.Option(help=RESULT, show_default="OUT/PART.json")] = None,
     part: Annotated[
         Literal["test", "valid"], typer.Option(help="Lists to evaluate on; valid is for model choices and ablations")
     ] = "test",
-    folds: Annotated[
-        int | None, typer.Option(help="Number of folds", show_default=str(DEFAULT_FOLDS), rich_help_panel=FOLDS)
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**32 - 1, help="Random seed of the folds", rich_help_panel=FOLDS)
-    ] = 0,
+    folds: Annotated[int | None, fold_option(help="Number of folds", show_default=str(DEFAULT_FOLDS))] = None,
+    seed: Annotated[int, fold_option(min=0, max=2**32 - 1, help="Random seed of the folds")] = 0,
     fold_numbers: Annotated[
-        str | None,
-        typer.Option(help="Only these folds, comma-separated, from 0", show_default="all", rich_help_panel=FOLDS),
+        str | None, fold_option(help="Only these folds, comma-separated, from 0", show_default="all")
     ] = None,
-    as_is: Annotated[
-        bool, typer.Option("--as-is", help="Use the corpus's own split instead of folds", rich_help_panel=FOLDS)
-    ] = False,
+    as_is: Annotated[bool, fold_option("--as-is", help="Use the corpus's own split instead of folds")] = False,
     seeds: Annotated[
         str, typer.Option(help="Random seeds of training, comma-separated; values are averaged over them")
     ] = "0",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder for folds and cells",
-            show_default="CORPUS-crossval/10-folds-seed-0 beside CORPUS",
-            rich_help_panel=EXECUTION,
-        ),
-    ] = None,
+    out: Annotated[Path | None, execution_option(help="Folder for folds and cells", show_default=OUT)] = None,
     only: Annotated[
         Literal["folds", "cells", "report"] | None,
-        typer.Option(help="Run only this step; cells also makes missing folds", rich_help_panel=EXECUTION),
+        execution_option(help="Run only this step; cells also makes missing folds"),
     ] = None,
-    workers: Workers = None,
-    device: Device = None,
-    keep_weights: Annotated[
-        bool,
-        typer.Option(
-            "--keep-weights",
-            help="Keep the trained models in OUT/runs, for example for the other --part",
-            rich_help_panel=EXECUTION,
-        ),
-    ] = False,
+    workers: ParallelRuns = None,
+    device: ExperimentDevice = None,
+    keep_weights: Annotated[bool, execution_option("--keep-weights", help=KEEP_WEIGHTS)] = False,
     time_limit: Annotated[
-        float | None,
-        typer.Option(help="Stop after this many seconds; the same command resumes", rich_help_panel=EXECUTION),
+        float | None, execution_option(help="Stop after this many seconds; the same command resumes")
     ] = None,
 ) -> None:
     """Compare systems by cross-validation: each fold is tested by models trained on the others, so every list counts.
@@ -102,7 +73,10 @@ def crossval(
     hide_gpu(device)
     usable_device(device)
     numbers = [] if fold_numbers is None else parse_integers("--fold-numbers", fold_numbers)
-    systems, training_seeds, count = parse_systems(models), parse_integers("--seeds", seeds), _folds(folds, as_is)
+    systems, training_seeds = parse_systems(models), parse_integers("--seeds", seeds)
+    if as_is and folds is not None:
+        raise BadSetting("--as-is uses the corpus's own split; leave out --folds, or --as-is")
+    count = None if as_is else DEFAULT_FOLDS if folds is None else folds
     folder = out or default_folder(corpus, count, seed)
     path = json or folder / f"{part}.json"
     if path.suffix in (".md", ".png"):
@@ -119,9 +93,3 @@ def crossval(
         echo(f"written: {validation.folder}")
     if unfinished:
         raise Unfinished(f"{len(unfinished)} cells did not finish; fix the errors above and run the same command again")
-
-
-def _folds(folds: int | None, as_is: bool) -> int | None:
-    if as_is and folds is not None:
-        raise BadSetting("--as-is uses the corpus's own split; leave out --folds, or --as-is")
-    return None if as_is else DEFAULT_FOLDS if folds is None else folds

@@ -9,6 +9,7 @@ from rich.progress import DownloadColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
+from fansrec.cli.options import command_group
 from fansrec.cli.progress_bars import progress_bar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.data.fetching import Fetched, fetch
@@ -17,11 +18,7 @@ from fansrec.errors import BadInput
 from fansrec.files import sha256
 from fansrec.printable import printable
 
-app = typer.Typer(
-    help="List and download public data sets, and describe any data set.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-)
+app = command_group(help="List and download public data sets, and describe any data set.")
 
 
 @app.command("list")
@@ -38,7 +35,7 @@ def list_sets() -> None:
     for column in ("lists", "items", "interactions", "average", "length", "density", "available"):
         table.add_column(column, justify="right", no_wrap=True)
     for set_ in PUBLIC.values():
-        table.add_row(*_figures(set_))
+        table.add_row(set_.name, *_figures(set_.statistics, "-"), _available(set_))
     Terminal().print(table)
     echo()
     for set_ in PUBLIC.values():
@@ -46,15 +43,13 @@ def list_sets() -> None:
     echo("", "Download one with `fans data fetch NAME`, then prepare it by name: `fans prepare NAME --out CORPUS`.")
 
 
-def _figures(set_: PublicSet) -> list[str]:
-    statistics = set_.statistics
+def _figures(statistics: Statistics, to: str) -> list[str]:
+    """Return lists, items, interactions, average length, range of lengths (joined by `to`) and density as text."""
     return [
-        set_.name,
         *(f"{number:,}" for number in (statistics.lists, statistics.items, statistics.interactions)),
         f"{statistics.average:.2f}",
-        f"{statistics.shortest}-{statistics.longest}",
+        f"{statistics.shortest}{to}{statistics.longest}",
         f"{statistics.density:.3f}%",
-        _available(set_),
     ]
 
 
@@ -125,20 +120,10 @@ def describe_set(
     table = Table(
         title=Text(printable(description.title)), box=box.SIMPLE_HEAD, show_header=False, title_justify="left"
     )
-    for name, value in _rows(description.statistics):
+    names = ("lists", "items", "interactions", "items per list, average", "items per list, range", "density")
+    for name, value in zip(names, _figures(description.statistics, " to "), strict=True):
         table.add_row(name, value)
     table.add_row("share of the top 1% of items", f"{description.top_share:.1f}% of all interactions")
     Terminal().print(table)
     if out is not None:
         echo(f"plots: {out}")
-
-
-def _rows(statistics: Statistics) -> list[tuple[str, str]]:
-    return [
-        ("lists", f"{statistics.lists:,}"),
-        ("items", f"{statistics.items:,}"),
-        ("interactions", f"{statistics.interactions:,}"),
-        ("items per list, average", f"{statistics.average:.2f}"),
-        ("items per list, range", f"{statistics.shortest} to {statistics.longest}"),
-        ("density", f"{statistics.density:.3f}%"),
-    ]

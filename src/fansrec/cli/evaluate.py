@@ -1,13 +1,13 @@
 """`fans evaluate`: metrics of trained models on a corpus."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from rich.progress import Progress, TaskID, TimeRemainingColumn
+from rich.progress import TimeRemainingColumn
 
-from fansrec.cli.device_options import Backend, Device, usable_device
-from fansrec.cli.output_files import check_writable
+from fansrec.cli.options import Backend, Device, Fill, check_writable, usable_device
 from fansrec.cli.progress_bars import progress_bar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.files import write_json
@@ -17,51 +17,38 @@ if TYPE_CHECKING:
     from fansrec.data.corpus import Corpus
     from fansrec.evaluation.protocol import Protocol
 
-FILES, PROTOCOL = "Files", "Protocol (each has its own defaults)"
+file_option, protocol_option = (
+    partial(typer.Option, rich_help_panel=panel) for panel in ("Files", "Protocol (each has its own defaults)")
+)
+
+RUNS = "Folders of trained models, made by `fans train`"
+MASKS = "Number of requested items: as many as the real continuation has, or 10"
+GENERATION = "Generation mode: all items in one pass, item by item, or the best items of one prediction"
+FILL = (
+    "How items are assigned to positions: as in the paper's appendix, as in the authors' code, or "
+    "arranged: the best items in their most likely order (fans with --recipe best)"
+)
+BACKEND = "the fastest in full precision: native or torch"
 
 
 def evaluate(
-    runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="Folders of trained models, made by `fans train`")
-    ],
-    corpus: Annotated[Path, typer.Option(help="Corpus that they were trained on", rich_help_panel=FILES)],
-    json: Annotated[Path | None, typer.Option(help="Write the rows to this JSON file", rich_help_panel=FILES)] = None,
-    html: Annotated[
-        Path | None, typer.Option(help="Write a report with plots to this HTML file", rich_help_panel=FILES)
-    ] = None,
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help=RUNS)],
+    corpus: Annotated[Path, file_option(help="Corpus that they were trained on")],
+    json: Annotated[Path | None, file_option(help="Write the rows to this JSON file")] = None,
+    html: Annotated[Path | None, file_option(help="Write a report with plots to this HTML file")] = None,
     part: Annotated[Literal["test", "valid", "train"], typer.Option(help="Part of the corpus to evaluate on")] = "test",
-    protocol: Annotated[
-        Literal["paper", "standard", "both"], typer.Option(help="Evaluation protocol", rich_help_panel=PROTOCOL)
-    ] = "both",
+    protocol: Annotated[Literal["paper", "standard", "both"], protocol_option(help="Evaluation protocol")] = "both",
     input_: Annotated[
-        Literal["kept", "excluded"] | None,
-        typer.Option("--input", help="Whether answers may repeat input items", rich_help_panel=PROTOCOL),
+        Literal["kept", "excluded"] | None, protocol_option("--input", help="Whether answers may repeat input items")
     ] = None,
-    masks: Annotated[
-        Literal["target", "10"] | None,
-        typer.Option(
-            help="Number of requested items: as many as the real continuation has, or 10", rich_help_panel=PROTOCOL
-        ),
-    ] = None,
+    masks: Annotated[Literal["target", "10"] | None, protocol_option(help=MASKS)] = None,
     generation: Annotated[
         Literal["one-pass", "autoregressive", "recall"] | None,
-        typer.Option(
-            help="Generation mode: all items in one pass, item by item, or the best items of one prediction",
-            show_default="the model's own",
-        ),
+        typer.Option(help=GENERATION, show_default="the model's own"),
     ] = None,
-    fill: Annotated[
-        Literal["by-position", "depth-first", "arranged"],
-        typer.Option(
-            help="How items are assigned to positions: as in the paper's appendix, as in the authors' code, or "
-            "arranged: the best items in their most likely order (fans with --recipe best)"
-        ),
-    ] = "by-position",
+    fill: Annotated[Fill, typer.Option(help=FILL)] = "by-position",
     device: Device = None,
-    backend: Annotated[
-        Backend | None,
-        typer.Option(help="Backend to run on", show_default="the fastest in full precision: native or torch"),
-    ] = None,
+    backend: Annotated[Backend | None, typer.Option(help="Backend to run on", show_default=BACKEND)] = None,
 ) -> None:
     """Evaluate trained models: NDCG and HR at 5 and 10 with confidence intervals, order, coverage, latency.
 
@@ -73,9 +60,9 @@ def evaluate(
         from fansrec.evaluation.report import write_report  # first, so that a missing extra is reported before the work
     from fansrec.data.corpus import read_corpus
     from fansrec.evaluation.protocol import protocol as protocol_by_name
+    from fansrec.evaluation.tables import print_tables
 
-    for path in (json, html):
-        check_writable(path)
+    check_writable(json, html)
     names = ("paper", "standard") if protocol == "both" else (protocol,)
     prepared = read_corpus(corpus)
     protocols = [protocol_by_name(name, input_, masks) for name in names]
@@ -85,7 +72,16 @@ def evaluate(
         write_json(json, rows)
     if html is not None:
         write_report(html, rows, configs, prepared.summary)
-    _print(rows, [path for path in (json, html) if path is not None])
+    print_tables(rows, Terminal())
+    for row in rows:
+        if row["short_answers"]:
+            echo(
+                f"{row['run']}, {row['protocol']}: {row['short_answers']:,} answers are shorter than requested, "
+                f"as no more items were allowed",
+                err=True,
+            )
+    for path in filter(None, (json, html)):
+        echo(f"written: {path}")
 
 
 def _evaluate(
@@ -99,33 +95,15 @@ def _evaluate(
     rows, configs = [], []
     with progress_bar(Terminal(stderr=True), TimeRemainingColumn()) as bar:
         task = bar.add_task("reading", total=None)
+
+        def advance(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
         for run in runs:
             artifact = open_run(run, corpus, generation)
             configs.append(artifact.config)
             for one in protocols:
                 bar.update(task, description=printable(f"{artifact.folder.name}, {one.name}"), completed=0, total=None)
-                rows.append(
-                    measure_run(
-                        artifact, corpus, one, **settings, progress=_advance(bar, task), generation=generation
-                    ).row
-                )
+                measured = measure_run(artifact, corpus, one, **settings, progress=advance, generation=generation)
+                rows.append(measured.row)
     return rows, configs
-
-
-def _advance(bar: Progress, task: TaskID) -> Any:
-    return lambda done, total: bar.update(task, completed=done, total=total)
-
-
-def _print(rows: list[dict[str, Any]], files: list[Path]) -> None:
-    from fansrec.evaluation.tables import print_tables
-
-    print_tables(rows, Terminal())
-    for row in rows:
-        if row["short_answers"]:
-            echo(
-                f"{row['run']}, {row['protocol']}: {row['short_answers']:,} answers are shorter than requested, "
-                f"as no more items were allowed",
-                err=True,
-            )
-    for path in files:
-        echo(f"written: {path}")

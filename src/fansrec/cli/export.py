@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 
 import typer
 
-from fansrec.cli.output_files import check_writable
+from fansrec.cli.options import Run, check_writable
 from fansrec.cli.terminal import echo
 
 
 def export(
-    run: Annotated[Path, typer.Argument(help="Folder of a trained model")],
+    run: Run,
     out: Annotated[Path, typer.Option(help="File to write")],
     format: Annotated[Literal["onnx"], typer.Option(help="Format of the file")] = "onnx",
 ) -> None:

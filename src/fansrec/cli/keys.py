@@ -5,14 +5,13 @@ from typing import Annotated
 
 import typer
 
+from fansrec.cli.options import command_group
 from fansrec.cli.terminal import echo, echo_row
 from fansrec.errors import BadSetting
 from fansrec.serving.http.keys import new_key, read_key_file, remove_key
 
-app = typer.Typer(
-    help="Create, list and remove API keys of `fans serve --keys FILE`. A running service notices changes in a second.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
+app = command_group(
+    help="Create, list and remove API keys of `fans serve --keys FILE`. A running service notices changes in a second."
 )
 
 File = Annotated[Path, typer.Argument(help="The key file; it contains hashes, never keys.")]

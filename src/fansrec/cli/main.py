@@ -43,11 +43,19 @@ app.add_typer(bench.app, name="bench")
 app.command()(reproduce)
 
 # The extra of each optional dependency, for the message that says what to install.
-EXTRAS = dict.fromkeys(("polars", "pyarrow", "gensim", "sklearn", "accelerate", "matplotlib"), "train")
-EXTRAS["onnx"] = "export"
-EXTRAS["ray"] = "ray"
-SERVING = "fastapi starlette uvicorn uvloop httptools prometheus_client pydantic pydantic_core rapidfuzz"
-EXTRAS |= dict.fromkeys(SERVING.split(), "serve")
+SERVING = [
+    "fastapi",
+    "starlette",
+    "uvicorn",
+    "uvloop",
+    "httptools",
+    "prometheus_client",
+    "pydantic",
+    "pydantic_core",
+    "rapidfuzz",
+]
+TRAINING = ("polars", "pyarrow", "gensim", "sklearn", "accelerate", "matplotlib")
+EXTRAS = {"onnx": "export", "ray": "ray"} | dict.fromkeys(TRAINING, "train") | dict.fromkeys(SERVING, "serve")
 # Typer has its own copy of click's errors, which it does not export.
 UsageError: Any = typer.BadParameter.__mro__[1]
 

@@ -1,11 +1,12 @@
 """`fans prepare`: a corpus from a file of lists."""
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from fansrec.cli.cluster_options import Address, Engine
+from fansrec.cli.options import Address, Engine
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.data.columns import Columns
 from fansrec.data.settings import Preparation
@@ -14,70 +15,55 @@ from fansrec.errors import BadInput, BadSetting
 DEFAULT = Preparation()
 # The stage that follows each line of progress.
 NEXT_STAGE = {"read": "filtering …", "split": "learning the categories …", "categorized": "writing …"}
-FILTER, CATEGORIES, SPLIT, COLUMNS = "Filter", "Categories", "Split", "Columns (default: recognized by their names)"
+SOURCE = (
+    "File of lists (csv, tsv, parquet, jsonl, txt; also .gz, .zip) or name of a public data set; "
+    "with --engine ray also a folder, pattern or URL of Parquet or JSONL shards"
+)
+MAX_LENGTH = "Cut longer lists to their first items; public data sets have their own default"
+CATEGORIES = "own if the items file has categories, else by the number of items"
+
+filter_option, category_option, split_option, column_option = (
+    partial(typer.Option, rich_help_panel=panel)
+    for panel in ("Filter", "Categories", "Split", "Columns (default: recognized by their names)")
+)
 
 
 def prepare(
-    source: Annotated[
-        str,
-        typer.Argument(
-            help="File of lists (csv, tsv, parquet, jsonl, txt; also .gz, .zip) or name of a public data set; "
-            "with --engine ray also a folder, pattern or URL of Parquet or JSONL shards"
-        ),
-    ],
+    source: Annotated[str, typer.Argument(help=SOURCE)],
     out: Annotated[Path, typer.Option(help="Folder for the corpus; it must not exist")],
     items: Annotated[Path | None, typer.Option(help="File with the columns item, name, group and category")] = None,
-    min_item_count: Annotated[
-        int, typer.Option(help="Drop items that occur fewer times", rich_help_panel=FILTER)
-    ] = DEFAULT.min_item_count,
+    min_item_count: Annotated[int, filter_option(help="Drop items that occur fewer times")] = DEFAULT.min_item_count,
     min_length: Annotated[
         int | None,
-        typer.Option(
-            help="Drop shorter lists; public data sets have their own default",
-            show_default=str(DEFAULT.min_length),
-            rich_help_panel=FILTER,
+        filter_option(
+            help="Drop shorter lists; public data sets have their own default", show_default=str(DEFAULT.min_length)
         ),
     ] = None,
-    max_length: Annotated[
-        int | None,
-        typer.Option(
-            help="Cut longer lists to their first items; public data sets have their own default",
-            show_default=str(DEFAULT.max_length),
-            rich_help_panel=FILTER,
-        ),
-    ] = None,
+    max_length: Annotated[int | None, filter_option(help=MAX_LENGTH, show_default=str(DEFAULT.max_length))] = None,
     categories: Annotated[
         str | None,
-        typer.Option(
-            metavar="N|own",
-            help="Number of categories, or own for those of the items file",
-            show_default="own if the items file has categories, else by the number of items",
-            rich_help_panel=CATEGORIES,
+        category_option(
+            metavar="N|own", help="Number of categories, or own for those of the items file", show_default=CATEGORIES
         ),
     ] = None,
     categories_from: Annotated[
         Literal["train", "all"],
-        typer.Option(
-            help="Learn them from the training lists, or from all lists as in the paper", rich_help_panel=CATEGORIES
-        ),
+        category_option(help="Learn them from the training lists, or from all lists as in the paper"),
     ] = DEFAULT.categories_from,
     split: Annotated[
         Literal["random", "file-order"],
-        typer.Option(help="How lists are split 8:1:1; file-order is the split of the paper", rich_help_panel=SPLIT),
+        split_option(help="How lists are split 8:1:1; file-order is the split of the paper"),
     ] = DEFAULT.split,
     split_by: Annotated[
-        str | None,
-        typer.Option(help="Keep lists with the same value in this column in the same part", rich_help_panel=SPLIT),
+        str | None, split_option(help="Keep lists with the same value in this column in the same part")
     ] = None,
     seed: Annotated[int, typer.Option(help="Random seed; the same seed gives a byte-identical corpus")] = DEFAULT.seed,
-    list_column: Annotated[str | None, typer.Option(help="Column of list ids", rich_help_panel=COLUMNS)] = None,
-    item_column: Annotated[str | None, typer.Option(help="Column of item ids", rich_help_panel=COLUMNS)] = None,
+    list_column: Annotated[str | None, column_option(help="Column of list ids")] = None,
+    item_column: Annotated[str | None, column_option(help="Column of item ids")] = None,
     position_column: Annotated[
-        str | None, typer.Option(help="Column of positions; without it, the order of rows", rich_help_panel=COLUMNS)
+        str | None, column_option(help="Column of positions; without it, the order of rows")
     ] = None,
-    items_column: Annotated[
-        str | None, typer.Option(help="Column of whole lists, if each row is a list", rich_help_panel=COLUMNS)
-    ] = None,
+    items_column: Annotated[str | None, column_option(help="Column of whole lists, if each row is a list")] = None,
     engine: Engine = "local",
     address: Address = None,
 ) -> None:
@@ -120,7 +106,12 @@ def prepare(
             from fansrec.data.prepare import prepare as prepare_here
 
             summary = prepare_here(path, out, preparation, items, columns, say)
-    _print(summary, out)
+    splits = ", ".join(f"{name} {count:,}" for name, count in summary["splits"].items())
+    echo(
+        f"{out}: {summary['lists']:,} lists of {summary['shortest']} to {summary['longest']} items, "
+        f"{summary['items']:,} items in {summary['categories']} categories, "
+        f"{summary['interactions']:,} interactions ({splits})"
+    )
 
 
 def _locate(source: str, items: Path | None, engine: str) -> tuple[str, Path | None, int, int]:
@@ -148,12 +139,3 @@ def _categories(text: str | None) -> int | Literal["own"] | None:
         return int(text)
     except ValueError:
         raise BadSetting(f"--categories {text} is neither a number nor own; give one of them") from None
-
-
-def _print(summary: dict[str, Any], out: Path) -> None:
-    splits = ", ".join(f"{name} {count:,}" for name, count in summary["splits"].items())
-    echo(
-        f"{out}: {summary['lists']:,} lists of {summary['shortest']} to {summary['longest']} items, "
-        f"{summary['items']:,} items in {summary['categories']} categories, "
-        f"{summary['interactions']:,} interactions ({splits})"
-    )

@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from fansrec.cli.device_options import usable_device
-from fansrec.cli.experiment_options import Device, Workers
+from fansrec.cli.options import ExperimentDevice, ParallelRuns, usable_device
 from fansrec.cli.progress_bars import JobBar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.errors import Unfinished
@@ -32,8 +31,8 @@ def reproduce(
     seeds: Annotated[
         str | None, typer.Option(help="Random seeds of training, comma-separated", show_default="0,1,2")
     ] = None,
-    workers: Workers = None,
-    device: Device = None,
+    workers: ParallelRuns = None,
+    device: ExperimentDevice = None,
     only_report: Annotated[
         bool, typer.Option("--only-report", help="Prepare the corpora and report finished results; train nothing")
     ] = False,

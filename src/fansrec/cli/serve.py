@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from fansrec.cli.cluster_options import CLUSTER, Address, Engine, refuse_without_ray
-from fansrec.cli.device_options import Backend
+from fansrec.cli.options import Address, Backend, Engine, cluster_option, refuse_without_ray
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.errors import BadSetting
 
@@ -16,8 +15,8 @@ NOT_SETTINGS = ("config", "engine", "address", "replicas", "stop")
 LogFormat = Literal["auto", "json", "text"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
-running, access, limits, logs, cluster = (
-    partial(typer.Option, rich_help_panel=panel) for panel in ("Running", "Access", "Limits", "Logs", CLUSTER)
+running, access, limits, logs = (
+    partial(typer.Option, rich_help_panel=panel) for panel in ("Running", "Access", "Limits", "Logs")
 )
 
 
@@ -48,9 +47,9 @@ def serve(
     address: Address = None,
     replicas: Annotated[
         str | None,
-        cluster(metavar="MIN..MAX", help="Number of model replicas [2..number of cores of the cluster]"),
+        cluster_option(metavar="MIN..MAX", help="Number of model replicas [2..number of cores of the cluster]"),
     ] = None,
-    stop: Annotated[bool | None, cluster("--stop", help="Remove the service from the cluster")] = None,
+    stop: Annotated[bool | None, cluster_option("--stop", help="Remove the service from the cluster")] = None,
 ) -> None:
     """Serve trained models over HTTP, with a page to try them at `/`.
 

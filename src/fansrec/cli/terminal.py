@@ -38,8 +38,5 @@ class Terminal(Console):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Escape the text of a table, a progress bar or a message; line breaks belong to the layout."""
         for segment in super().render(renderable, options):
-            yield segment if segment.control else Segment(_escape(segment.text), segment.style)
-
-
-def _escape(text: str) -> str:
-    return "\n".join(map(printable, text.split("\n")))
+            text = "\n".join(map(printable, segment.text.split("\n")))
+            yield segment if segment.control else Segment(text, segment.style)

@@ -1,34 +1,35 @@
 """`fans train`: a model from a corpus."""
 
 import tomllib
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from fansrec.cli.cluster_options import Address, Engine, Workers, refuse_without_ray
+from fansrec.cli.options import Address, Corpus, Engine, Workers, refuse_without_ray
 from fansrec.cli.progress_bars import TrainingBar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.errors import BadSetting
 
-PAPER = "Only with --recipe paper"
 MODELS = (
     "fans, bert4rec, bert4rec-nar, sasrec, gru4rec, caser, car, item-knn, ease, rp3beta, slist, markov, "
     "popularity, or a model of another package"
 )
+SETTINGS = ("model", "recipe", "classifier", "scheduler", "steps", "epochs", "seed")  # options that --config may have
+RECIPE = "best if the model has it with all given settings, else paper"
+
+paper_option = partial(typer.Option, rich_help_panel="Only with --recipe paper")
 
 
 def train(
     context: typer.Context,
-    corpus: Annotated[Path, typer.Argument(help="Corpus folder, made by `fans prepare`")],
+    corpus: Corpus,
     out: Annotated[Path, typer.Option(help="Folder for the trained model")],
     model: Annotated[str | None, typer.Option(help=f"Model: {MODELS}", show_default="fans")] = None,
     recipe: Annotated[
         Literal["best", "paper"] | None,
-        typer.Option(
-            help="Best quality, or exactly as in the paper",
-            show_default="best if the model has it with all given settings, else paper",
-        ),
+        typer.Option(help="Best quality, or exactly as in the paper", show_default=RECIPE),
     ] = None,
     classifier: Annotated[
         Literal["two-stage", "vanilla"] | None,
@@ -36,13 +37,9 @@ def train(
     ] = None,
     scheduler: Annotated[
         Literal["step", "naive"] | None,
-        typer.Option(
-            help="Curriculum: from easy to hard in steps, or without steps", show_default="step", rich_help_panel=PAPER
-        ),
+        paper_option(help="Curriculum: from easy to hard in steps, or without steps", show_default="step"),
     ] = None,
-    steps: Annotated[
-        int | None, typer.Option(help="Number of curriculum steps", show_default="5", rich_help_panel=PAPER)
-    ] = None,
+    steps: Annotated[int | None, paper_option(help="Number of curriculum steps", show_default="5")] = None,
     epochs: Annotated[
         int | None, typer.Option(help="Maximum number of epochs", show_default="best: by the corpus; paper: 200")
     ] = None,
@@ -86,41 +83,27 @@ def train(
     network_weight, memory_weight and linear_weight. With `--recipe paper` it also has scheduler and steps. An unknown
     name is refused with a list of the known ones.
     """
+    from fansrec.evaluation.report import draw_history
+
     refuse_without_ray(engine, workers=workers)
-    options = {
-        "model": model,
-        "recipe": recipe,
-        "classifier": classifier,
-        "scheduler": scheduler,
-        "steps": steps,
-        "epochs": epochs,
-        "seed": seed,
-    }
-    given = {name: value for name, value in options.items() if value is not None}
+    given = {name: value for name, value in locals().items() if name in SETTINGS and value is not None}
     values = _read_config(config) | given | _parse_pairs([*(set_ or []), *context.args])
     name = values.pop("model", None)
     console = Terminal()
     with TrainingBar(console) as reporter:
         job = {"model": name, "values": values, "reporter": reporter, "resume": resume, "compare": not no_compare}
-        plan = _train(corpus, out, **job) if engine == "local" else _on_ray(corpus, out, address, workers, **job)
+        if engine == "ray":
+            from fansrec.cluster.connection import cluster
+            from fansrec.cluster.training import train_on_cluster
+
+            with cluster(address, workers):
+                plan = train_on_cluster(corpus, out, draw=draw_history, workers=workers, **job)
+        else:
+            from fansrec.training import trainer
+
+            plan = trainer.train(corpus, out, draw=draw_history, **job)
     echo(f"{out}: {plan.variant}")
     console.say(f"Next: fans evaluate {out} --corpus {corpus}")
-
-
-def _train(corpus: Path, out: Path, **job: Any) -> Any:
-    from fansrec.evaluation.report import draw_history
-    from fansrec.training import trainer
-
-    return trainer.train(corpus, out, draw=draw_history, **job)
-
-
-def _on_ray(corpus: Path, out: Path, address: str | None, workers: int | None, **job: Any) -> Any:
-    from fansrec.cluster.connection import cluster
-    from fansrec.cluster.training import train_on_cluster
-    from fansrec.evaluation.report import draw_history
-
-    with cluster(address, workers):
-        return train_on_cluster(corpus, out, draw=draw_history, workers=workers, **job)
 
 
 def _parse_pairs(pairs: list[str]) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from ray.data import ActorPoolStrategy
 from ray.util.annotations import RayDeprecationWarning
 
 from fansrec.api.continuer import Continuer, load
-from fansrec.api.many_lists import ENCODING_ERRORS, answer_rows
+from fansrec.api.many_lists import write_answers
 from fansrec.artifact import check
-from fansrec.cluster.batch_output import digest, finish, finished_summary, open_folder
+from fansrec.cluster.batch_output import digest, finish, open_folder
 from fansrec.cluster.batch_pieces import MAX_PIECES, SUFFIXES, Piece, open_batches, piece_bytes
 from fansrec.cluster.errors import worker_storage_errors
 from fansrec.cluster.storage import absolute_url, exists, join_url, list_files, open_file, write_file
@@ -44,10 +44,9 @@ def continue_batch(batch: Batch, source: str, workers: int | None, progress: Pro
     started = time.monotonic()
     files = list_files(absolute_url(source), SUFFIXES)
     workers = workers or _default_workers(batch.device)
-    about = _about(batch)
-    if finished := finished_summary(batch.output, files, about):
+    pieces, finished = open_folder(batch.output, files, piece_bytes(files, workers), _about(batch))
+    if finished is not None:
         return finished
-    pieces = open_folder(batch.output, files, piece_bytes(files, workers), about)
     summary: dict[str, Any] = {"lists": 0, "pieces": len(pieces), "lists_without_answer": 0}
     for number, row in enumerate(_answers(batch, pieces, workers).iter_rows(), 1):
         summary["lists"] += row["lists"]
@@ -102,7 +101,7 @@ class PieceWorker:
         self.batch = batch
         self.continuer: Continuer | None = None
 
-    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+    def __call__(self, row: dict[str, Any]) -> dict[str, int]:
         piece = Piece(**row)
         target = join_url(self.batch.output, piece.name)
         with worker_storage_errors():
@@ -110,20 +109,10 @@ class PieceWorker:
                 return _count_answers(target)
             return self._answer(piece, target)
 
-    def _answer(self, piece: Piece, target: str) -> dict[str, Any]:
+    def _answer(self, piece: Piece, target: str) -> dict[str, int]:
         continuer = self.continuer = self.continuer or self._load()
-        lists = empty = 0
-
-        def write(path: Path) -> None:
-            nonlocal lists, empty
-            with open_batches(piece) as batches, path.open("w", encoding="utf-8", errors=ENCODING_ERRORS) as out:
-                for rows in batches:
-                    answer = answer_rows(rows, continuer, self.batch.rules)
-                    out.writelines(answer.lines)
-                    lists, empty = lists + len(rows), empty + answer.empty
-
-        write_file(target, write)
-        return {"lists": lists, "empty": empty}
+        with open_batches(piece) as batches:
+            return write_file(target, lambda path: write_answers(path, batches, continuer, self.batch.rules))
 
     def _load(self) -> Continuer:
         import torch
@@ -135,7 +124,7 @@ class PieceWorker:
         return continuer
 
 
-def _count_answers(target: str) -> dict[str, Any]:
+def _count_answers(target: str) -> dict[str, int]:
     lists = empty = 0
     with open_file(target) as file:
         for line in file:

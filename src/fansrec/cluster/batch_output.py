@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from fansrec.cluster.batch_pieces import Piece, split_files
-from fansrec.cluster.storage import StoredFile, join_url, list_names, make_folder, open_file, remove, write_file
+from fansrec.cluster.storage import StoredFile, join_url, list_names, open_file, remove, write_file
 from fansrec.errors import BadSetting
 from fansrec.files import json_text
 
@@ -15,33 +15,30 @@ FORMAT = 1
 MANIFEST, SUMMARY = "manifest.json", "summary.json"
 
 
-def open_folder(folder: str, files: Sequence[StoredFile], size: int, about: dict[str, Any]) -> list[Piece]:
-    """Return the pieces to answer into the folder, after removing the answers to inputs that have changed."""
+def open_folder(
+    folder: str, files: Sequence[StoredFile], size: int, about: dict[str, Any]
+) -> tuple[list[Piece], dict[str, Any] | None]:
+    """Return the pieces to answer into the folder, and the summary of the batch if all of them are answered.
+
+    Answers to inputs that have changed are removed.
+    """
     names = {name for name in list_names(folder) if not name.startswith(".")}
+    inputs = [asdict(file) for file in files]
     manifest = _read_manifest(folder, names)
     if manifest is not None:
         size = manifest["piece_bytes"]
         _check_same_batch(folder, manifest, files, about)
     pieces = split_files(files, size)
+    answers = {piece.name for piece in pieces}
+    if manifest is not None and manifest["inputs"] == inputs and names >= answers | {SUMMARY}:
+        return pieces, _read(folder, SUMMARY)
     outdated = names & _outdated(manifest, files)
-    if others := names - {MANIFEST, SUMMARY} - outdated - {piece.name for piece in pieces}:
+    if others := names - {MANIFEST, SUMMARY} - outdated - answers:
         raise BadSetting(f"{folder} contains other files ({min(others)}); choose another folder for the continuations")
-    make_folder(folder)
     for name in outdated | (names & {SUMMARY}):
         remove(join_url(folder, name))
-    inputs = [asdict(file) for file in files]
     _write(folder, MANIFEST, {"format": FORMAT, "piece_bytes": size, "about": about, "inputs": inputs})
-    return pieces
-
-
-def finished_summary(folder: str, files: Sequence[StoredFile], about: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the summary if the folder contains all answers of the same batch, else None."""
-    names = set(list_names(folder))
-    manifest = _read_manifest(folder, names) if SUMMARY in names else None
-    if manifest is None or manifest["about"] != about or manifest["inputs"] != [asdict(file) for file in files]:
-        return None
-    complete = all(piece.name in names for piece in split_files(files, manifest["piece_bytes"]))
-    return _read(folder, SUMMARY) if complete else None
+    return pieces, None
 
 
 def finish(folder: str, pieces: Sequence[Piece], summary: dict[str, Any]) -> None:
@@ -58,7 +55,7 @@ def digest(values: object) -> str:
 
 
 def _read_manifest(folder: str, names: set[str]) -> dict[str, Any] | None:
-    if not {name for name in names if not name.startswith(".")}:
+    if not names:
         return None
     if MANIFEST not in names:
         raise BadSetting(f"{folder} contains other files ({min(names)}); choose another folder for the continuations")

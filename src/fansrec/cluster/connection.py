@@ -12,6 +12,7 @@ import grpc
 import ray
 import ray.data
 from ray._private.services import canonicalize_bootstrap_address
+from ray.data.context import ShuffleStrategy
 
 from fansrec.cluster.errors import ray_errors
 from fansrec.cluster.tokens import private_ray, required_token, use_token
@@ -34,7 +35,9 @@ def cluster(address: str | None = None, cpus: int | None = None) -> Iterator[Non
         with ray_errors():
             yield
         return
-    address = _local_address() if address == AUTO else address or LOCAL
+    if address == AUTO and (address := canonicalize_bootstrap_address(AUTO)) is None:
+        raise _refusal(AUTO, ConnectionError("Ray is not running on this machine"))
+    address = address or LOCAL
     with private_ray() if address == LOCAL else use_token(token_for(address)):
         _connect(address, cpus)
         try:
@@ -43,14 +46,6 @@ def cluster(address: str | None = None, cpus: int | None = None) -> Iterator[Non
         finally:
             with suppress(Exception):  # the cluster may be gone
                 ray.shutdown()
-
-
-def _local_address() -> str:
-    """Return the address of the cluster that this machine belongs to."""
-    address = canonicalize_bootstrap_address(AUTO)
-    if address is None:
-        raise _refusal(AUTO, ConnectionError("Ray is not running on this machine"))
-    return str(address)
 
 
 @contextmanager
@@ -79,6 +74,7 @@ def _connect(address: str, cpus: int | None) -> None:
     context.enable_progress_bars = False
     context.raise_original_map_exception = True  # unwrapped, so that a FansError is recognized
     context.execution_options.preserve_order = True
+    context.shuffle_strategy = ShuffleStrategy.SORT_SHUFFLE_PULL_BASED  # the default starts actors for every shuffle
 
 
 @contextmanager

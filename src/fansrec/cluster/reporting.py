@@ -56,7 +56,7 @@ def forwarded_reports(reporter: Reporter) -> Iterator[Queue]:
     else:
         try:
             queue.put((END,))
-        except RayError:  # lost reports are no reason to fail the training
+        except RayError:  # training does not fail because reports are lost
             canceled.set()
     finally:
         thread.join()

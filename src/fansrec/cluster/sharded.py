@@ -10,12 +10,9 @@ import torch
 from ray.exceptions import GetTimeoutError
 
 from fansrec.api.continuer import Continuer
-from fansrec.artifact import Artifact
 from fansrec.cluster.errors import ray_errors
-from fansrec.engine.decoding.candidates import Shortlists
-from fansrec.engine.sharded.backend import ShardedEngine
 from fansrec.engine.sharded.loading import Described, describe, open_sharded, read_shard
-from fansrec.engine.sharded.shard import Floats, Indices, LocalShard, Question
+from fansrec.engine.sharded.shard import Indices, LocalShard
 from fansrec.engine.sharded.shards import Plan
 from fansrec.errors import BadSetting, Unfinished
 
@@ -40,13 +37,9 @@ class HeldShard:
         """Load the shard and return its number of items."""
         return len(self._shard.weights.bias)
 
-    def vectors(self, items: Indices) -> Floats:
-        return self._shard.vectors(items)
-
-    def best(
-        self, question: Question, excluded: Indices, allowed: Indices | None, groups: Indices | None
-    ) -> Shortlists:
-        return self._shard.best(question, excluded, allowed, groups)
+    def call(self, method: str, *arguments: Any) -> Any:
+        """Return the answer of a method of the shard."""
+        return getattr(self._shard, method)(*arguments)
 
 
 class RayShards:
@@ -64,18 +57,11 @@ class RayShards:
         self.actors = [kind.remote(folder, described.hash, plan, number, device) for number in range(plan.shards)]
 
     def ask(self, method: str, questions: Mapping[int, tuple[Any, ...]]) -> list[Any]:
-        calls = [getattr(self.actors[shard], method).remote(*arguments) for shard, arguments in questions.items()]
+        calls = [self.actors[shard].call.remote(method, *arguments) for shard, arguments in questions.items()]
         return _get(calls, CALL_SECONDS, "the shards did not answer")
 
     def share(self, numbers: Indices) -> Any:
         return numbers if numbers.nbytes < MAX_INLINE_BYTES else ray.put(numbers)
-
-
-class ShardedContinuer(Continuer):
-    """A continuer with an existing engine."""
-
-    def __init__(self, artifact: Artifact, engine: ShardedEngine) -> None:
-        self.artifact, self.vocabulary, self.engine = artifact, artifact.vocabulary, engine
 
 
 def load(run: str | Path, shards: int, device: str = "cpu") -> Continuer:
@@ -85,22 +71,18 @@ def load(run: str | Path, shards: int, device: str = "cpu") -> Continuer:
     """
     described = describe(Path(run))
     plan = described.plan(shards)
-    _check_resources(plan.shards, device)
-    remote = RayShards(described, plan, device)
-    calls = [actor.ready.remote() for actor in remote.actors]
-    continuer = ShardedContinuer(*open_sharded(described, plan, remote))
-    _get(calls, START_SECONDS, "the shards were not ready")
-    return continuer
-
-
-def _check_resources(shards: int, device: str) -> None:
-    """Raise BadSetting if the cluster is too small; Ray itself would wait for machines that may never join."""
     kind = "CPU" if device == "cpu" else "GPU"
     available = int(ray.cluster_resources().get(kind, 0))
-    if available < shards:
+    if available < plan.shards:  # Ray would wait for machines that may never join
         raise BadSetting(
-            f"{shards} shards need a {kind} each, and the cluster has {available}; use fewer shards, or add machines"
+            f"{plan.shards} shards need a {kind} each, and the cluster has {available}; "
+            "use fewer shards, or add machines"
         )
+    remote = RayShards(described, plan, device)
+    calls = [actor.ready.remote() for actor in remote.actors]
+    artifact, engine = open_sharded(described, plan, remote)
+    _get(calls, START_SECONDS, "the shards were not ready")
+    return Continuer(artifact, engine=engine)
 
 
 def _get(calls: Sequence[Any], seconds: float, problem: str) -> list[Any]:

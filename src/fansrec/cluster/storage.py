@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import fsspec
 from fsspec.implementations.http import HTTPFileSystem
@@ -16,16 +16,11 @@ from fsspec.implementations.local import LocalFileSystem
 from fansrec.errors import BadInput, BadSetting, MissingExtra
 from fansrec.files import write_atomically
 
+T = TypeVar("T")
+
 PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "az": "adlfs"}
 VERSIONS = ("ETag", "etag", "generation", "mtime", "LastModified", "Last-Modified", "last_modified", "updated")
-LIBRARIES = {
-    "aiohttp",
-    "aiobotocore",
-    "azure",
-    "botocore",
-    "gcsfs",
-    "google",
-}  # their exceptions are storage errors, not bugs
+LIBRARIES = {"aiohttp", "aiobotocore", "azure", "botocore", "gcsfs", "google"}  # whose exceptions are storage errors
 BLOCK_BYTES = 2**20  # read ahead: lines are short, and a piece of a file is small
 HIDDEN = (".", "_")  # files that other writers add to their shards, such as _SUCCESS
 
@@ -93,16 +88,17 @@ def open_file(url: str, start: int = 0) -> Iterator[IO[bytes]]:
             yield file
 
 
-def write_file(url: str, write: Callable[[Path], object]) -> None:
+def write_file(url: str, write: Callable[[Path], T]) -> T:
     """Let `write` fill a file that appears at `url` when it is complete: renamed in a folder, uploaded elsewhere."""
     system, path = _filesystem(url)
     if isinstance(system, LocalFileSystem):
-        write_atomically(Path(path), write)
-        return
+        Path(path).parent.mkdir(parents=True, exist_ok=True)  # in object storage a prefix exists with its first file
+        return write_atomically(Path(path), write)
     with tempfile.TemporaryDirectory() as folder:
         temporary = Path(folder, "content")
-        write(temporary)
+        result = write(temporary)
         system.put_file(str(temporary), path)
+    return result
 
 
 def list_names(folder: str) -> list[str]:
@@ -115,12 +111,6 @@ def list_names(folder: str) -> list[str]:
         if not system.isdir(path):
             raise BadSetting(f"{folder} is a file; give a folder")
         return sorted(posixpath.basename(name.rstrip("/")) for name in system.ls(path, detail=False))
-
-
-def make_folder(folder: str) -> None:
-    system, path = _filesystem(folder)
-    if isinstance(system, LocalFileSystem):  # in object storage a prefix exists with its first file
-        Path(path).mkdir(parents=True, exist_ok=True)
 
 
 def remove(url: str) -> None:

@@ -49,7 +49,8 @@ def train_on_cluster(
     corpus, out = corpus.resolve(), out.resolve()
     plan = begin(read_corpus(corpus), out, model, values or {}, resume)
     gpus = int(ray.cluster_resources().get("GPU", 0))
-    count = 1 if _is_closed_form(plan) else workers or gpus or int(ray.cluster_resources()["CPU"])
+    closed_form = hasattr(entry(plan.model).model, "fit")
+    count = 1 if closed_form else workers or gpus or int(ray.cluster_resources()["CPU"])
     with _storage_folder(out) as folder, forwarded_reports(reporter) as queue:
         trainer = TorchTrainer(
             _work,
@@ -116,10 +117,6 @@ def _missing_path(*paths: Path) -> FansError | None:
     if not any_missing:
         return None
     return BadSetting(f"{paths[any_missing - 1]} is not visible to all machines of the cluster; use a shared folder")
-
-
-def _is_closed_form(plan: Plan) -> bool:
-    return hasattr(entry(plan.model).model, "fit")
 
 
 @contextmanager

@@ -189,21 +189,21 @@ def _check_categories(categories: Any) -> dict[str, Any]:
 def _check_vocabulary(vocabulary: Vocabulary, folder: Path) -> None:
     starts = vocabulary.starts.tolist()
     ascending = all(low < high for low, high in pairwise(starts))
-    if not (len(starts) > 1 and starts[0] == 0 and starts[-1] == len(vocabulary) and ascending):
-        raise BadArtifact(f"{folder / CATEGORIES_FILE} does not match {ITEMS_FILE}; copy or create the folder again")
-    if len(vocabulary.category_names) != len(starts) - 1:
-        raise BadArtifact(
-            f"{folder / CATEGORIES_FILE} has {len(vocabulary.category_names):,} names for {len(starts) - 1:,} "
-            f"categories; copy or create the folder again"
-        )
-    ids = vocabulary.ids
+    ids, names = vocabulary.ids, len(vocabulary.category_names)
     assert isinstance(ids, StringTable)
-    if not ids.all_present():
-        raise BadArtifact(f"{folder / ITEMS_FILE} has an item without an id; copy or create the folder again")
-    if not ids.all_distinct():
-        raise BadArtifact(f"{folder / ITEMS_FILE} has two items with the same id; copy or create the folder again")
-    if vocabulary.integer_ids and not ids.all_integers(MAX_DIGITS):
-        raise BadArtifact(
-            f"{folder / ITEMS_FILE} has ids that are not integers of at most {MAX_DIGITS} digits, although "
-            f"{CATEGORIES_FILE} says so; copy or create the folder again"
+    if not (len(starts) > 1 and starts[0] == 0 and starts[-1] == len(vocabulary) and ascending):
+        problem = f"{CATEGORIES_FILE} does not match {ITEMS_FILE}"
+    elif names != len(starts) - 1:
+        problem = f"{CATEGORIES_FILE} has {names:,} names for {len(starts) - 1:,} categories"
+    elif not ids.all_present():
+        problem = f"{ITEMS_FILE} has an item without an id"
+    elif not ids.all_distinct():
+        problem = f"{ITEMS_FILE} has two items with the same id"
+    elif vocabulary.integer_ids and not ids.all_integers(MAX_DIGITS):
+        problem = (
+            f"{ITEMS_FILE} has ids that are not integers of at most {MAX_DIGITS} digits, although {CATEGORIES_FILE} "
+            "says so"
         )
+    else:
+        return
+    raise BadArtifact(f"{folder / problem}; copy or create the folder again")

@@ -11,7 +11,7 @@ from ray import serve
 from ray.serve.schema import LoggingConfig
 
 from fansrec import __version__
-from fansrec.cluster.serving.config import Config
+from fansrec.cluster.serving.deployments import Config
 from fansrec.cluster.serving.models import Models
 from fansrec.errors import BadSetting
 from fansrec.serving.settings import Settings
@@ -36,18 +36,13 @@ def choose_scale(requested: Scale | None, device: str, resources: Mapping[str, f
     """Return the requested scale; default: as many replicas as the cluster has room for, and two where possible."""
     room = max(1, int(resources.get("CPU" if device == "cpu" else "GPU", 0)))
     scale = requested or Scale(min(2, room), room)
-    _refuse_too_many(scale, device, resources)
-    return scale
-
-
-def _refuse_too_many(scale: Scale, device: str, resources: Mapping[str, float]) -> None:
-    """Raise BadSetting where Ray would wait for machines that may never be added."""
     for kind in ("CPU",) if device == "cpu" else ("CPU", "GPU"):
-        if (available := int(resources.get(kind, 0))) < scale.least:
+        if (available := int(resources.get(kind, 0))) < scale.least:  # Ray would wait for machines
             raise BadSetting(
                 f"{scale.least} replicas need a {kind} each, and the cluster has {available}; "
                 f"request fewer (--replicas), or add machines"
             )
+    return scale
 
 
 def deploy(settings: Settings, config: Config) -> None:
@@ -63,29 +58,25 @@ def deploy(settings: Settings, config: Config) -> None:
 def _application(settings: Settings, scale: Scale, config: Config) -> serve.Application:
     from fansrec.cluster.serving.front import Front  # imported here, since a front deploys too when models are reloaded
 
+    # Whether a new replica can start before an old one ends; without room Ray would wait for it forever.
+    has_room = ray.available_resources().get("CPU" if settings.device == "cpu" else "GPU", 0) >= 1
     own = settings.model_copy(update={"workers": min(CALLS_PER_REPLICA * scale.most, MAX_CALLS)})
     values = own.model_dump(mode="json")
     models = _deployment(
         Models,
         MODELS,
         own,
-        autoscaling_config=SCALING
-        | {"min_replicas": scale.least, "max_replicas": scale.most, "target_ongoing_requests": 1.0},
+        autoscaling_config=_scaling(scale.least, scale.most, 1.0),
         max_ongoing_requests=4 * CALLS_PER_REPLICA,
         ray_actor_options={"num_cpus": 1, "num_gpus": 0 if own.device == "cpu" else 1, "runtime_env": {}},
         user_config=config,
-        max_surge_percent=100 if _has_room(own.device) else 0,
+        max_surge_percent=100 if has_room else 0,
     ).bind(values)
     fronts = _deployment(
         Front,
         FRONT,
         own,
-        autoscaling_config=SCALING
-        | {
-            "min_replicas": MIN_FRONTS,
-            "max_replicas": max(MIN_FRONTS, scale.most),
-            "target_ongoing_requests": FRONT_TARGET,
-        },
+        autoscaling_config=_scaling(MIN_FRONTS, max(MIN_FRONTS, scale.most), FRONT_TARGET),
         max_ongoing_requests=2 * own.queue_requests,  # fronts themselves refuse requests at overload
         max_queued_requests=own.queue_requests,
         backpressure_config={"status_code": 429, "retry_after_s": 1},
@@ -96,9 +87,8 @@ def _application(settings: Settings, scale: Scale, config: Config) -> serve.Appl
     return fronts.bind(values, models)
 
 
-def _has_room(device: str) -> bool:
-    """Return whether a new replica can start before an old one ends; without room Ray would wait for it forever."""
-    return bool(ray.available_resources().get("CPU" if device == "cpu" else "GPU", 0) >= 1)
+def _scaling(least: int, most: int, target: float) -> dict[str, float]:
+    return SCALING | {"min_replicas": least, "max_replicas": most, "target_ongoing_requests": target}
 
 
 def _deployment(kind: Any, name: str, settings: Settings, max_surge_percent: int, **options: Any) -> serve.Deployment:
@@ -112,10 +102,6 @@ def _deployment(kind: Any, name: str, settings: Settings, max_surge_percent: int
         **options,
     )
     # Ray Serve would give each deployment a random version, and so end all processes where only the models change.
-    return deployment.options(version=_version(settings), max_surge_percent=max_surge_percent, _internal=True)
-
-
-def _version(settings: Settings) -> str:
-    """Return a version that is the same for the same code and settings; the models are not a part of it."""
     values = json.dumps([__version__, settings.model_dump(mode="json", exclude={"models"})], sort_keys=True)
-    return hashlib.sha256(values.encode()).hexdigest()[:16]
+    version = hashlib.sha256(values.encode()).hexdigest()[:16]
+    return deployment.options(version=version, max_surge_percent=max_surge_percent, _internal=True)

@@ -19,21 +19,14 @@ from ray.serve.schema import LoggingConfig, ReplicaState
 from fansrec.cluster.connection import cluster
 from fansrec.cluster.serving import retry_middleware
 from fansrec.cluster.serving.application import APPLICATION, FRONT, MODELS, Scale, choose_scale, deploy
-from fansrec.cluster.serving.config import PREPARE_SECONDS, Specs, agree, next_config
+from fansrec.cluster.serving.deployments import PREPARE_SECONDS, Specs, agree, next_config
 from fansrec.errors import BadSetting, Unfinished
 from fansrec.serving.http.sockets import bind, url_of
 from fansrec.serving.run import Announce
 from fansrec.serving.server import KEEP_ALIVE_SECONDS
 from fansrec.serving.settings import Settings, read_settings
 
-IGNORED = (
-    "workers",
-    "max_connections",
-    "max_header_bytes",
-    "header_timeout_s",
-    "write_timeout_s",
-    "max_unsent_bytes",
-)
+CONNECTION_SETTINGS = ("max_connections", "max_header_bytes", "header_timeout_s", "write_timeout_s", "max_unsent_bytes")
 # For all processes of Ray Serve: the middleware that sends the requests of a dead front again; and direct calls, which
 # take a fifth less processor time and suit deployments that never block their event loop, as ours do not.
 SERVE_ENVIRONMENT = {
@@ -57,7 +50,9 @@ def serve_on_ray(settings: Settings, address: str | None, scale: Scale | None, a
         settings = settings.model_copy(update={"port": free.getsockname()[1]})
     with cluster():
         url = deploy_service(settings, scale)
-        stop = _stop_on_signal()  # only now: before, a signal ends the command, which may wait for Ray
+        stop = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):  # only now: before, a signal ends the command
+            signal.signal(number, lambda *_: stop.set())
         announce(url)
         stop.wait()
         shutdown = threading.Thread(target=_shut_down, args=(settings,), daemon=True)
@@ -81,7 +76,7 @@ def stop_on_ray(address: str | None) -> None:
 
 def ignored_settings(settings: Settings) -> list[str]:
     """Return the names of settings that were given but have no effect on Ray."""
-    return [name for name in IGNORED if name in settings.model_fields_set]
+    return [name for name in ("workers", *CONNECTION_SETTINGS) if name in settings.model_fields_set]
 
 
 def deploy_service(settings: Settings, scale: Scale | None) -> str:
@@ -104,13 +99,13 @@ def deploy_service(settings: Settings, scale: Scale | None) -> str:
 
 
 def _begin_check(settings: Settings, specs: Specs) -> Any:
-    """Start reading the models where replicas will be; a process releases its GPU only by ending."""
+    """Start reading the models once where replicas will be, so that a bad one is reported in one line."""
+    # A process releases its GPU only by ending.
     options = {"num_cpus": 0} if settings.device == "cpu" else {"num_cpus": 0, "num_gpus": 1, "max_calls": 1}
     return ray.remote(**options)(_check).remote(settings.model_dump(mode="json"), specs)
 
 
 def _check(settings: dict[str, Any], specs: Specs) -> dict[str, Any]:
-    """Read the models once before there is a replica, so that a bad one is reported in one line."""
     from fansrec.cluster.serving.engine import ReplicaEngine
 
     return ReplicaEngine(Settings.model_validate(settings)).prepare(specs)
@@ -118,11 +113,11 @@ def _check(settings: dict[str, Any], specs: Specs) -> dict[str, Any]:
 
 def _start_proxies(settings: Settings) -> Settings:
     """Start Ray's proxies at the address of the settings; return the settings with the address of running proxies."""
-    running = _running_proxies()
-    if running is None:
-        http = HTTPOptions(host=settings.host, port=settings.port, keep_alive_timeout_s=KEEP_ALIVE_SECONDS)
+    try:
+        running = _get_global_client().http_config
+    except RayServeException:  # Ray Serve does not run on this cluster
         serve.start(
-            http_options=http,
+            http_options=HTTPOptions(host=settings.host, port=settings.port, keep_alive_timeout_s=KEEP_ALIVE_SECONDS),
             logging_config=LoggingConfig(log_level="WARNING", enable_access_log=False),
             controller_options={"runtime_env": {"env_vars": SERVE_ENVIRONMENT}},
         )
@@ -136,14 +131,6 @@ def _start_proxies(settings: Settings) -> Settings:
 def settings_at(settings: Settings, host: str, port: int) -> Settings:
     """Return the settings with the address of a running service, validated again, since it may need keys."""
     return read_settings(settings.model_dump(exclude_unset=True) | {"host": host, "port": port}, None, {})
-
-
-def _running_proxies() -> Any:
-    """Return the HTTP options of Ray Serve on this cluster, or None if it does not run."""
-    try:
-        return _get_global_client().http_config
-    except RayServeException:
-        return None
 
 
 def _has_replicas(deployment: str) -> bool:
@@ -163,14 +150,6 @@ def _absolute(settings: Settings) -> Settings:
     paths = {"keys": settings.keys, "search_folder": settings.search_folder}
     others = {name: path and Path(os.path.abspath(path)) for name, path in paths.items()}
     return settings.model_copy(update={"models": tuple(models)} | others)
-
-
-def _stop_on_signal() -> threading.Event:
-    """Return an event that SIGTERM or SIGINT sets."""
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    return stop
 
 
 def _ray_has_ended() -> bool:

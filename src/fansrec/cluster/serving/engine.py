@@ -1,19 +1,21 @@
-"""The blocking work of a model replica: reads models and answers the calls of fronts."""
+"""The blocking work of a model replica: reads models, keeps them in memory and answers the calls of fronts."""
 
 import itertools
+import json
 import time
 from dataclasses import replace
 from typing import Any
 
 import torch
 
-from fansrec.cluster.serving.config import Specs
-from fansrec.cluster.serving.model_cache import ModelCache
-from fansrec.errors import FansError
+from fansrec.cluster.serving.deployments import Specs, pin
+from fansrec.errors import BadArtifact, BadSetting, FansError
 from fansrec.files import format_os_error
 from fansrec.serving.processes.batching import answer_jobs
 from fansrec.serving.processes.channel import Message
 from fansrec.serving.processes.jobs import Job, Reply, Rows, pack_replies
+from fansrec.serving.processes.loaded_model import LoadedModel
+from fansrec.serving.processes.loading import describe, load_models
 from fansrec.serving.settings import Settings
 
 Call = tuple[Message, float]  # the message that a front sent, and when it arrived
@@ -61,3 +63,60 @@ def _jobs(call: Call) -> list[Job]:
     """Return the jobs of a call, with its durations as moments of this machine's clock."""
     message, arrived = call
     return [job._replace(since=arrived - job.since, deadline=arrived + job.deadline) for job in message["jobs"]]
+
+
+class ModelCache:
+    """The models in the memory of a replica: the current ones, the previous ones, and those that are prepared."""
+
+    def __init__(self, device: str, backend: str) -> None:
+        self._device, self._backend = device, backend
+        self._loaded: dict[str, dict[str, LoadedModel]] = {}
+        self._current: Specs = []
+        self._previous: Specs = []
+
+    def load(self, specs: Specs) -> list[dict[str, Any]]:
+        """Read models beside those that serve, unless they are in memory; return their descriptions.
+
+        Raise BadArtifact if a spec is pinned to a hash that its folder no longer has.
+        """
+        models = self._loaded.get(_key(specs)) or self._read(specs)
+        described = [describe(model) for model in models.values()]
+        for spec, model in zip(specs, described, strict=True):
+            if spec.get("hash", model["hash"]) != model["hash"]:
+                raise BadArtifact(f"{spec['run']} was overwritten since {spec['name']} was served from it; reload it")
+        self._loaded = self._loaded | {_key(pin(specs, described)): models}  # another thread may be iterating over it
+        return described
+
+    def serve(self, current: Specs, previous: Specs) -> None:
+        """Answer with `current` from now on; of all others only `previous` stays in memory, to return to."""
+        if _key(current) not in self._loaded:
+            # If a folder was overwritten since, its present content is all there is.
+            self._loaded = {_key(current): self._read(current)} | self._loaded
+        self._current, self._previous = current, previous
+        kept = {_key(current), _key(previous)}
+        self._loaded = {key: models for key, models in self._loaded.items() if key in kept}
+
+    def _read(self, specs: Specs) -> dict[str, LoadedModel]:
+        fields = ("name", "run", "generation")
+        models = load_models([{name: spec[name] for name in fields} for spec in specs], self._device, self._backend)
+        for model in models.values():
+            model.move_to_device()
+        return models
+
+    def __getitem__(self, name: str) -> LoadedModel:
+        """Return the model of that name.
+
+        While models change, every replica gets calls of fronts that know the new models and of fronts that know the
+        old ones: all models in memory are found by their names, the current ones first.
+        """
+        for models in (self._loaded.get(_key(self._current), {}), *reversed(self._loaded.values())):
+            if name in models:
+                return models[name]
+        if any(spec["name"] == name for spec in self._previous):
+            self.load(self._previous)
+            return self[name]
+        raise BadSetting(f"the model {name} is no longer served")
+
+
+def _key(specs: Specs) -> str:
+    return json.dumps(specs, sort_keys=True)

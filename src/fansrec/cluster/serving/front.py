@@ -2,25 +2,25 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from ray import serve
 from ray.serve.handle import DeploymentHandle
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fansrec.cluster.serving.application import APPLICATION, FRONT, MODELS, deploy
-from fansrec.cluster.serving.config import PREPARE_SECONDS, Config, Specs, agree
-from fansrec.cluster.serving.deployments import ClusterDeployments
+from fansrec.cluster.serving.deployments import PREPARE_SECONDS, ClusterDeployments, Config, Specs, agree
 from fansrec.cluster.serving.metrics import merge_metrics, replica_name
-from fansrec.cluster.serving.slots import open_slots
 from fansrec.serving.app import build_app
 from fansrec.serving.http.logs import setup_logs
 from fansrec.serving.http.middleware import Refuse
 from fansrec.serving.http.problems import Problem, stopping_problem
 from fansrec.serving.metrics import Metrics
-from fansrec.serving.processes.dispatch import Dispatcher
+from fansrec.serving.processes.channel import Channel, Message
+from fansrec.serving.processes.dispatch import Dispatcher, Worker
 from fansrec.serving.service import Service
 from fansrec.serving.settings import Settings
 
@@ -28,6 +28,54 @@ log = logging.getLogger("fansrec.serving")
 
 METRICS_SECONDS = 5.0
 MAX_ATTEMPTS = 3
+REOPEN_SECONDS = 0.05  # before the slot of a lost call is used again, so that Ray can notice the dead replica
+
+CallReplica = Callable[[Message], Any]  # awaited, returns the packed replies
+
+
+class Slot:
+    """Room for one call to the replicas that hold the models, with the interface of a Channel to a worker.
+
+    So queue, limits, deadlines and retries are those of the service on one machine; Ray chooses the replica.
+    """
+
+    def __init__(self, call: CallReplica) -> None:
+        self._call = call
+        self._task: asyncio.Task[None] | None = None
+        self.on_message: Callable[[Message, bytes], None] = lambda message, content: None
+        self.on_close: Callable[[], None] = lambda: None
+
+    def send(self, message: Message) -> None:
+        self._task = asyncio.ensure_future(self._run(with_durations(message)))
+
+    def close(self) -> None:
+        """Do nothing: a call in progress ends by itself."""
+
+    async def _run(self, message: Message) -> None:
+        try:
+            replies, contents = await self._call(message)
+        except Exception as error:  # the replica died, or was stopped before it answered: another one is called
+            log.warning("a call was lost: %s", " ".join(str(error).split())[:300] or type(error).__name__)
+            self.on_close()
+        else:
+            self.on_message({"kind": "replies", "replies": replies}, contents)
+
+
+def open_slots(dispatcher: Dispatcher, call: CallReplica, count: int) -> None:
+    """Add slots to the workers of the dispatcher; the slot of a lost call is replaced."""
+
+    def reopen(worker: Worker) -> None:
+        dispatcher.loop.call_later(REOPEN_SECONDS, open_slots, dispatcher, call, 1)
+
+    for _ in range(count):
+        dispatcher.add_worker(Worker(cast(Channel, Slot(call)), 0, reopen))
+
+
+def with_durations(message: Message) -> Message:
+    """Return the message with moments as age and time left, since another machine has another clock."""
+    now = time.monotonic()
+    jobs = [job._replace(since=now - job.since, deadline=job.deadline - now) for job in message["jobs"]]
+    return message | {"jobs": jobs}
 
 
 class FrontService(Service):

@@ -3,14 +3,13 @@
 They are not added up: a sum would fall whenever a replica leaves, which Prometheus takes for the restart of a counter.
 """
 
-import re
 from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any, cast
 
-from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client import CollectorRegistry, Metric, ProcessCollector, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
 from ray import serve
-
-HEADER = re.compile(r"# (?:HELP|TYPE) (\S+)")
-SAMPLE = re.compile(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})? (\S+)$")
 
 
 def replica_name() -> str:
@@ -28,18 +27,11 @@ def process_metrics() -> tuple[str, bytes]:
 
 def merge_metrics(texts: Iterable[tuple[str, bytes]]) -> bytes:
     """Return the texts of all replicas as one, each family in one place with its header once."""
-    families: dict[str, tuple[dict[str, None], list[str]]] = {}
+    families: dict[str, Metric] = {}
     for replica, text in texts:
-        family: tuple[dict[str, None], list[str]] = ({}, [])
-        for line in text.decode().splitlines():
-            if match := HEADER.match(line):
-                family = families.setdefault(match[1], ({}, []))
-                family[0][line] = None
-            elif match := SAMPLE.match(line):
-                family[1].append(_add_label(match, replica))
-    return "".join(f"{line}\n" for headers, samples in families.values() for line in (*headers, *samples)).encode()
-
-
-def _add_label(sample: re.Match[str], replica: str) -> str:
-    name, labels, value = sample.groups()
-    return f'{name}{{replica="{replica}"{"," + labels if labels else ""}}} {value}'
+        for family in text_string_to_metric_families(text.decode()):
+            merged = families.setdefault(family.name, Metric(family.name, family.documentation, family.type))
+            merged.samples += [
+                sample._replace(labels={"replica": replica, **sample.labels}) for sample in family.samples
+            ]
+    return generate_latest(cast(Any, SimpleNamespace(collect=families.values)))

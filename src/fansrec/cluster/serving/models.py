@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from fansrec.cluster.serving.config import Config, Specs
+from fansrec.cluster.serving.deployments import Config, Specs
 from fansrec.cluster.serving.metrics import process_metrics
 from fansrec.serving.http.logs import setup_logs
 from fansrec.serving.processes.channel import Message
@@ -57,19 +57,18 @@ class Models:
     async def _answer_all(self) -> None:
         while self._waiting:
             taken, self._waiting = self._waiting, []
-            answers = await asyncio.gather(
-                _run_in(self._engine_thread, self._engine.answer, [call for call, _ in taken]), return_exceptions=True
-            )
-            self._set_results(taken, answers[0])
-
-    def _set_results(self, taken: "list[tuple[Call, asyncio.Future[CallResult]]]", answers: Any) -> None:
-        for position, (_, result) in enumerate(taken):
-            if result.done():  # the front that called has gone
-                continue
-            if isinstance(answers, BaseException):
-                result.set_exception(answers)
-            else:
-                result.set_result(answers[position])
+            calls, results = [call for call, _ in taken], [result for _, result in taken]
+            try:
+                answers = await _run_in(self._engine_thread, self._engine.answer, calls)
+            except Exception as error:
+                answers = [error] * len(calls)
+            for answer, result in zip(answers, results, strict=True):
+                if result.done():  # the front that called has gone
+                    continue
+                if isinstance(answer, Exception):
+                    result.set_exception(answer)
+                else:
+                    result.set_result(answer)
 
 
 async def _run_in(thread: ThreadPoolExecutor, work: Callable[..., Any], *arguments: Any) -> Any:

@@ -1,0 +1,81 @@
+"""Options that several commands share, and their checks before the work begins."""
+
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from fansrec.errors import BadSetting
+
+DEFAULT_DEVICE = "a GPU if there is one, else cpu"
+
+command_group = partial(typer.Typer, no_args_is_help=True, rich_markup_mode="markdown")
+cluster_option = partial(typer.Option, rich_help_panel="Cluster")
+execution_option = partial(typer.Option, rich_help_panel="Execution")  # of experiments
+
+Corpus = Annotated[Path, typer.Argument(help="Corpus folder, made by `fans prepare`")]
+Run = Annotated[Path, typer.Argument(help="Folder of a trained model")]
+Json = Annotated[Path | None, typer.Option(help="Write the rows to this JSON file")]
+Backend = Literal["auto", "torch", "native", "cuda"]
+Fill = Literal["by-position", "depth-first", "arranged"]
+Device = Annotated[str | None, typer.Option(help="Device to run on: cpu, cuda, …", show_default=DEFAULT_DEVICE)]
+ExperimentDevice = Annotated[
+    Literal["cpu", "cuda"] | None, execution_option(help="Device to run on", show_default=DEFAULT_DEVICE)
+]
+ParallelRuns = Annotated[
+    int | None,
+    execution_option(min=1, help="Number of parallel training runs, one thread each", show_default="number of cores"),
+]
+Engine = Annotated[
+    Literal["local", "ray"], cluster_option(help="Run in this process, or on a Ray cluster (extra [ray])")
+]
+Address = Annotated[
+    str | None,
+    cluster_option(
+        envvar="RAY_ADDRESS",
+        help="Address of the cluster: HOST:PORT, or auto on one of its machines",
+        show_default="a local cluster for the duration of the command",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    cluster_option(
+        min=1, help="Number of worker processes", show_default="one per core, or per GPU where GPUs are used"
+    ),
+]
+
+
+def refuse_without_ray(engine: str, **options: object) -> None:
+    """Refuse options that only have an effect with `--engine ray`."""
+    for name, value in options.items():
+        if engine != "ray" and value is not None:
+            raise BadSetting(f"--{name.replace('_', '-')} needs --engine ray; add it, or leave out the option")
+
+
+def usable_device(name: str | None) -> str:
+    """Return the given device if it works here; without one, a GPU if there is one, else the CPU."""
+    import torch
+
+    if name is None:
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.zeros(1, device=name).cpu()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise BadSetting(f"there is no device {name} here; leave out --device, or give cpu") from error
+    return name
+
+
+def check_writable(*paths: Path | None) -> None:
+    """Create the folders of the given output files and refuse a path that cannot be written to."""
+    for path in paths:
+        if path is None:
+            continue
+        if path.is_dir():
+            raise BadSetting(f"{path} is a folder; give the name of a file")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=path.parent).close()
+        except OSError as error:
+            raise BadSetting(f"cannot write to {path}: {error.strerror}; choose another path") from error
