@@ -16,7 +16,7 @@ demo: install
 	rm -rf runs/demo
 	$(BIN)/fans demo --out runs/demo
 
-lint: install
+lint: install words
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -3,8 +3,8 @@
     python tools/check_words.py [FILE...]
 
 Without FILE, all tracked text files are checked: documents completely, code in its comments and strings. Words of the
-glossary (NAMES) are also found inside identifiers. A line that contains "words: keep" is skipped. The exit code is 1 if
-anything is found.
+glossary (NAMES) are also found inside identifiers. A line that contains "words: keep" is skipped, and so is a word in
+backticks, which quotes a name. The exit code is 1 if anything is found.
 """
 
 import argparse
@@ -103,7 +103,9 @@ class Finding(NamedTuple):
 def _compiled() -> list[tuple[re.Pattern[str], str]]:
     phrases = [(re.compile(rf"\b(?:{phrase})\b", re.IGNORECASE), advice) for phrase, advice in PHRASES.items()]
     # aria-labelledby is an attribute of HTML.
-    spellings = [(re.compile(rf"\b{word}(?!by)\w*", re.IGNORECASE), f"{advice}…") for word, advice in SPELLINGS.items()]
+    spellings = [
+        (re.compile(rf"(?<!`)\b{word}(?!by)\w*", re.IGNORECASE), f"{advice}…") for word, advice in SPELLINGS.items()
+    ]
     return phrases + spellings
 
 

@@ -51,6 +51,7 @@ def test_replaced_words_are_found_in_documents(tool: ModuleType, line: str, word
         'a desktop with aria-labelledby="title"',
         "the contested claim, a screwdriver",
         "normalize the neighbors",
+        "the setting `neighbours`",
     ],
 )
 def test_similar_words_are_allowed(tool: ModuleType, line: str) -> None:

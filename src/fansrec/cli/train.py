@@ -76,12 +76,13 @@ def train(
     worker that dies is replaced, and all resume from the last saved state. Except for dropout, the losses equal those
     of one process.
 
-    Settings for `--set a=1 b=2` and `--config`: epochs, patience, watch, batch_size, learning_rate, warmup,
-    weight_decay, average, precision, checkpoint_seconds, validation_lists, seed; width, layers, heads, feedforward,
-    dropout, classifier, use_categories; and each model's own. FANS with `--recipe best` also has asked_categories and
-    linear_decay, and settings that are searched unless given: sharpness, recency, before, near, neighbours, aligned,
-    network_weight, memory_weight and linear_weight. With `--recipe paper` it also has scheduler and steps. An unknown
-    name is refused with a list of the known ones.
+    Settings for `--set a=1 b=2` and `--config`: `epochs`, `patience`, `watch`, `batch_size`, `learning_rate`,
+    `warmup`, `weight_decay`, `average`, `precision`, `checkpoint_seconds`, `validation_lists`, `seed`; `width`,
+    `layers`, `heads`, `feedforward`, `dropout`, `classifier`, `use_categories`; and each model's own. FANS with
+    `--recipe best` also has `asked_categories` and `linear_decay`, and settings that are searched unless given:
+    `sharpness`, `recency`, `before`, `near`, `neighbours`, `aligned`, `network_weight`, `memory_weight` and
+    `linear_weight`. With `--recipe paper` it also has `scheduler` and `steps`. An unknown name is refused with a list
+    of the known ones.
     """
     from fansrec.evaluation.report import draw_history
 

@@ -31,7 +31,7 @@ READY = Request("GET", "/health/ready")
 MODELS = Request("GET", "/v1/models")
 RELOAD = Request("POST", "/v1/models/reload", repeatable=False)
 ROLLBACK = Request("POST", "/v1/models/rollback", repeatable=False)
-RELOAD_S = 120.0  # loading a model may take longer than using it
+RELOAD_TIMEOUT_S = 120.0  # loading a model may take longer than using it
 MAX_TIMEOUT_MS = 3_600_000  # the longest deadline that a service accepts
 
 
@@ -48,7 +48,7 @@ class _BaseClient:
         timeout: float = 10.0,
         retries: int = 4,
         *,
-        transport: Any = None,
+        transport: Any = None,  # this and the following replace parts in tests
         sleep: Callable[[float], Any] | None = None,
         clock: Callable[[], float] = time.monotonic,
         random: Random | None = None,
@@ -59,21 +59,21 @@ class _BaseClient:
 
 
 class Client(_BaseClient):
-    """A client that threads may share. A call has `timeout` seconds, including its retries."""
+    """A client that threads may share. `timeout` limits each call, including its retries, in seconds."""
 
     _http_class, _wait = httpx2.Client, staticmethod(time.sleep)
 
     def continue_lists(
         self, lists: Sequence[Iterable[object]], k: int = 10, *, timeout: float | None = None, **rules: Unpack[Rules]
     ) -> Answers:
-        """Return `k` distinct items for each list of item ids or names; fewer, with a reason, if the rules leave fewer.
+        """Return `k` distinct items for each list of item ids or names; fewer, and why, if the rules exclude too many.
 
         Rules: exclude, allow, categories, max_per_group, keep_seen, min_score; and model, if the service has several.
         """
         return parse_answers(self._call(continue_request(lists, k, rules), timeout))
 
     def search(self, text: str, limit: int = 10, model: str | None = None) -> list[FoundItem]:
-        """Return items by the beginning of their names, which may be misspelled."""
+        """Return items whose names start with `text`, which may contain typos."""
         return parse_items(self._call(search_request(text, limit, model)))
 
     def models(self) -> dict[str, Any]:
@@ -81,15 +81,15 @@ class Client(_BaseClient):
         return parse_json(self._call(MODELS))
 
     def ready(self) -> bool:
-        """Return whether the service accepts requests now."""
+        """Return whether the service accepts requests now; does not retry."""
         return _is_ready(self._send(READY, Attempts(self._policy)))
 
-    def reload(self, timeout: float = RELOAD_S) -> dict[str, Any]:
-        """Let the service read its model folders again; needs an admin key."""
+    def reload(self, timeout: float = RELOAD_TIMEOUT_S) -> dict[str, Any]:
+        """Make the service reload its model folders; needs an admin key."""
         return parse_json(self._call(RELOAD, timeout))
 
-    def rollback(self, timeout: float = RELOAD_S) -> dict[str, Any]:
-        """Let the service return to the models before the last reload; needs an admin key."""
+    def rollback(self, timeout: float = RELOAD_TIMEOUT_S) -> dict[str, Any]:
+        """Make the service return to the models that it served before the last reload; needs an admin key."""
         return parse_json(self._call(ROLLBACK, timeout))
 
     def close(self) -> None:
@@ -111,7 +111,7 @@ class Client(_BaseClient):
             self._sleep(pause)
 
     def _send(self, request: Request, attempts: Attempts) -> Outcome:
-        """Send a request once; its parts may each take the time left at the start, and so may the whole response."""
+        """Send a request once; connecting, writing, reading and the whole response may each take the time left."""
         body = bytearray()
         try:
             with self._http.stream(**_http_arguments(request, attempts)) as response:
@@ -125,7 +125,7 @@ class Client(_BaseClient):
 
 
 class AsyncClient(_BaseClient):
-    """The same client for asyncio."""
+    """The same client for asyncio; see Client."""
 
     _http_class, _wait = httpx2.AsyncClient, staticmethod(anyio.sleep)
 
@@ -143,10 +143,10 @@ class AsyncClient(_BaseClient):
     async def ready(self) -> bool:
         return _is_ready(await self._send(READY, Attempts(self._policy)))
 
-    async def reload(self, timeout: float = RELOAD_S) -> dict[str, Any]:
+    async def reload(self, timeout: float = RELOAD_TIMEOUT_S) -> dict[str, Any]:
         return parse_json(await self._call(RELOAD, timeout))
 
-    async def rollback(self, timeout: float = RELOAD_S) -> dict[str, Any]:
+    async def rollback(self, timeout: float = RELOAD_TIMEOUT_S) -> dict[str, Any]:
         return parse_json(await self._call(ROLLBACK, timeout))
 
     async def close(self) -> None:
@@ -188,12 +188,12 @@ def _check_url(url: str) -> str:
 
 def _headers(key: str | None) -> dict[str, str]:
     if key and not (key.isascii() and key.isprintable()):
-        raise BadSetting("the key contains characters that keys never have; check it for a newline at its end")
+        raise BadSetting("the API key contains characters that keys never have; check it for a trailing newline")
     return {"User-Agent": f"fansrec/{__version__}"} | ({"Authorization": f"Bearer {key}"} if key else {})
 
 
 def _http_arguments(request: Request, attempts: Attempts) -> dict[str, Any]:
-    """Return the arguments of the HTTP library; a header sends the deadline, after which the service drops the work."""
+    """Return the arguments of the HTTP library; a header carries the time left, after which the service gives up."""
     left = max(attempts.seconds_left(), 0.001)
     headers = request.headers | {"Fans-Timeout-Ms": str(min(int(left * 1000), MAX_TIMEOUT_MS))}
     return {

@@ -11,8 +11,8 @@ from fansrec.export.lists import arange
 from fansrec.models.hybrid.config import MemoryConfig
 from fansrec.models.hybrid.list_memory import (
     ALIGNED_REACH,
-    COMMONEST,
-    LISTS_OF_AN_ITEM,
+    MAX_LISTS_OF_ITEM,
+    MIN_RARITY,
     REACH,
     ListMemory,
 )
@@ -56,14 +56,14 @@ def _compare(g: Graph, memory: ListMemory, config: MemoryConfig, given: Value) -
     shared, age = _distinct(g, given)
     first, last = (g.Gather(memory.list_starts, g.Add(shared, n)) for n in (0, 1))
     holders = g.Sub(last, first)
-    count = g.Min(holders, LISTS_OF_AN_ITEM)
+    count = g.Min(holders, MAX_LISTS_OF_ITEM)
     owner, found = _ranges(g, g.Sub(last, count), count)
     lists = g.Cast(g.Gather(memory.lists, found), to=INT64)
     positions = g.Cast(g.Gather(memory.list_places, found), to=INT64)
     share = g.Div(np.float64(len(memory)), g.Cast(g.Max(holders, 1), to=DOUBLE))
     length = g.Cast(g.Max(g.Size(given), 1), to=DOUBLE)
     fading = g.Div(g.Mul(np.float64(config.recency), g.Cast(age, to=DOUBLE)), length)
-    weight = g.Mul(g.Max(g.Log(share), np.float64(COMMONEST)), g.Sub(np.float64(1), fading))
+    weight = g.Mul(g.Max(g.Log(share), np.float64(MIN_RARITY)), g.Sub(np.float64(1), fading))
     weights = g.Gather(weight, owner)
     if config.aligned:
         position_in_input = g.Sub(g.Sub(g.Size(given), 1), age)

@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fansrec.models.hybrid.config import MemoryConfig
-from fansrec.models.hybrid.list_memory import ALIGNED_REACH, COMMONEST, REACH, ListMemory
+from fansrec.models.hybrid.list_memory import ALIGNED_REACH, MIN_RARITY, REACH, ListMemory
 
 ITEMS = 10
 PLAIN = MemoryConfig(sharpness=1.0)
@@ -70,14 +70,14 @@ def test_newest_of_equally_similar_lists_vote() -> None:
 
 
 def test_item_of_too_many_lists_is_compared_with_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fansrec.models.hybrid.list_memory.LISTS_OF_AN_ITEM", 2)
+    monkeypatch.setattr("fansrec.models.hybrid.list_memory.MAX_LISTS_OF_ITEM", 2)
     second, fourth = THRICE / math.sqrt(2), THRICE / math.sqrt(4)  # of the lists 0, 1 and 3, those two
     assert votes(LISTS, [0]) == pytest.approx(expected(i4=second, i1=fourth, i6=fourth, i7=fourth))
 
 
 def test_item_of_every_list_has_a_small_weight() -> None:
     # Item 0 is in both lists, so its rarity would be 0; item 1 is in the first alone.
-    first, second = (COMMONEST + math.log(2)) / math.sqrt(3), COMMONEST / math.sqrt(2)
+    first, second = (MIN_RARITY + math.log(2)) / math.sqrt(3), MIN_RARITY / math.sqrt(2)
     assert votes([[0, 1, 2], [0, 3]], [0, 1]) == pytest.approx(expected(i2=first, i3=second))
 
 
@@ -218,7 +218,7 @@ def slow_votes(lists: list[list[int]], asked: list[int], config: MemoryConfig, w
         similarity, newest = 0.0, -1
         for item in set(one) & set(asked):
             last = max(place for place, other in enumerate(asked) if other == item)
-            rarity = max(math.log(len(lists) / sum(item in other for other in once)), COMMONEST)
+            rarity = max(math.log(len(lists) / sum(item in other for other in once)), MIN_RARITY)
             aligned = 1 + config.aligned * math.exp(-abs(last - lists[n].index(item)) / ALIGNED_REACH)
             similarity += rarity * aligned * (1 - config.recency * (len(asked) - 1 - last) / len(asked))
             newest = max(newest, last)

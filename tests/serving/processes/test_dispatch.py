@@ -164,7 +164,7 @@ async def test_requests_are_refused_when_the_expected_wait_is_too_long() -> None
     setup = Setup(queue_ms=100, workers=1)
     _, channel = setup.worker()
     first = setup.submit(tokens=10)
-    next(iter(setup.dispatcher._busy)).sent_at -= 0.9  # about a tenth of a second a token
+    next(iter(setup.dispatcher._busy)).waiting_since -= 0.9  # about a tenth of a second a token
     channel.reply()
     assert await first.answer == b"ok"
     with_worker, waiting = setup.submit(tokens=1), setup.submit(tokens=1)
@@ -212,7 +212,7 @@ async def test_silent_worker_is_pinged_and_then_killed() -> None:
         setup.dispatcher.check_workers()
         assert killed == [] and len(channel.sent) == 1
         waiting = setup.submit()
-        worker.sent_at -= 6
+        worker.waiting_since -= 6
         setup.dispatcher.check_workers()
         assert killed == []  # it has replied since
         worker.received_at -= 6

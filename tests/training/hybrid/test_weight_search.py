@@ -29,8 +29,8 @@ from fansrec.training.hybrid.weight_search import (
     STANDARD_ERRORS,
     WEIGHT_GRID,
     complete_hybrid,
-    figures_of,
     fit_linear,
+    metrics_per_list,
     parts_of,
     search_memory,
 )
@@ -107,7 +107,7 @@ def figures_of_memories(rows: list[dict[str, Any]]) -> list[np.ndarray]:
     chosen = np.arange(len(offsets) - 1)
     asked, memory = cut_lists(items, offsets, chosen), memory_of(WALKS)
     configs = [from_settings(MemoryConfig, {name: row[name] for name in MEMORY_GRID}) for row in rows]
-    return [figures_of(memory.votes(asked.inputs, config, without=chosen), asked) for config in configs]
+    return [metrics_per_list(memory.votes(asked.inputs, config, without=chosen), asked) for config in configs]
 
 
 @torch.inference_mode()
@@ -116,7 +116,7 @@ def figures_of_weights(made: Trained, rows: list[dict[str, Any]]) -> list[np.nda
     asked = evaluation_lists(WALKS, "valid")
     linear = fit_linear(plan_of(), WALKS.flat("train"))
     parts = parts_of(made.network.with_parts(made.network.config, memory_of(WALKS), linear), asked)
-    return [figures_of(mix(parts, {name: row[f"{name}_weight"] for name in parts}), asked) for row in rows]
+    return [metrics_per_list(mix(parts, {name: row[f"{name}_weight"] for name in parts}), asked) for row in rows]
 
 
 def standard_errors_gained(figures: np.ndarray, over: np.ndarray) -> float:
@@ -161,7 +161,7 @@ def test_no_tried_weights_are_significantly_better_than_the_kept_ones() -> None:
 
 def test_mixture_with_an_untrained_network_beats_popularity(made: Trained) -> None:
     asked = evaluation_lists(WALKS, "valid")
-    popular = figures_of(torch.from_numpy(np.bincount(WALKS.items, minlength=60)).float().expand(12, -1), asked)
+    popular = metrics_per_list(torch.from_numpy(np.bincount(WALKS.items, minlength=60)).float().expand(12, -1), asked)
     assert made.figures["valid NDCG@5"] > popular.mean(0)[0]
 
 
@@ -190,9 +190,9 @@ def test_list_never_votes_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def watched(scores: torch.Tensor, asked: EvaluationLists) -> np.ndarray:
         seen.append(scores)
-        return figures_of(scores, asked)
+        return metrics_per_list(scores, asked)
 
-    monkeypatch.setattr(weight_search, "figures_of", watched)
+    monkeypatch.setattr(weight_search, "metrics_per_list", watched)
     memory = memory_of(alone)
     search_memory(plan_of(alone), memory, alone.flat("train"), 2000)
     assert seen and not any(scores.any() for scores in seen)
@@ -204,7 +204,7 @@ def test_number_of_judged_lists_is_limited_and_short_ones_are_left_out(monkeypat
     corpus = corpus_of(lists, vocabulary_of([9]))
     tried: list[EvaluationLists] = []
     monkeypatch.setattr(
-        weight_search, "figures_of", lambda scores, asked: tried.append(asked) or figures_of(scores, asked)
+        weight_search, "metrics_per_list", lambda scores, asked: tried.append(asked) or metrics_per_list(scores, asked)
     )
     search_memory(plan_of(corpus), memory_of(corpus), corpus.flat("train"), 7)
     assert {len(asked.inputs) for asked in tried} == {7}
@@ -301,13 +301,13 @@ def walks_without(part: str) -> Corpus:
 def test_figures_leave_out_items_of_the_input() -> None:
     asked = EvaluationLists([np.array([0, 1])], [np.array([3, 2], dtype=np.int32)])
     scores = torch.tensor([[9.0, 8, 7, 6, 5, 4, 3, 2, 1, 0, -1, -2, -3]])
-    assert figures_of(scores, asked).tolist() == [[1.0, 1.0, 1.0, 1.0]]
+    assert metrics_per_list(scores, asked).tolist() == [[1.0, 1.0, 1.0, 1.0]]
     assert scores[0, 0] == 9  # the scores are not changed
 
 
 def test_items_of_the_input_are_left_out_of_a_tiny_catalog() -> None:
     again = EvaluationLists([np.array([0, 1])], [np.array([1], dtype=np.int32)])
-    assert figures_of(torch.tensor([[3.0, 2, 1]]), again).tolist() == [[0.0, 0.0, 0.0, 0.0]]
+    assert metrics_per_list(torch.tensor([[3.0, 2, 1]]), again).tolist() == [[0.0, 0.0, 0.0, 0.0]]
 
 
 @pytest.fixture(scope="module")

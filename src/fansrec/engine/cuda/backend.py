@@ -1,7 +1,7 @@
-"""The fast GPU engine: three kernels from item indices to item indices, in fp16 with fp32 sums.
+"""The fast GPU engine: three kernels from item indices to item indices, in fp16 with fp32 accumulation.
 
-`encode` passes a list through the whole encoder in one cluster of blocks, `compare` compares its positions with the
-items of their categories, and `decide` scores the best of them again in fp32 and selects distinct ones. Lengths are
+`encode` runs the whole encoder for a list in one thread-block cluster, `compare` scores each position against the items
+of its category, and `decide` scores the best of them again in fp32 and selects distinct ones. Lengths are
 arguments, not shapes, so nothing is padded and nothing has to be captured in a graph. The host writes the items of a
 list into memory that the GPU reads directly, and reads the answer from memory that the GPU has written.
 """
@@ -28,8 +28,8 @@ from fansrec.models.fans import Fans
 from fansrec.models.sequence.bert4rec import Bert4Rec
 from fansrec.models.tokens import SPECIALS
 
-MAX_CATEGORIES = 1024  # whose logits are held at once
-MAX_ITEMS = 1_300_000  # each is a bit in the memory of a block
+MAX_CATEGORIES = 1024  # their logits must fit into shared memory
+MAX_ITEMS = 1_300_000  # of the catalog: one bit per item in the shared memory of a block
 
 missing = driver.missing
 
@@ -37,7 +37,7 @@ missing = driver.missing
 def why_not(model: Any, generation: str) -> str | None:
     """Return why these kernels cannot run a model, in one line, or None if they can."""
     if not isinstance(model, Fans | Bert4Rec):
-        return "its kernels know fans of --recipe paper and bert4rec only (the native CPU backend knows more)"
+        return "the CUDA kernels support fans of --recipe paper and bert4rec (the native CPU backend supports more)"
     if generation not in (ONE_PASS, AUTOREGRESSIVE if isinstance(model, Bert4Rec) else ONE_PASS):
         return f"it does not run {generation}"
     config = model.config
@@ -45,18 +45,18 @@ def why_not(model: Any, generation: str) -> str | None:
     if any(tensor.dtype != torch.float32 for tensor in model.parameters()):
         return "its weights are not float32"
     if config.width not in (64, 128) or config.feedforward % 64 or config.feedforward < 2 * config.width + 8:
-        return "width must be 64 or 128, and feedforward a multiple of 64 and more than twice as much"
+        return "width must be 64 or 128, and feedforward a multiple of 64, at least 2 x width + 8"
     if head % 8 or (config.heads > CLUSTER and config.heads % CLUSTER) or (CLUSTER % min(config.heads, CLUSTER)):
-        return "heads must be 1, 2, 4 or a multiple of 8, and 8, 16, … wide"
+        return "heads must be 1, 2, 4 or a multiple of 8, and the width of a head a multiple of 8"
     if config.category_starts[-1] > MAX_ITEMS:
         return f"it takes at most {MAX_ITEMS:,} items"
     if len(config.category_starts) - 1 > MAX_CATEGORIES and hasattr(model.classifier, "local"):
-        return f"it takes at most {MAX_CATEGORIES} categories"
+        return f"it takes at most {MAX_CATEGORIES} categories with the two-stage classifier"
     return None
 
 
 class CudaEngine:
-    """Continues lists with the CUDA kernels, and with torch what these cannot do."""
+    """Continues lists with the CUDA kernels; what these do not support falls back to torch."""
 
     backend = "cuda"
 
@@ -72,7 +72,7 @@ class CudaEngine:
         self._stream: int = stream.cuda_stream
         self._buffers = Buffers(packed, stream)
         self._launcher = Launcher(model, items, packed, self._buffers)
-        self._max_items = self._launcher.sizes.most_tokens - SPECIALS  # of a list, input and continuation together
+        self._max_length = self._launcher.sizes.most_tokens - SPECIALS  # of a list, input and continuation together
         self._max_count = self._launcher.sizes.longest_answer
         torch.cuda.synchronize(self.device)
 
@@ -83,7 +83,7 @@ class CudaEngine:
                 return [answer]
         counts = requested_counts(inputs, k, self.items, self.model.longest_sequence())
         if not self._supports(rules):
-            warn_once("answers with group limits or another fill are made by plain torch on a GPU, which is slower")
+            warn_once("group limits, and fills other than by-position, run on torch, which is slower")
             return self.fallback.continue_lists(inputs, counts, rules)
         check_indices(inputs, self.items)
         with self._lock:
@@ -91,8 +91,8 @@ class CudaEngine:
             answers = self._continue(inputs, counts, rules)
         if None not in answers:
             return answers  # type: ignore[return-value]
-        # A category ran out of items, or a list is too long: the reference handles both.
-        warn_once("lists too long for the GPU kernels, or that need more of a category than it has, go to plain torch")
+        # A category ran out of items, or a list is too long: the torch engine handles both.
+        warn_once("lists that are too long for the GPU kernels, or that exhaust a category, fall back to torch")
         unanswered = [i for i, answer in enumerate(answers) if answer is None]
         some_inputs, some_counts = [inputs[i] for i in unanswered], [counts[i] for i in unanswered]
         by_torch = iter(self.fallback.continue_lists(some_inputs, some_counts, rules))
@@ -102,7 +102,7 @@ class CudaEngine:
         return rules.fill == "by-position" and rules.max_per_group is None
 
     def _fits(self, given: NDArray[np.int64], k: int) -> bool:
-        return len(given) + k <= self._max_items and k <= self._max_count
+        return len(given) + k <= self._max_length and k <= self._max_count
 
     def _continue(self, inputs: Inputs, counts: Sequence[int], rules: Rules) -> list[Continuation | None]:
         """Return the answers, None where these kernels have none."""
@@ -139,7 +139,7 @@ class CudaEngine:
         return Continuation(items, scores, self._categories[items])
 
     def _continue_autoregressively(self, given: NDArray[np.int64], k: int, rules: Rules) -> Continuation | None:
-        """Continue a list item by item; the GPU appends and blocks every item, and the host does not wait meanwhile."""
+        """Continue a list item by item; the GPU excludes an item from later steps, the host waits only at the end."""
         buffers, length = self._buffers, len(given)
         buffers.apply_rules(rules, growing=True)
         buffers.request_growing(given, k)
@@ -160,9 +160,9 @@ class CudaEngine:
     def _continue_batches(
         self, inputs: Inputs, counts: Sequence[int], rules: Rules
     ) -> Iterator[tuple[Batch, list[Continuation | None]]]:
-        """Yield batches with their answers; while the GPU works on one, the host prepares and splits the others."""
+        """Yield batches with their answers; during one, the host prepares the next and splits the one before."""
         started: Batch | None = None
-        for batch in batches(inputs, counts, self._max_items, self._max_count, self._buffers.max_positions):
+        for batch in batches(inputs, counts, self._max_length, self._max_count, self._buffers.max_positions):
             results = self._finish(started) if started else None
             self._start(batch, rules)
             if started and results:
@@ -188,10 +188,10 @@ class CudaEngine:
         self, batch: Batch, unfilled: list[int], items: NDArray[np.int64], scores: NDArray[np.float32]
     ) -> list[Continuation | None]:
         """Return one continuation per list, None for lists with unfilled positions."""
-        categories, ends = self._categories[items], batch.first_positions.tolist()
+        categories, bounds = self._categories[items], batch.first_positions.tolist()
         return [
             None if missing_items else Continuation(items[start:end], scores[start:end], categories[start:end])
-            for missing_items, start, end in zip(unfilled, ends, ends[1:], strict=False)
+            for missing_items, start, end in zip(unfilled, bounds, bounds[1:], strict=False)
         ]
 
 

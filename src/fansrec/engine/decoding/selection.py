@@ -1,4 +1,8 @@
-"""Position-by-position selection (appendix of the paper): each position takes its best item not taken before it."""
+"""Position-by-position selection (appendix of the paper).
+
+For each category rank, the positions that are still empty are filled from the first to the last: each takes the best
+item of its category of that rank that no other position of the list has taken.
+"""
 
 import math
 from collections import Counter
@@ -12,7 +16,7 @@ from fansrec.engine.decoding.limits import NONE
 from fansrec.engine.rules import Rules
 
 SCORES_AT_ONCE = 1 << 24  # 64 MB of fp32
-LOWEST_SCORE = float(np.finfo(np.float32).min)  # of those that are finite
+LOWEST_SCORE = float(np.finfo(np.float32).min)  # the smallest finite score
 
 
 class Selector:
@@ -32,24 +36,27 @@ class Selector:
         self._taken: list[set[int]] = [set() for _ in counts]
         self._group_counts: list[Counter[int]] = [Counter() for _ in counts]
 
-    def waiting(self, capacities: NDArray[np.int64] | None = None) -> NDArray[np.bool_]:
-        """Return the requested positions without an item, (B, K); a list that has all it could get does not wait."""
-        waiting: NDArray[np.bool_] = (self.items == NONE) & self._requested
+    def unfilled(self, capacities: NDArray[np.int64] | None = None) -> NDArray[np.bool_]:
+        """Return the requested positions without an item, (B, K), except those of lists that have `capacities` items.
+
+        The capacity of a list is the number of items that it could get at most.
+        """
+        unfilled: NDArray[np.bool_] = (self.items == NONE) & self._requested
         if capacities is not None:
-            waiting &= ((self.items != NONE).sum(1) < capacities)[:, None]
-        return waiting
+            unfilled &= ((self.items != NONE).sum(1) < capacities)[:, None]
+        return unfilled
 
     def take(self, row: int, position: int, scores: list[float], items: list[int]) -> None:
         """Give a position of a list the first item of its shortlist that the list may take, if there is one."""
         for score, item in zip(scores, items, strict=True):
             if not self._floor <= score < math.inf:  # a comparison with NaN is false too
                 return
-            if self._may_take(row, item):
+            if self._try_take(row, item):
                 self.items[row, position], self.scores[row, position] = item, score
                 return
 
-    def _may_take(self, row: int, item: int) -> bool:
-        """Return whether a list may take an item, and record it if so."""
+    def _try_take(self, row: int, item: int) -> bool:
+        """Record the item and return True if the list may take it."""
         if item in self._taken[row]:
             return False
         if self._max_per_group is not None and self._groups is not None:
@@ -62,21 +69,21 @@ class Selector:
 
 
 def select_by_position(candidates: Candidates, counts: Sequence[int], rules: Rules) -> Selector:
-    """Fill the positions of all lists in order, rank after rank; `counts` says how many positions each list has.
+    """Return a selector with the positions of all lists filled; `counts` says how many positions each list has.
 
     The candidates are already restricted to the items that `rules` allow; the selector adds `min_score` and groups.
     """
     selector = Selector(counts, rules)
     capacities = None  # counted only if the first rank leaves positions without an item
     for rank in range(candidates.ranks):
-        if rank == 1 and selector.waiting().any():
+        if rank == 1 and selector.unfilled().any():
             capacities = candidates.capacities()
-        waiting = selector.waiting(capacities)
-        positions = np.flatnonzero(waiting.any(0))
+        unfilled = selector.unfilled(capacities)
+        positions = np.flatnonzero(unfilled.any(0))
         if not len(positions):
             break
         for first, last in position_runs(int(positions[0]), int(positions[-1]) + 1, candidates.scores_per_position):
-            here = waiting[:, first:last]
+            here = unfilled[:, first:last]
             scores, items = candidates.best(first, last, rank, here)
             for row, offset in np.argwhere(here).tolist():
                 selector.take(row, first + offset, scores[row, offset].tolist(), items[row, offset].tolist())

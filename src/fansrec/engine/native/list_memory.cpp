@@ -8,8 +8,8 @@
 
 namespace {
 
-constexpr double REACH = 15.0, ALIGNED_REACH = 2.0, COMMONEST = 0.05;  // as in models/hybrid/list_memory.py
-constexpr int64_t LISTS_OF_AN_ITEM = 2000;  // the newest ones; older lists that hold the item are ignored
+constexpr double REACH = 15.0, ALIGNED_REACH = 2.0, MIN_RARITY = 0.05;  // as in models/hybrid/list_memory.py
+constexpr int64_t MAX_LISTS_OF_ITEM = 2000;  // the newest ones; older lists that hold the item are ignored
 constexpr int64_t SAMPLE_EVERY = 32;  // the threshold is estimated from every 32nd run
 
 }  // namespace
@@ -43,9 +43,9 @@ void NeighborSearch::add_similarities(const int64_t* input, int64_t length) {
     for (int64_t position = 0; position < length; ++position) {
         int64_t item = input[position], end = m_.list_starts[item + 1], holders = end - m_.list_starts[item];
         if (std::find(input + position + 1, input + length, item) != input + length) continue;
-        double rarity = std::max(std::log(double(m_.known) / double(std::max<int64_t>(holders, 1))), COMMONEST);
+        double rarity = std::max(std::log(double(m_.known) / double(std::max<int64_t>(holders, 1))), MIN_RARITY);
         double weight = rarity * (1 - m_.recency * double(length - 1 - position) / double(length));
-        int64_t count = std::min(holders, LISTS_OF_AN_ITEM);
+        int64_t count = std::min(holders, MAX_LISTS_OF_ITEM);
         const int32_t *lists = m_.lists + end - count, *positions = m_.list_places + end - count;
         for (int64_t j = 0; j < count; ++j) {
             uint32_t list = uint32_t(lists[j]);

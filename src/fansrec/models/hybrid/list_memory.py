@@ -3,8 +3,9 @@
 Item-kNN and EASE add up the scores of single items of the input. Here every training list is compared with the whole
 input, and lists that share several items with it count far more than those that share one. This is session-kNN
 (Jannach and Ludewig, 2017) with a higher weight for rare items, a power of the similarity instead of the similarity,
-and two ideas of Garg et al. (2019): recent items of the input weigh more, and an item of a neighbor is weighted by its
-position relative to the last item that the neighbor shares with the input.
+and two ideas of STAN (Garg et al., 2019): recent items of the input weigh more, and an item of a neighbor is weighted
+by its position relative to the most recent input item that the neighbor contains. MemoryConfig describes the settings.
+Lists are in the order of the corpus: a newer list comes later in it.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,8 +23,8 @@ from fansrec.models.validation import check_indices, check_offsets
 
 REACH = 15.0  # positions over which the effect of `near` falls to 1/e
 ALIGNED_REACH = 2.0  # and that of `aligned`
-COMMONEST = 0.05  # smallest weight of an item, for those that nearly every list has
-LISTS_OF_AN_ITEM = 2000  # the newest, at most are compared: an item of that many lists is not informative
+MIN_RARITY = 0.05  # of an item that nearly every list contains
+MAX_LISTS_OF_ITEM = 2000  # the newest are compared; an item of more lists carries little information
 
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -41,7 +42,7 @@ class ListMemory(nn.Module):
 
     def __init__(self, vocabulary: int, lists: int, memberships: int) -> None:
         super().__init__()
-        # Buffers of the size of all lists take no memory until they are fitted or loaded.
+        # torch.empty takes no memory until it is written, so a model that is about to be loaded takes it once.
         self.register_buffer("items", torch.empty(memberships, dtype=torch.int32))  # list after list
         self.register_buffer("places", torch.empty(memberships, dtype=torch.int32))  # position of each in its list
         self.register_buffer("starts", torch.zeros(lists + 1, dtype=torch.int64))
@@ -58,7 +59,7 @@ class ListMemory(nn.Module):
         return memory
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "ListMemory":
-        """Stay in host memory: a lookup is many small steps, for which numpy is five times as fast as torch."""
+        """Ignore `.to(device)`: a lookup is many small steps, for which numpy is five times as fast as torch."""
         return self
 
     def fit(self, items: NDArray[np.int32], offsets: Indices) -> None:
@@ -75,13 +76,13 @@ class ListMemory(nn.Module):
         self._lookup = None
 
     def check_arrays(self) -> None:
-        """Raise BadArtifact if arrays index outside each other, or a position is above the highest of `places`."""
+        """Raise BadArtifact if an index is outside its array, or `list_places` has a value above those of `places`."""
         check_offsets("starts", self.starts, len(self.items))
         check_offsets("list_starts", self.list_starts, len(self.lists))
         check_indices("items", self.items, self.vocabulary)
         check_indices("lists", self.lists, len(self))
-        longest = check_indices("places", self.places, LIST_LENGTH)
-        check_indices("list_places", self.list_places, longest + 1)
+        last = check_indices("places", self.places, LIST_LENGTH)
+        check_indices("list_places", self.list_places, last + 1)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -91,7 +92,7 @@ class ListMemory(nn.Module):
         return len(self.list_starts) - 1
 
     def votes(self, inputs: Sequence[Indices], config: MemoryConfig, without: Indices | None = None) -> Tensor:
-        """Return the votes (B, M) of the neighbors for every item, the highest 1, and 0 for the items of the input.
+        """Return the votes (B, M) of the neighbors for every item, scaled to a maximum of 1; input items get 0.
 
         `without` (B,) names for each input a list that does not vote: the input's own, if it is in the memory.
         """
@@ -128,14 +129,14 @@ class Lookup:
         return (votes / highest if highest > 0 else votes).astype(np.float32)
 
     def _compare(self, given: Indices, config: MemoryConfig) -> tuple[Floats, Indices]:
-        """Return the similarity of every list to the input, and the position in it of the last item they share."""
-        shared, age = _distinct(given)  # the oldest first
+        """Return the similarity of every list to the input, and where it has the most recent input item it contains."""
+        distinct, age = _distinct(given)
         starts = self.arrays["list_starts"]
-        holders = starts[shared + 1] - starts[shared]
-        count = np.minimum(holders, LISTS_OF_AN_ITEM)
-        found = ranges(starts[shared + 1] - count, count)
+        list_counts = starts[distinct + 1] - starts[distinct]
+        count = np.minimum(list_counts, MAX_LISTS_OF_ITEM)
+        found = ranges(starts[distinct + 1] - count, count)
         lists = self.arrays["lists"][found]
-        rarity = np.maximum(np.log(self.lists / np.maximum(holders, 1)), COMMONEST)
+        rarity = np.maximum(np.log(self.lists / np.maximum(list_counts, 1)), MIN_RARITY)
         places = self.arrays["list_places"][found]
         weights = np.repeat(rarity * (1 - config.recency * age / max(1, len(given))), count)
         if config.aligned:
@@ -167,7 +168,7 @@ class Lookup:
 
 
 def _nearest(lists: Indices, similarity: Floats, count: int) -> Indices:
-    """Return the `count` most similar lists, in order; of equally similar ones the newest, as in every engine."""
+    """Return the `count` most similar lists, sorted by index; ties go to the newest, as in every engine."""
     least = np.partition(similarity, len(similarity) - count)[len(similarity) - count]
     more, equal = np.flatnonzero(similarity > least), np.flatnonzero(similarity == least)
     chosen: Indices = lists[np.sort(np.concatenate([more, equal[len(equal) - (count - len(more)) :]]))]

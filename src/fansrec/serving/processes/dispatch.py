@@ -21,19 +21,19 @@ from fansrec.serving.settings import Settings
 
 log = logging.getLogger("fansrec.serving")
 
-MAX_FAILURES = 3  # workers that may die with a request before it is given up
+MAX_FAILURES = 3  # a request fails after this many workers died while processing it
 PING_SECONDS = 1.0
 
 
 @dataclass(eq=False)
 class Worker:
-    """A worker process as the front sees it."""
+    """The front process's view of a worker process."""
 
     channel: Channel
     pid: int
     on_lost: Callable[["Worker"], None]
     batch: dict[int, QueuedRequest] = field(default_factory=dict)
-    sent_at: float = 0.0  # when it was last sent a batch or a ping; 0: it has replied
+    waiting_since: float = 0.0  # since the last batch, ping or part of the reply; 0: no reply is expected
     received_at: float = 0.0
     retiring: bool = False  # ends when its batch is done
     cause: str = "died"  # label of the metric if the worker is lost: died or hung
@@ -53,7 +53,10 @@ class Dispatcher:
         metrics.workers.labels("busy").set_function(lambda: len(self._busy))
 
     def submit(self, job: Job, tokens: int) -> QueuedRequest:
-        """Queue a request; its `answer` becomes the content of the answer or the Problem that prevents it."""
+        """Queue a request, whose future `answer` resolves to the response body or raises a Problem.
+
+        Raise the problem of an overload if the queue is too long for a request of this many tokens.
+        """
         if self.load.refusal(tokens):
             raise overload_problem()
         request = QueuedRequest(job, tokens, self.loop.create_future())
@@ -89,7 +92,7 @@ class Dispatcher:
             batch = self.queue.take_batch(self._settings.batch_tokens, len(self._idle) + 1 + len(self._busy))
             now = time.monotonic()
             worker.batch = {request.id: request for request in batch}
-            worker.sent_at = now
+            worker.waiting_since = now
             self._busy.add(worker)
             jobs = [request.job for request in batch]
             worker.channel.send({"kind": "batch", "budget": self._settings.batch_tokens, "jobs": jobs})
@@ -101,21 +104,21 @@ class Dispatcher:
     def _receive(self, worker: Worker, message: Message, content: bytes) -> None:
         worker.received_at = time.monotonic()
         if message["kind"] == "pong":
-            worker.sent_at = 0.0 if not worker.batch else worker.sent_at
+            worker.waiting_since = 0.0 if not worker.batch else worker.waiting_since
             return
-        answered, seconds = [], worker.received_at - worker.sent_at
+        answered, seconds = [], worker.received_at - worker.waiting_since
         for reply in unpack_replies(message["replies"], content):
             request = worker.batch.pop(reply.id)
             _resolve(request, reply)
             answered.append((request.job.model, reply.lists, reply.items))
             if not reply.error:
                 self.load.observe(seconds / (len(message["replies"]) * request.tokens))
-        self.loop.call_soon(self._count, answered, seconds)  # after the waiting requests have their answers
-        worker.sent_at = worker.received_at
+        self.loop.call_soon(self._record_metrics, answered, seconds)  # after the waiting requests have their answers
+        worker.waiting_since = worker.received_at
         if not worker.batch:
             self._release(worker)
 
-    def _count(self, answered: list[tuple[str, int, int]], seconds: float) -> None:
+    def _record_metrics(self, answered: list[tuple[str, int, int]], seconds: float) -> None:
         for model, lists, items in answered:
             self._metrics.lists.labels(model).inc(lists)
             self._metrics.items.labels(model).inc(items)
@@ -124,7 +127,7 @@ class Dispatcher:
             self._metrics.batch_lists.observe(total)
 
     def _release(self, worker: Worker) -> None:
-        worker.sent_at = 0.0
+        worker.waiting_since = 0.0
         self._busy.discard(worker)
         if worker.retiring:
             worker.channel.close()
@@ -139,7 +142,7 @@ class Dispatcher:
             self._idle.remove(worker)
         if not worker.retiring or worker.batch:
             self._metrics.deaths.labels(worker.cause).inc()
-            log.warning("worker %d is lost; %d requests go to another worker", worker.pid, len(worker.batch))
+            log.warning("worker %d was lost while it processed %d requests", worker.pid, len(worker.batch))
         for request in reversed(worker.batch.values()):
             self._retry(request)
         worker.batch = {}
@@ -151,7 +154,7 @@ class Dispatcher:
         if request.answer.done():
             return
         if request.failures >= MAX_FAILURES:
-            detail = f"{request.failures} workers died while they had this request; it will not be tried again"
+            detail = f"{request.failures} workers died while processing this request; it will not be tried again"
             request.answer.set_exception(Problem(500, "workers-died", detail))
             return
         self._metrics.retried.inc()
@@ -164,18 +167,18 @@ class Dispatcher:
         now = time.monotonic()
         for worker in [*self._busy, *self._idle]:
             if self._hangs(worker, now):
-                log.warning("worker %d hangs and is replaced", worker.pid)
+                log.warning("worker %d is hung and will be replaced", worker.pid)
                 worker.cause = "hung"
                 kill(worker.pid)
                 worker.channel.close()
-            elif not worker.sent_at and now - worker.received_at > PING_SECONDS:
-                worker.sent_at = now
+            elif not worker.waiting_since and now - worker.received_at > PING_SECONDS:
+                worker.waiting_since = now
                 worker.channel.send({"kind": "ping"})
 
     def _hangs(self, worker: Worker, now: float) -> bool:
-        """Return whether a worker was silent for too long, or works only on requests long past their deadline."""
+        """Return whether a worker has been silent for too long, or works only on requests long past their deadline."""
         limit = self._settings.hang_s
-        silent = worker.sent_at > 0 and now - max(worker.sent_at, worker.received_at) > limit
+        silent = worker.waiting_since > 0 and now - max(worker.waiting_since, worker.received_at) > limit
         expired = bool(worker.batch) and all(r.job.deadline + limit < now for r in worker.batch.values())
         return silent or expired
 

@@ -1,7 +1,7 @@
 """The last steps of training the hybrid model: fit the list memory and the linear model, search the mixture weights.
 
-The settings of the list memory are searched on training lists, each judged without itself. The mixture weights are
-searched on the validation lists, which no part was trained on (the best epoch of the network is chosen there too).
+The settings of the list memory are searched on training lists, each excluded from its own neighbors. The mixture
+weights are searched on the validation lists, which no part was trained on (the best epoch is chosen there too).
 Settings that the user gave stay as they are.
 """
 
@@ -36,6 +36,7 @@ from fansrec.training.plan import Plan, Trained
 from fansrec.training.reporting import Reporter
 
 PROTOCOL = protocol("standard")
+# The values that are tried; the defaults, from which the searches start, are in models/hybrid/config.py.
 MEMORY_GRID: dict[str, Sequence[Any]] = {
     "sharpness": (1.0, 1.5, 3.0, 4.0, 6.0),
     "before": (0.7, 0.4, 0.2),
@@ -49,8 +50,8 @@ WEIGHT_GRID: dict[str, Sequence[Any]] = {
     "linear_weight": (0.0, 0.1, 0.5, 1.0, 3.0),
     "memory_weight": (0.0,),
 }
-STANDARD_ERRORS = 1.0  # that a change must gain
-LISTS = 2000  # at most are judged
+STANDARD_ERRORS = 1.0  # by which a change must improve the metrics
+MAX_LISTS = 2000  # that are evaluated
 CELLS = 1 << 26  # lists times items: 256 MB of fp32
 LINEAR: dict[str, Any] = {"alpha": 0.2, "regularization": 30.0}
 LINEAR_NEIGHBORS = 1000
@@ -59,17 +60,17 @@ LINEAR_NEIGHBORS = 1000
 def complete_hybrid(plan: Plan, network: HybridFans, corpus: Corpus, lists: FlatLists, reporter: Reporter) -> Trained:
     """Add a list memory and a linear part to a trained network, with the settings and weights that a search finds."""
     network.eval()
-    most = min(LISTS, max(1, CELLS // len(corpus.vocabulary)))
+    max_lists = min(MAX_LISTS, max(1, CELLS // len(corpus.vocabulary)))
     memory = None if _disabled("memory_weight", plan) else ListMemory.of(len(corpus.vocabulary), *lists)
     linear = fit_linear(plan, lists)
     found: Values = {}
     tried: list[Values] = []
     if memory is not None:
-        reporter.message(f"comparing {len(memory):,} lists with each other")
-        found, tried = search_memory(plan, memory, lists, most)
+        reporter.message(f"searching the settings of the list memory ({len(memory):,} lists)")
+        found, tried = search_memory(plan, memory, lists, max_lists)
     config = with_settings(network.config, found)
     whole = network.with_parts(config, memory, linear).to(network.device)
-    weights, figures, more = search_weights(plan, whole, corpus, most)
+    weights, figures, more = search_weights(plan, whole, corpus, max_lists)
     found |= weights
     reporter.message("found: " + ", ".join(f"{name} {value:g}" for name, value in found.items()))
     config = with_settings(config, weights | ({"linear_weight": 0.0} if linear is None else {}))
@@ -78,61 +79,63 @@ def complete_hybrid(plan: Plan, network: HybridFans, corpus: Corpus, lists: Flat
     return Trained(replace(plan, config=asdict(whole.config)), whole, figures, tried=tried + more)
 
 
-def search_memory(plan: Plan, memory: ListMemory, lists: FlatLists, most: int) -> tuple[Values, list[Values]]:
-    """Return the best settings of the memory, where each training list is judged by all others, and those tried."""
+def search_memory(plan: Plan, memory: ListMemory, lists: FlatLists, max_lists: int) -> tuple[Values, list[Values]]:
+    """Return the best settings of the memory for training lists that the memory lacks, and all settings tried."""
     items, offsets = lists
-    chosen = evenly_spaced(np.flatnonzero(np.diff(offsets) >= 2), most)
-    asked = cut_lists(items, offsets, chosen)
+    chosen = evenly_spaced(np.flatnonzero(np.diff(offsets) >= 2), max_lists)
+    evaluated = cut_lists(items, offsets, chosen)
 
-    def judged(values: Values) -> Figures:
-        return figures_of(memory.votes(asked.inputs, from_settings(MemoryConfig, values), without=chosen), asked)
+    def evaluate(values: Values) -> Figures:
+        return metrics_per_list(
+            memory.votes(evaluated.inputs, from_settings(MemoryConfig, values), without=chosen), evaluated
+        )
 
     start = _start(MEMORY_GRID, plan)
     if not len(chosen):
         return start, []
-    result = coordinate_search(start, _not_given(MEMORY_GRID, plan), judged, STANDARD_ERRORS)
+    result = coordinate_search(start, _not_given(MEMORY_GRID, plan), evaluate, STANDARD_ERRORS)
     return result.values, result.tried
 
 
 def search_weights(
-    plan: Plan, network: HybridFans, corpus: Corpus, most: int
+    plan: Plan, network: HybridFans, corpus: Corpus, max_lists: int
 ) -> tuple[Values, dict[str, Any], list[Values]]:
     """Return the best mixture weights on the validation lists, the figures there, and the weights tried."""
-    asked = evaluation_lists(corpus, "valid", most)
+    evaluated = evaluation_lists(corpus, "valid", max_lists)
     start = _start(WEIGHT_GRID, plan)
-    if not asked.inputs:
+    if not evaluated.inputs:
         return start, {}, []
-    parts = parts_of(network, asked)
+    parts = parts_of(network, evaluated)
 
-    def judged(values: Values) -> Figures:
-        return figures_of(mix(parts, {name: values[f"{name}_weight"] for name in parts}), asked)
+    def evaluate(values: Values) -> Figures:
+        return metrics_per_list(mix(parts, {name: values[f"{name}_weight"] for name in parts}), evaluated)
 
     grids = {name: grid for name, grid in WEIGHT_GRID.items() if name.removesuffix("_weight") in parts}
-    result = coordinate_search(start, _not_given(grids, plan), judged, STANDARD_ERRORS)
+    result = coordinate_search(start, _not_given(grids, plan), evaluate, STANDARD_ERRORS)
     means = zip(METRICS, result.figures.mean(0).tolist(), strict=True)
     return result.values, {f"valid {name}": mean for name, mean in means}, result.tried
 
 
 @torch.inference_mode()
-def parts_of(network: HybridFans, asked: EvaluationLists) -> dict[str, Tensor]:
+def parts_of(network: HybridFans, evaluated: EvaluationLists) -> dict[str, Tensor]:
     """Return the log scores (lists, M) of each part, computed for one list at a time to limit memory."""
-    rows = [network.parts([given], [MAX_CUTOFF]) for given in asked.inputs]
+    rows = [network.parts([given], [MAX_CUTOFF]) for given in evaluated.inputs]
     return {name: torch.cat([row[name].cpu() for row in rows]) for name in rows[0]}
 
 
-def figures_of(scores: Tensor, asked: EvaluationLists) -> Figures:
-    """Return the figures (lists, 4) of the best items by scores (lists, M), without the items of the input."""
+def metrics_per_list(scores: Tensor, evaluated: EvaluationLists) -> Figures:
+    """Return METRICS (lists, 4) of the best items by scores (lists, M), without the items of the input."""
     scores = scores.clone()
-    for row, given in zip(scores, asked.inputs, strict=True):
+    for row, given in zip(scores, evaluated.inputs, strict=True):
         row[torch.from_numpy(given)] = -torch.inf
     best = scores.topk(min(MAX_CUTOFF, scores.shape[1]), dim=1)
     answers = best.indices.masked_fill(best.values == -torch.inf, NONE).numpy()
-    judged = list_metrics(answers, asked, PROTOCOL)
-    return np.stack([judged[name] for name in METRICS], 1)
+    metrics = list_metrics(answers, evaluated, PROTOCOL)
+    return np.stack([metrics[name] for name in METRICS], 1)
 
 
 def fit_linear(plan: Plan, lists: FlatLists) -> LinearPart | None:
-    """Return the strongest weights of SLIST, or None if there are too many items for it or its weight is set to 0."""
+    """Fit SLIST and return its largest weights; None for too many items, for a single one, or if its weight is 0."""
     starts = tuple(plan.config["category_starts"])
     if _disabled("linear_weight", plan) or not 1 < starts[-1] <= SlistConfig.dense_items:
         return None
