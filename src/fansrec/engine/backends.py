@@ -1,6 +1,6 @@
 """Selection of a backend: the fastest one that can run a model here, or the one requested."""
 
-from importlib import import_module
+from types import ModuleType
 
 import torch
 
@@ -33,7 +33,7 @@ def open_engine(
         raise BadSetting(f"the {backend} backend does not run on {device.type}; choose another device or backend")
     if backend == "torch" or fast is None:
         return TorchEngine(model, items, device, mode)
-    module = import_module(f"fansrec.engine.{fast}.backend")
+    module = _module(fast)
     missing = module.missing()
     reason = missing or module.why_not(model, mode)
     if reason is None:
@@ -49,6 +49,17 @@ def open_engine(
     if missing or device.type == "cuda":
         warn_once(f"{reason}; using plain torch, which is slower")
     return TorchEngine(model, items, device, mode)
+
+
+def _module(name: str) -> ModuleType:
+    """Return a fast backend's module, with `missing()`, `why_not(model, generation)` and `open_backend(…)`."""
+    if name == "native":
+        from fansrec.engine.native import backend as native_backend
+
+        return native_backend
+    from fansrec.engine.cuda import backend as cuda_backend
+
+    return cuda_backend
 
 
 def _is_device_error(error: Exception) -> bool:

@@ -374,7 +374,7 @@ class Killed(Exception):
 
 @dataclass
 class KilledAt(Reporter):
-    """Raises at ("batch", epoch, batch), ("epoch", epoch, 0), or when the lists are compared."""
+    """Raises at ("batch", epoch, batch), ("epoch", epoch, 0), or when the settings of the memory are searched."""
 
     moment: tuple[str, int, int] | str
 
@@ -392,7 +392,7 @@ class KilledAt(Reporter):
             raise Killed
 
 
-MOMENTS = [("epoch", 0, 0), ("batch", 1, 1), "comparing"]
+MOMENTS = [("epoch", 0, 0), ("batch", 1, 1), "searching"]
 
 
 @pytest.mark.parametrize("moment", MOMENTS, ids=str)
