@@ -110,3 +110,9 @@ def test_unreadable_location_is_refused_in_one_line(location: str, kind: type[Ex
     with pytest.raises(kind) as error:
         list_files(location, (".jsonl",))
     assert message in str(error.value) and "\n" not in str(error.value)
+
+
+def test_folder_that_a_worker_does_not_see_is_not_created(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        write_file(str(tmp_path / "not-shared" / "answers.jsonl"), lambda path: path.write_text("answer"))
+    assert not (tmp_path / "not-shared").exists()

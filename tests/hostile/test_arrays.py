@@ -10,9 +10,9 @@ import torch
 from safetensors.torch import load_file
 
 from artifacts import KINDS, change_weights
-from engine.sharded.local_shards import in_process
 from fansrec.api.continuer import load
 from fansrec.artifact import read_artifact
+from fansrec.engine.sharded.loading import in_process
 from fansrec.errors import BadArtifact
 from fansrec.models.limits import LIST_LENGTH
 from fansrec.models.validation import check_tensor

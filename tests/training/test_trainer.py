@@ -42,6 +42,11 @@ def learned(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+def test_unknown_recipe_is_refused(corpus: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match="recipe is 'bset'; it must be paper or best"):
+        train(corpus, tmp_path / "run", "fans", recipe="bset")
+
+
 def test_training_leaves_a_complete_artifact_and_no_checkpoints(learned: Path) -> None:
     names = {path.name for path in learned.iterdir()}
     assert names >= PARTS and "checkpoints" not in names

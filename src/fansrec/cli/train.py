@@ -87,7 +87,8 @@ def train(
     from fansrec.evaluation.report import draw_history
 
     refuse_without_ray(engine, workers=workers)
-    given = {name: value for name, value in locals().items() if name in SETTINGS and value is not None}
+    arguments = dict(locals())
+    given = {name: arguments[name] for name in SETTINGS if arguments[name] is not None}
     values = _read_config(config) | given | _parse_pairs([*(set_ or []), *context.args])
     name = values.pop("model", None)
     console = Terminal()

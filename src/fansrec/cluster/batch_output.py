@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from fansrec.cluster.batch_pieces import Piece, split_files
-from fansrec.cluster.storage import StoredFile, join_url, list_names, open_file, remove, write_file
+from fansrec.cluster.storage import StoredFile, join_url, list_names, make_folder, open_file, remove, write_file
 from fansrec.errors import BadSetting
 from fansrec.files import json_text
 
@@ -35,6 +35,7 @@ def open_folder(
     outdated = names & _outdated(manifest, files)
     if others := names - {MANIFEST, SUMMARY} - outdated - answers:
         raise BadSetting(f"{folder} contains other files ({min(others)}); choose another folder for the continuations")
+    make_folder(folder)  # here only: a worker that does not see this folder must fail
     for name in outdated | (names & {SUMMARY}):
         remove(join_url(folder, name))
     _write(folder, MANIFEST, {"format": FORMAT, "piece_bytes": size, "about": about, "inputs": inputs})

@@ -92,7 +92,6 @@ def write_file(url: str, write: Callable[[Path], T]) -> T:
     """Let `write` fill a file that appears at `url` when it is complete: renamed in a folder, uploaded elsewhere."""
     system, path = _filesystem(url)
     if isinstance(system, LocalFileSystem):
-        Path(path).parent.mkdir(parents=True, exist_ok=True)  # in object storage a prefix exists with its first file
         return write_atomically(Path(path), write)
     with tempfile.TemporaryDirectory() as folder:
         temporary = Path(folder, "content")
@@ -111,6 +110,12 @@ def list_names(folder: str) -> list[str]:
         if not system.isdir(path):
             raise BadSetting(f"{folder} is a file; give a folder")
         return sorted(posixpath.basename(name.rstrip("/")) for name in system.ls(path, detail=False))
+
+
+def make_folder(folder: str) -> None:
+    system, path = _filesystem(folder)
+    if isinstance(system, LocalFileSystem):  # in object storage a prefix exists with its first file
+        Path(path).mkdir(parents=True, exist_ok=True)
 
 
 def remove(url: str) -> None:

@@ -25,7 +25,7 @@ from fansrec.training.model_card import model_card
 from fansrec.training.plan import Plan, Row, Trained, make_plan, saved_plan
 from fansrec.training.process import check_precision, has_only_cpu, keep_freed_memory
 from fansrec.training.reporting import NULL_REPORTER, Reporter, write_metrics
-from fansrec.training.settings import default_recipe
+from fansrec.training.settings import CHOICES, default_recipe
 
 Draw = Callable[[list[Row], Path], None]
 
@@ -127,6 +127,8 @@ def begin(
     processes = PartialState(cpu=has_only_cpu())  # several may start together: the main process writes
     if resume and not saved.is_file():
         raise BadSetting(f"{out} does not contain an interrupted training run; start one without --resume")
+    if recipe not in CHOICES["recipe"]:
+        raise BadSetting(f"recipe is {recipe!r}; it must be {' or '.join(CHOICES['recipe'])}")
     if recipe == "best" and not resume:
         values = {"recipe": default_recipe(model or "fans", values)} | dict(values)
     plan = saved_plan(saved, model, values, corpus) if resume else make_plan(model or "fans", values, corpus)

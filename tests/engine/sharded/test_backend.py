@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 from engine.parity import faults
 from engine.random_models import ITEMS, SIZES, lists, random_model
 from engine.random_models import RULES as engine_rules
-from engine.sharded.local_shards import in_process
 from fansrec.api.continuer import load
 from fansrec.artifact import WEIGHTS, seal, write_artifact
 from fansrec.engine.interface import Continuation
 from fansrec.engine.rules import Rules
 from fansrec.engine.sharded import backend, shard
-from fansrec.engine.sharded.loading import describe, read_shard
+from fansrec.engine.sharded.loading import describe, in_process, read_shard
 from fansrec.engine.sharded.shards import divide
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadArtifact, BadSetting

@@ -58,6 +58,11 @@ def test_seconds_to_wait_are_also_a_header() -> None:
     assert dict(Problem(429, "x", "y", retry_after=3).raw_headers(0))[b"retry-after"] == b"3"
 
 
+def test_header_cannot_contain_line_breaks() -> None:
+    problem = Problem(400, "x", "y", headers={"Allow": "GET\r\nSet-Cookie: é"})
+    assert (b"allow", b"GET??Set-Cookie: ?") in problem.raw_headers(0)
+
+
 @pytest.mark.parametrize(
     ("error", "status", "kind"),
     [

@@ -104,7 +104,7 @@ def test_new_connections_are_dropped_and_waiting_ones_accepted(family: socket.Ad
     except OSError:
         pytest.skip(f"{host} cannot be listened on here")
     with listening, socket.create_connection(listening.getsockname()[:2], DEADLINE_S) as waiting:
-        if not drop_new_connections(listening):
+        if not drop_new_connections(listening) and os.geteuid() != 0:
             pytest.skip("this system does not let an ordinary user drop packets; run the test as root")
         with pytest.raises(TimeoutError):
             socket.create_connection(listening.getsockname()[:2], 0.2)

@@ -3,7 +3,7 @@
 Rows are slices of the memory-mapped file, so that on a CPU nothing is copied, and unused pages are never read.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from fansrec.artifact.weights import Outline, check_header, outline_of
 from fansrec.engine.interface import CategoryLookup
 from fansrec.engine.sharded.backend import ShardedEngine
 from fansrec.engine.sharded.shard import LocalShard, ShardWeights
-from fansrec.engine.sharded.shards import Plan, Shards, divide, fetch_vectors
+from fansrec.engine.sharded.shards import LocalShards, Plan, Shards, divide, fetch_vectors
 from fansrec.errors import BadArtifact, BadSetting
 from fansrec.files import read_json
 from fansrec.models.fans import Fans, FansConfig, LocalTransforms
@@ -94,6 +94,14 @@ def open_sharded(
         )
     model.to(device)
     return Artifact(folder, model, vocabulary, described.config, described.hash), ShardedEngine(model, plan, shards)
+
+
+def in_process(run: Path, devices: Sequence[str]) -> tuple[Artifact, ShardedEngine]:
+    """Return an artifact and an engine with one shard per device of this process, the encoder on the first device."""
+    described = describe(run)
+    plan = described.plan(len(devices))
+    shards = [read_shard(run, described.hash, plan, number, device) for number, device in enumerate(devices)]
+    return open_sharded(described, plan, LocalShards(shards), devices[0])
 
 
 def read_shard(folder: Path, manifest_hash: str, plan: Plan, number: int, device: str) -> LocalShard:

@@ -4,13 +4,14 @@ A shard has consecutive categories, and about the same number of items as the ot
 """
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
-from fansrec.engine.sharded.shard import Floats, Indices
+from fansrec.engine.sharded.shard import Floats, Indices, LocalShard
 from fansrec.errors import BadSetting
 
 
@@ -57,6 +58,25 @@ class Shards(Protocol):
     def share(self, indices: Indices) -> Any:
         """Return a large argument of many calls in a form that is sent once."""
         ...
+
+
+class LocalShards:
+    """Shards on the devices of this process."""
+
+    def __init__(self, shards: Sequence[LocalShard]) -> None:
+        self.shards = shards
+        # On a single device, above all on a CPU, threads would only compete with each other.
+        self._threads = ThreadPoolExecutor(len(shards)) if len({shard.device for shard in shards}) > 1 else None
+
+    def ask(self, method: str, questions: Mapping[int, tuple[Any, ...]]) -> list[Any]:
+        calls = [(getattr(self.shards[shard], method), arguments) for shard, arguments in questions.items()]
+        if self._threads is None:
+            return [call(*arguments) for call, arguments in calls]
+        started = [self._threads.submit(call, *arguments) for call, arguments in calls]
+        return [answer.result() for answer in started]
+
+    def share(self, indices: Indices) -> Any:
+        return indices
 
 
 def fetch_vectors(shards: Shards, plan: Plan, items: Indices) -> Floats | None:

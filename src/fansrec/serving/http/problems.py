@@ -55,12 +55,17 @@ class Problem(Exception):
         ]
         if "retry_after" in self.members:
             headers.append((b"retry-after", b"%d" % self.members["retry_after"]))
-        return headers + [(name.lower().encode(), value.encode()) for name, value in self.headers.items()]
+        return headers + [(_header(name).lower(), _header(value)) for name, value in self.headers.items()]
 
 
 def _json(value: Any) -> bytes:
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.encode(errors="replace")  # a lone surrogate, as in the name of a folder, cannot be encoded
+
+
+def _header(text: str) -> bytes:
+    """Return the text as printable ASCII, so that it cannot end the line of its header."""
+    return bytes(byte if 32 <= byte < 127 else ord("?") for byte in text.encode("ascii", "replace"))
 
 
 def problem_of(error: FansError) -> Problem:
