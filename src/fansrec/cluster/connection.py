@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 
 import grpc
 import ray
+import ray._private.worker as ray_worker
 import ray.data
 from ray._private.services import canonicalize_bootstrap_address
 from ray.data.context import ShuffleStrategy
@@ -68,6 +69,8 @@ def _connect(address: str, cpus: int | None) -> None:
             ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False, configure_logging=True, **local)
     except Exception as error:  # Ray raises many types, plain Exception too
         raise _refusal(address, error) from error
+    # Raylets announce every lost worker on stdout, which log_to_driver does not prevent; we report it if it matters.
+    ray_worker.print_to_stdstream = lambda *_, **__: None
     for name in LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # errors are raised and reported in one line
     context = ray.data.DataContext.get_current()
