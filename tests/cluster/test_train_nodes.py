@@ -36,7 +36,7 @@ def test_remaining_machine_finishes_with_the_losses_of_one_process(
         assert command.poll() is None, command.communicate()
         time.sleep(0.05)
     two_nodes.kill_one()
-    output, errors = command.communicate(timeout=300)
+    output, errors = command.communicate(timeout=1800)
     assert command.returncode == 0, errors
     assert "2 processes train together" in output and "resuming in epoch" in output
     assert losses(out) == pytest.approx(losses(tmp_path / "alone"), rel=1e-3)
@@ -53,9 +53,9 @@ def test_stopped_training_is_resumed(number: int, fans: Callable[..., Any], tmp_
         assert command.poll() is None, command.communicate()
         time.sleep(0.05)
     command.send_signal(number)
-    _, errors = command.communicate(timeout=300)
+    _, errors = command.communicate(timeout=1800)
     assert (command.returncode, errors) == (130, "fans: stopped; continue with the same command and --resume\n")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus", "run"]
     command = fans(*arguments, "--resume")
-    output, errors = command.communicate(timeout=300)
+    output, errors = command.communicate(timeout=1800)
     assert command.returncode == 0 and "resuming in epoch" in output and len(losses(out)) == 400, errors
