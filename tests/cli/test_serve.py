@@ -16,24 +16,24 @@ FANS = Path(sys.executable).parent / "fans"
 
 
 def refused(*arguments: object, **variables: str) -> str:
-    """The one line that `fans …` says when it exits with 2."""
+    """Return the one line that `fans …` prints on stderr when it exits with 2."""
     done = subprocess.run(
         [FANS, *map(str, arguments)], capture_output=True, text=True, timeout=300, env={"PATH": "/bin"} | variables
     )
     assert (done.returncode, done.stdout) == (2, "")
-    told = [line for line in done.stderr.splitlines() if not line.startswith("{")]  # the rest is its log
-    assert len(told) == 1 and told[0].startswith("fans: ")
-    return told[0]
+    messages = [line for line in done.stderr.splitlines() if not line.startswith("{")]  # the rest is its log
+    assert len(messages) == 1 and messages[0].startswith("fans: ")
+    return messages[0]
 
 
-def test_the_defaults_that_the_help_tells_are_those_of_the_settings() -> None:
-    told = {}
+def test_defaults_in_the_help_equal_those_of_the_settings() -> None:
+    defaults = {}
     for name, parameter in inspect.signature(serve).parameters.items():
         help_ = parameter.annotation.__metadata__[0].help
         if found := re.search(r"\[([\w.]+)\]$", help_):
-            told[name] = found.group(1)
-    assert {"host", "port", "max_lists", "max_k", "timeout_ms", "log_level"} <= {*told}
-    assert {name: str(Settings.model_fields[name].default) for name in told} == told
+            defaults[name] = found.group(1)
+    assert {"host", "port", "max_lists", "max_k", "timeout_ms", "log_level"} <= {*defaults}
+    assert {name: str(Settings.model_fields[name].default) for name in defaults} == defaults
 
 
 def test_every_flag_is_a_setting() -> None:

@@ -62,7 +62,8 @@ def serve(
 
     On a Ray cluster, where it keeps running: `fans serve runs/mine --engine ray --address HOST:6379 --replicas 2..8`
     """
-    flags = {name: value for name, value in locals().items() if name not in NOT_SETTINGS and value not in (None, [])}
+    arguments = dict(locals())
+    flags = {name: value for name, value in arguments.items() if name not in NOT_SETTINGS and value not in (None, [])}
     refuse_without_ray(engine, replicas=replicas, stop=stop)  # not the address, which RAY_ADDRESS may give
     if engine == "ray":
         return _on_ray(flags, config, address, replicas, bool(stop))

@@ -21,11 +21,11 @@ EVERY_KIND = pytest.mark.parametrize("requested", [0, 1, 2, CATEGORIES])
 def tied(requested: int = CATEGORIES, starts: tuple[int, ...] = STARTS) -> TiedClassifier:
     """Return a classifier with random weights, so that no probability is 0 or 1."""
     torch.manual_seed(0)
-    made = TiedClassifier(WIDTH, starts, requested)
-    made.start(COUNTS[: starts[-1]])
-    for parameter in made.parameters():
+    classifier = TiedClassifier(WIDTH, starts, requested)
+    classifier.start(COUNTS[: starts[-1]])
+    for parameter in classifier.parameters():
         parameter.data += 0.5 * torch.randn_like(parameter)
-    return made.eval()
+    return classifier.eval()
 
 
 def vectors() -> Tensor:
@@ -37,18 +37,18 @@ def hidden(*shape: int) -> Tensor:
 
 
 def batch(labels: list[int], positions: int | None = None) -> Batch:
-    told = torch.tensor(labels)
-    return Batch([], torch.arange(len(told)), told, lists=1, positions=positions or len(told))
+    count = len(labels)
+    return Batch([], torch.arange(count), torch.tensor(labels), lists=1, positions=positions or count)
 
 
-def by_hand(made: TiedClassifier, hidden: Tensor, items: Tensor) -> Tensor:
+def by_hand(classifier: TiedClassifier, hidden: Tensor, items: Tensor) -> Tensor:
     """Return p(category) * p(item | category), (..., M), or one softmax without categories."""
-    hidden = made.transform(hidden)
-    logits = made.scale * hidden @ items.T + made.bias
-    if made.category is None:
+    hidden = classifier.transform(hidden)
+    logits = classifier.scale * hidden @ items.T + classifier.bias
+    if classifier.category is None:
         return logits.softmax(-1)
-    inside = torch.cat([logits[..., start:end].softmax(-1) for start, end in pairwise(made.starts)], -1)
-    return made.category(hidden).softmax(-1)[..., CATEGORY_OF] * inside
+    inside = torch.cat([logits[..., start:end].softmax(-1) for start, end in pairwise(classifier.starts)], -1)
+    return classifier.category(hidden).softmax(-1)[..., CATEGORY_OF] * inside
 
 
 LABELS = [8, 0, 3, 5, 0, 2, 8]
@@ -56,51 +56,51 @@ LABELS = [8, 0, 3, 5, 0, 2, 8]
 
 @EVERY_KIND
 def test_loss_is_negative_log_likelihood(requested: int) -> None:
-    made, told, items = tied(requested), hidden(len(LABELS)), vectors()
-    probable = by_hand(made, told, items)[range(len(LABELS)), LABELS]
-    torch.testing.assert_close(made.loss(told, items, batch(LABELS)).total, -probable.log().mean())
+    classifier, states, items = tied(requested), hidden(len(LABELS)), vectors()
+    probable = by_hand(classifier, states, items)[range(len(LABELS)), LABELS]
+    torch.testing.assert_close(classifier.loss(states, items, batch(LABELS)).total, -probable.log().mean())
 
 
 @EVERY_KIND
 def test_gradients_are_those_of_the_likelihood(requested: int) -> None:
-    made = tied(requested)
-    inputs = [hidden(len(LABELS)).requires_grad_(), vectors().requires_grad_(), *made.parameters()]
-    own = torch.autograd.grad(made.loss(inputs[0], inputs[1], batch(LABELS)).total, inputs)
-    probable = by_hand(made, inputs[0], inputs[1])[range(len(LABELS)), LABELS]
+    classifier = tied(requested)
+    inputs = [hidden(len(LABELS)).requires_grad_(), vectors().requires_grad_(), *classifier.parameters()]
+    own = torch.autograd.grad(classifier.loss(inputs[0], inputs[1], batch(LABELS)).total, inputs)
+    probable = by_hand(classifier, inputs[0], inputs[1])[range(len(LABELS)), LABELS]
     for mine, slow in zip(own, torch.autograd.grad(-probable.log().mean(), inputs), strict=True):
         torch.testing.assert_close(mine, slow, rtol=1e-4, atol=1e-6)
 
 
 def test_loss_is_divided_by_positions_of_all_processes() -> None:
-    made, told, items = tied(), hidden(4), vectors()
-    alone = made.loss(told, items, batch([1, 2, 3, 4])).total
-    torch.testing.assert_close(made.loss(told, items, batch([1, 2, 3, 4], positions=16)).total, alone / 4)
+    classifier, states, items = tied(), hidden(4), vectors()
+    alone = classifier.loss(states, items, batch([1, 2, 3, 4])).total
+    torch.testing.assert_close(classifier.loss(states, items, batch([1, 2, 3, 4], positions=16)).total, alone / 4)
 
 
 def test_item_trains_its_category_even_if_another_was_predicted() -> None:
-    made, items = tied(), vectors().requires_grad_()
-    assert made.category is not None
-    made.category.weight.data.zero_()
-    made.category.bias.data = torch.tensor([50.0, 0.0, 0.0])  # category 0 is always predicted
-    loss = made.loss(hidden(2), items, batch([4, 7]))
+    classifier, items = tied(), vectors().requires_grad_()
+    assert classifier.category is not None
+    classifier.category.weight.data.zero_()
+    classifier.category.bias.data = torch.tensor([50.0, 0.0, 0.0])  # category 0 is always predicted
+    loss = classifier.loss(hidden(2), items, batch([4, 7]))
     loss.total.backward()
     assert int(loss.category_hits) == 0
-    assert items.grad is not None and made.bias.grad is not None
-    assert (items.grad[4:].abs().sum(1) > 0).all() and (made.bias.grad[4:] != 0).all()
-    assert not items.grad[:4].any() and not made.bias.grad[:4].any()  # items outside the labels' categories
+    assert items.grad is not None and classifier.bias.grad is not None
+    assert (items.grad[4:].abs().sum(1) > 0).all() and (classifier.bias.grad[4:] != 0).all()
+    assert not items.grad[:4].any() and not classifier.bias.grad[:4].any()  # items outside the labels' categories
 
 
 def test_right_categories_are_counted() -> None:
-    made, told = tied(), hidden(len(LABELS))
-    assert made.category is not None
-    predicted = made.category(made.transform(told)).argmax(1)
+    classifier, states = tied(), hidden(len(LABELS))
+    assert classifier.category is not None
+    predicted = classifier.category(classifier.transform(states)).argmax(1)
     hits = int((predicted == CATEGORY_OF[LABELS]).sum())
-    assert int(made.loss(told, vectors(), batch(LABELS)).category_hits) == hits
+    assert int(classifier.loss(states, vectors(), batch(LABELS)).category_hits) == hits
 
 
-def mean_by_hand(made: TiedClassifier, told: Tensor, items: Tensor) -> Tensor:
+def mean_by_hand(classifier: TiedClassifier, states: Tensor, items: Tensor) -> Tensor:
     """Return the mean (B, M) over all positions."""
-    return by_hand(made, told, items).mean(1)
+    return by_hand(classifier, states, items).mean(1)
 
 
 def even_shares(lists: int, positions: int) -> Tensor:
@@ -110,22 +110,22 @@ def even_shares(lists: int, positions: int) -> Tensor:
 @torch.inference_mode()
 @pytest.mark.parametrize("requested", [0, CATEGORIES, CATEGORIES + 5])
 def test_probabilities_are_means_over_positions_with_all_categories(requested: int) -> None:
-    made, told, items = tied(requested), hidden(3, 4), vectors()
-    probable = made.probabilities(told, even_shares(3, 4), items)
-    torch.testing.assert_close(probable, mean_by_hand(made, told, items))
+    classifier, states, items = tied(requested), hidden(3, 4), vectors()
+    probable = classifier.probabilities(states, even_shares(3, 4), items)
+    torch.testing.assert_close(probable, mean_by_hand(classifier, states, items))
     torch.testing.assert_close(probable.sum(1), torch.ones(3))
 
 
 @torch.inference_mode()
 @pytest.mark.parametrize("requested", [1, 2])
 def test_other_categories_divide_their_probability_by_the_prior(requested: int) -> None:
-    made, told, items = tied(requested), 3 * hidden(5, 4), vectors()
-    assert made.category is not None
-    probable = made.probabilities(told, even_shares(5, 4), items)
-    by_category = made.category(made.transform(told)).softmax(2).mean(1)  # (B, N)
+    classifier, states, items = tied(requested), 3 * hidden(5, 4), vectors()
+    assert classifier.category is not None
+    probable = classifier.probabilities(states, even_shares(5, 4), items)
+    by_category = classifier.category(classifier.transform(states)).softmax(2).mean(1)  # (B, N)
     smooth = COUNTS + 1
     prior = smooth / torch.tensor([smooth[category == CATEGORY_OF].sum() for category in CATEGORY_OF])
-    exact = mean_by_hand(made, told, items)
+    exact = mean_by_hand(classifier, states, items)
     for row in range(5):
         looked_into = by_category[row].topk(requested).indices
         for item in range(ITEMS):
@@ -138,60 +138,60 @@ def test_other_categories_divide_their_probability_by_the_prior(requested: int) 
 @torch.inference_mode()
 @EVERY_KIND
 def test_lists_of_different_lengths_do_not_affect_each_other(requested: int) -> None:
-    made, told, items = tied(requested), hidden(3, 5), vectors()
+    classifier, states, items = tied(requested), hidden(3, 5), vectors()
     lengths = [5, 1, 3]
     shares = torch.stack([(torch.arange(5) < length) / length for length in lengths])
-    together = made.probabilities(told, shares, items)
+    together = classifier.probabilities(states, shares, items)
     for row, length in enumerate(lengths):
-        alone = made.probabilities(told[row : row + 1, :length], even_shares(1, length), items)
+        alone = classifier.probabilities(states[row : row + 1, :length], even_shares(1, length), items)
         torch.testing.assert_close(together[row], alone[0])
 
 
 @torch.inference_mode()
 def test_start_scores_items_by_popularity() -> None:
     torch.manual_seed(0)
-    made = TiedClassifier(WIDTH, STARTS, 1)
-    made.start(COUNTS)
-    probable = made.probabilities(torch.zeros(1, 1, WIDTH), torch.ones(1, 1), torch.zeros(ITEMS, WIDTH))[0]
+    classifier = TiedClassifier(WIDTH, STARTS, 1)
+    classifier.start(COUNTS)
+    probable = classifier.probabilities(torch.zeros(1, 1, WIDTH), torch.ones(1, 1), torch.zeros(ITEMS, WIDTH))[0]
     for start, end in pairwise(STARTS):  # inside every category, scored or not
-        torch.testing.assert_close(probable[start:end] / probable[start:end].sum(), made.prior[start:end])
+        torch.testing.assert_close(probable[start:end] / probable[start:end].sum(), classifier.prior[start:end])
         smooth = COUNTS[start:end] + 1
-        torch.testing.assert_close(made.prior[start:end], smooth / smooth.sum())
+        torch.testing.assert_close(classifier.prior[start:end], smooth / smooth.sum())
 
 
 @torch.inference_mode()
 def test_one_category_equals_no_categories() -> None:
     one, none = tied(1, (0, ITEMS)), tied(0, (0, ITEMS))
     one.load_state_dict(none.state_dict(), strict=False)
-    told, items = hidden(2, 3), vectors()
+    states, items = hidden(2, 3), vectors()
     shares = even_shares(2, 3)
-    torch.testing.assert_close(one.probabilities(told, shares, items), none.probabilities(told, shares, items))
-    loss = none.loss(told[0], items, batch([1, 5, 8])).total
-    torch.testing.assert_close(one.loss(told[0], items, batch([1, 5, 8])).total, loss)
+    torch.testing.assert_close(one.probabilities(states, shares, items), none.probabilities(states, shares, items))
+    loss = none.loss(states[0], items, batch([1, 5, 8])).total
+    torch.testing.assert_close(one.loss(states[0], items, batch([1, 5, 8])).total, loss)
 
 
 @torch.inference_mode()
 @EVERY_KIND
 def test_expected_position_follows_the_scores(requested: int) -> None:
-    made, told, items = tied(requested), hidden(2, 4), vectors()
+    classifier, states, items = tied(requested), hidden(2, 4), vectors()
     chosen = torch.tensor([[8, 0, 3], [1, 2, 7]])
-    transformed = made.transform(told)
-    affinity = made.scale * transformed @ items.T  # the bias is the same at all positions
-    if made.category is not None:
-        affinity += made.category(transformed).log_softmax(2)[..., CATEGORY_OF]
+    transformed = classifier.transform(states)
+    affinity = classifier.scale * transformed @ items.T  # the bias is the same at all positions
+    if classifier.category is not None:
+        affinity += classifier.category(transformed).log_softmax(2)[..., CATEGORY_OF]
     positions = (affinity.softmax(1) * torch.arange(4)[:, None]).sum(1)  # (B, M)
-    made_positions = made.expected_positions(told, even_shares(2, 4), items, chosen)
-    torch.testing.assert_close(made_positions, positions.gather(1, chosen))
+    found = classifier.expected_positions(states, even_shares(2, 4), items, chosen)
+    torch.testing.assert_close(found, positions.gather(1, chosen))
 
 
 @torch.inference_mode()
 @EVERY_KIND
 def test_expected_positions_are_inside_the_list(requested: int) -> None:
-    made, told, items = tied(requested), hidden(2, 5), vectors()
+    classifier, states, items = tied(requested), hidden(2, 5), vectors()
     shares = torch.stack([(torch.arange(5) < length) / length for length in (5, 2)])
     chosen = torch.tensor([[8, 0, 3], [1, 2, 7]])
-    together = made.expected_positions(told, shares, items, chosen)
-    alone = made.expected_positions(told[1:, :2], even_shares(1, 2), items, chosen[1:])
+    together = classifier.expected_positions(states, shares, items, chosen)
+    alone = classifier.expected_positions(states[1:, :2], even_shares(1, 2), items, chosen[1:])
     torch.testing.assert_close(together[1], alone[0])
     assert (together[1] < 1).all() and (together >= 0).all()
 
@@ -199,7 +199,7 @@ def test_expected_positions_are_inside_the_list(requested: int) -> None:
 @torch.inference_mode()
 @EVERY_KIND
 def test_chunks_of_lists_give_the_same_probabilities(requested: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, told, items = tied(requested), hidden(5, 3), vectors()
-    at_once = made.probabilities(told, even_shares(5, 3), items)
+    classifier, states, items = tied(requested), hidden(5, 3), vectors()
+    at_once = classifier.probabilities(states, even_shares(5, 3), items)
     monkeypatch.setattr("fansrec.models.hybrid.classifier.LOGITS_AT_ONCE", 2 * 3 * ITEMS)
-    torch.testing.assert_close(made.probabilities(told, even_shares(5, 3), items), at_once)
+    torch.testing.assert_close(classifier.probabilities(states, even_shares(5, 3), items), at_once)

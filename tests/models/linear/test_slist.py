@@ -47,14 +47,14 @@ def cuts(decay: float) -> tuple[Floats, Floats]:
 def test_weights_equal_the_combined_regression(alpha: float, decay: float) -> None:
     past, future = cuts(decay)
     given = np.concatenate([np.sqrt(alpha) * stands_in(), np.sqrt(1 - alpha) * past])
-    told = np.concatenate([np.sqrt(alpha) * stands_in(), np.sqrt(1 - alpha) * future])
+    targets = np.concatenate([np.sqrt(alpha) * stands_in(), np.sqrt(1 - alpha) * future])
     weights = small(alpha=alpha, decay=decay, regularization=0.5)
     ridge = given.T @ given + 0.5 * np.eye(5)
-    freely = np.linalg.solve(ridge, given.T @ told)
+    unconstrained = np.linalg.solve(ridge, given.T @ targets)
     for item in range(5):
-        others = np.delete(np.arange(5), item) if freely[item, item] > 0 else np.arange(5)
+        others = np.delete(np.arange(5), item) if unconstrained[item, item] > 0 else np.arange(5)
         expected = np.zeros(5)
-        expected[others] = np.linalg.solve(ridge[np.ix_(others, others)], given[:, others].T @ told[:, item])
+        expected[others] = np.linalg.solve(ridge[np.ix_(others, others)], given[:, others].T @ targets[:, item])
         expected[item] = 0
         assert weights[:, item] == pytest.approx(expected, abs=1e-5)
 

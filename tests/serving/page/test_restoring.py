@@ -15,8 +15,8 @@ def limited(screen: Screen, **limits: int) -> None:
     """Let the page believe that the service has these limits."""
 
     def tell(route: Any) -> None:
-        told = route.fetch().json()
-        route.fulfill(json=told | {"limits": told["limits"] | limits})
+        models = route.fetch().json()
+        route.fulfill(json=models | {"limits": models["limits"] | limits})
 
     screen.page.route("**/v1/models", tell)
 
@@ -31,15 +31,15 @@ def asked(screen: Screen, fragment: str) -> dict[str, Any]:
 
 def test_link_cannot_request_more_items_than_allowed(open_page: Callable[..., Screen]) -> None:
     screen = open_page(fragment=None)
-    for told, k in {"300000": 500, "999999999": 500, "-4": 1, "0": 10, "many": 10}.items():
-        assert asked(screen, f"#i=i0&k={told}")["k"] == k
+    for given, k in {"300000": 500, "999999999": 500, "-4": 1, "0": 10, "many": 10}.items():
+        assert asked(screen, f"#i=i0&k={given}")["k"] == k
         assert screen.page.inner_text("[data-part=k-value]") == str(k)
 
 
 def test_link_cannot_set_an_invalid_number_per_artist(open_page: Callable[..., Screen]) -> None:
     screen = open_page(fragment=None)
-    for told, most in {"-3": 1, "0": None, "x": None, "2": 2, "9" * 30: 500}.items():
-        assert asked(screen, f"#i=i0&per={told}")["max_per_group"] == most
+    for given, most in {"-3": 1, "0": None, "x": None, "2": 2, "9" * 30: 500}.items():
+        assert asked(screen, f"#i=i0&per={given}")["max_per_group"] == most
 
 
 def test_link_with_too_many_items_is_truncated_with_a_notice(
@@ -57,9 +57,9 @@ def test_very_long_ids_do_not_keep_the_page_from_starting(open_page: Callable[..
     long = "&".join(f"i={n}{'é' * 900}" for n in range(20))  # 100,000 characters as an address
     screen = open_page(fragment=f"#i=i0&{long}&i={'x' * 100_000}")
     assert screen.titles() == ["Amber Lantern"]
-    told = screen.notice()
-    assert told.startswith("21 items of this link unknown here: 0éé") and told.endswith("… and 11 others.")
-    assert len(told) < 1000
+    notice = screen.notice()
+    assert notice.startswith("21 items of this link unknown here: 0éé") and notice.endswith("… and 11 others.")
+    assert len(notice) < 1000
 
 
 def test_default_number_respects_the_limit(open_page: Callable[..., Screen]) -> None:

@@ -117,9 +117,9 @@ def test_models_with_the_same_title_are_distinguished(open_page: Callable[..., S
     screen = open_page(fragment=None)
 
     def rename(route: Any) -> None:
-        told = route.fetch().json()
-        models = [model | {"title": "FANS"} for model in told["models"]]
-        route.fulfill(json=told | {"models": models})
+        answer = route.fetch().json()
+        models = [model | {"title": "FANS"} for model in answer["models"]]
+        route.fulfill(json=answer | {"models": models})
 
     screen.page.route("**/v1/models", rename)
     screen.goto()
