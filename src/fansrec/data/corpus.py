@@ -30,6 +30,7 @@ class Corpus:
     parts: NDArray[np.uint8]  # (lists,): 0 train, 1 valid, 2 test
     vocabulary: Vocabulary
     summary: dict[str, Any]
+    groups: NDArray[np.int64] | None = None  # (lists,): the group of each list, if it was split by groups
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -46,9 +47,12 @@ class Corpus:
         items: NDArray[np.int32] = self.items[self.offsets[index] : self.offsets[index + 1]]
         return items
 
-    def flat(self, name: str) -> FlatLists:
-        """Return the concatenated items of the lists of a part, and their offsets."""
-        chosen = self.parts == PARTS.index(name)
+    def flat(self, *names: str) -> FlatLists:
+        """Return the concatenated items of the lists of these parts, and their offsets."""
+        return self.flat_lists(np.isin(self.parts, [PARTS.index(name) for name in names]))
+
+    def flat_lists(self, chosen: NDArray[np.bool_]) -> FlatLists:
+        """Return the concatenated items of the `chosen` lists (lists,), and their offsets."""
         return np.asarray(self.items[np.repeat(chosen, self.lengths)]), offsets_of(self.lengths[chosen])
 
     @cached_property

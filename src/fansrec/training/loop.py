@@ -108,6 +108,8 @@ class Loop:
         loss = self.wrapped(batch.to(self.accelerator.device), self._sum)
         # Processes average their gradients, but every loss is already divided by the whole batch: they must be added.
         self.accelerator.backward(loss.total * self.processes)
+        if self.settings.gradient_norm:
+            torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.gradient_norm)
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.average.update(self.counters.step)

@@ -1,7 +1,8 @@
 """Training objectives by name: which tokens of a list a model sees, and which items it must predict where.
 
 - `continuation`: FANS. The end of the target and random items of the input are masked (paper, section 4.2).
-- `completion`: the hybrid model. Lists are split anywhere, half of them in the middle; all that follows is predicted.
+- `completion`: the hybrid model. Lists are split before their last item, in the middle or anywhere; all that follows
+  is predicted at masks, and the next item at every token of the input.
 - `cloze`: BERT4Rec. Random items of the whole list are masked; in one batch of ten, only the last item.
 - `next-item`: models that read from left to right. At every position, including the start, the next item.
 
@@ -20,7 +21,8 @@ from fansrec.training.masking import MaskingRates, hide, mask_input, sample_item
 
 Indices = NDArray[np.int64]
 
-MIDDLE_SHARE = 0.5  # of the lists of `completion`, which are split as in evaluation
+WHOLE_SHARE = 0.5  # of the lists of `completion`, which are read up to their last item
+MIDDLE_SHARE = 0.25  # of them, which are split as in evaluation; the others are split anywhere
 LAST_ITEM_SHARE = 0.1  # of the batches of `cloze` mask only the last item, as in evaluation
 
 
@@ -64,13 +66,18 @@ def continuation(lists: Lists, context: MaskingContext, random: np.random.Genera
 
 
 def completion(lists: Lists, context: MaskingContext, random: np.random.Generator) -> LabeledTokens:
-    """Mask the whole target, and some items of the input, which need not be predicted."""
+    """Mask the whole target, and some items of the input; at each token of the input the next item is predicted."""
     anywhere = np.minimum(1 + (random.random(len(lists.lengths)) * (lists.lengths - 1)).astype(int), lists.lengths)
-    middle = random.random(len(lists.lengths)) < MIDDLE_SHARE
-    layout, items = _split(lists, np.where(middle, target_lengths(lists.lengths), anywhere), context.alphabet)
+    draws = random.random(len(lists.lengths))
+    targets = np.where(draws < WHOLE_SHARE + MIDDLE_SHARE, target_lengths(lists.lengths), anywhere)
+    layout, items = _split(lists, np.where(draws < WHOLE_SHARE, 1, targets), context.alphabet)
     dropped = layout.in_input & (random.random(items.shape) < context.rates.hidden)
     inputs = np.where(layout.in_target | dropped, context.alphabet.mask, items)
-    return LabeledTokens(tokens_of(inputs, layout, context.categories), layout.in_target, items)
+    labels = np.where(layout.in_target, items, np.roll(items, -1, 1))
+    last = np.arange(len(items)), layout.input_lengths[:, 0]
+    labels[last] = items[last[0], last[1] + 2]  # SEP is between the last item of the input and the target
+    labeled = layout.in_target | (layout.columns <= layout.input_lengths)
+    return LabeledTokens(tokens_of(inputs, layout, context.categories), labeled, labels)
 
 
 def _split(lists: Lists, targets: Indices, alphabet: Alphabet) -> tuple[Layout, Indices]:

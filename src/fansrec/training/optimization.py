@@ -44,8 +44,8 @@ class WeightAverage:
     def update(self, step: int) -> None:
         """Add the current weights to the average, with a larger share in the first steps."""
         decay = min(self.decay, (step + 1) / (step + 10))
-        for name, parameter in self.parameters.items():
-            self.weights[name].lerp_(parameter, 1 - decay)
+        if self.weights:  # all at once, since a GPU would wait for each of many small steps
+            torch._foreach_lerp_(list(self.weights.values()), list(self.parameters.values()), 1 - decay)
 
     @contextmanager
     def applied(self) -> Iterator[None]:

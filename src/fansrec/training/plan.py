@@ -16,9 +16,9 @@ from fansrec.training.settings import TrainSettings, defaults, fixed, parse, spl
 
 Row = dict[str, Any]
 
-STEPS = 2500  # optimizer steps: more of them overfit
 FEW_LISTS = 5_000
-MANY_ITEMS = 2_000_000  # of all lists together
+MANY_LISTS = 25_000
+INTERACTIONS = 12_000_000  # to read in all epochs together
 
 
 @dataclass(frozen=True)
@@ -88,16 +88,17 @@ def fitting(model: str, corpus: Corpus) -> dict[str, Any]:
     """Return the sizes of the hybrid model for a corpus, so that nobody has to tune them; nothing for other models."""
     if entry(model).model is not HybridFans:
         return {}
-    lists = max(1, len(corpus.part("train")))
-    batch = 64 if lists < FEW_LISTS else 256
-    wide = len(corpus.items) > MANY_ITEMS
+    lists = len(corpus.part("train"))
+    wide = lists >= MANY_LISTS
     return {
-        "batch_size": batch,
-        "epochs": min(120, max(20, round(STEPS * batch / lists))),
+        "causal": True,
+        "transform": False,
+        "next_share": 0.5,
+        "batch_size": 64 if lists < FEW_LISTS else 256,
+        "epochs": min(30, max(14, INTERACTIONS // len(corpus.items))),
         "width": 128 if wide else 64,
-        "heads": 8 if wide else 4,
         "feedforward": 512 if wide else 256,
-        "dropout": 0.1 if wide else 0.2,
+        "dropout": 0.3 if wide else 0.2,
     }
 
 

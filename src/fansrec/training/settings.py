@@ -35,6 +35,7 @@ class TrainSettings(Config):
     batch_size: int = setting(256, POSITIVE)
     learning_rate: float = setting(0.01, POSITIVE)
     weight_decay: float = setting(0.0, NOT_NEGATIVE)
+    gradient_norm: float = setting(0.0, NOT_NEGATIVE)  # longer gradients are shortened to it; 0: never
     average: float = setting(0.0, "must be at least 0 and below 1")  # decay of the weights' moving average; 0: none
     # Optimizer steps until the full learning rate, which then decreases to 0 over all epochs.
     warmup: int = setting(600, NOT_NEGATIVE)

@@ -18,7 +18,7 @@ from fansrec.models.registry import entry
 from fansrec.training import checkpoint
 from fansrec.training.grid_search import refuse_searched, search
 from fansrec.training.hybrid import comparison
-from fansrec.training.hybrid.weight_search import complete_hybrid
+from fansrec.training.hybrid.training import train_hybrid
 from fansrec.training.interrupts import stop_signals
 from fansrec.training.loop import Loop
 from fansrec.training.model_card import model_card
@@ -50,12 +50,11 @@ def train(
     lists, out = read_corpus(Path(corpus)), Path(out)
     plan = begin(lists, out, model, values or {}, resume, recipe)
     try:
-        closed_form = hasattr(entry(plan.model).model, "fit")
-        train_plan = _train_in_closed_form if closed_form else _train_by_gradient
-        trained = train_plan(plan, lists, out, reporter)
+        trained = _way_to_train(plan)(plan, lists, out, reporter)
         if PartialState().is_main_process:
-            if isinstance(trained.network, HybridFans):
-                trained = _complete_hybrid(trained, lists, reporter, compare)
+            if isinstance(trained.network, HybridFans) and compare:
+                compared = comparison.compare(trained.plan, trained.network, lists, reporter)
+                trained = replace(trained, comparison=compared)
             _finish(trained, lists, out, draw)
             if trained.comparison is not None:
                 comparison.report(trained.comparison, Path(corpus), out, reporter)
@@ -68,11 +67,16 @@ def train(
     return trained.plan
 
 
+def _way_to_train(plan: Plan) -> Callable[[Plan, Corpus, Path, Reporter], Trained]:
+    model = entry(plan.model).model
+    if issubclass(model, HybridFans):
+        return train_hybrid
+    return _train_in_closed_form if hasattr(model, "fit") else _train_by_gradient
+
+
 def _train_by_gradient(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter) -> Trained:
     torch.manual_seed(plan.training.seed)  # the same initial weights for the same seed
     network = plan.build()
-    if hasattr(network, "start"):
-        network.start(*corpus.flat("train"))
     keep_freed_memory()
     with stop_signals() as stopped:
         history, figures = Loop(plan, corpus, out, network, reporter, stopped).train()
@@ -89,14 +93,6 @@ def _train_in_closed_form(plan: Plan, corpus: Corpus, _: Path, reporter: Reporte
     network = plan.build()
     network.fit(*corpus.flat("train"))
     return Trained(plan, network)
-
-
-def _complete_hybrid(trained: Trained, corpus: Corpus, reporter: Reporter, compare: bool) -> Trained:
-    """Return the hybrid model with all its parts and, if `compare` is set, the comparison with other models."""
-    lists = corpus.flat("train")
-    made = complete_hybrid(trained.plan, trained.network, corpus, lists, reporter)
-    compared = comparison.compare(made.plan, made.network, corpus, lists, reporter) if compare else None
-    return replace(made, history=trained.history, comparison=compared)
 
 
 def _finish(trained: Trained, corpus: Corpus, out: Path, draw: Draw | None) -> None:

@@ -30,12 +30,13 @@ class Validation:
         """Return the figures over all processes, with the whole target masked in every curriculum step."""
         self.network.eval()
         figures = list_metrics(predict(self.engine, self.lists, self.protocol), self.lists, self.protocol)
-        return {f"valid {name}": self._mean(figures[name]) for name in ("HR@5", "NDCG@5")}
+        return {f"valid {name}": mean_of_processes(figures[name], self.accelerator) for name in ("HR@5", "NDCG@5")}
 
-    def _mean(self, values: NDArray[np.float64]) -> float:
-        """Return the mean over the lists of all processes."""
-        if self.accelerator.num_processes == 1:
-            return mean(values)
-        own = torch.tensor([values.sum(), len(values)], dtype=torch.float64, device=self.accelerator.device)
-        total, count = self.accelerator.reduce(own, "sum").tolist()
-        return total / count if count else math.nan
+
+def mean_of_processes(values: NDArray[np.float64], accelerator: Accelerator) -> float:
+    """Return the mean over the lists of all processes."""
+    if accelerator.num_processes == 1:
+        return mean(values)
+    own = torch.tensor([values.sum(), len(values)], dtype=torch.float64, device=accelerator.device)
+    total, count = accelerator.reduce(own, "sum").tolist()
+    return total / count if count else math.nan

@@ -29,10 +29,10 @@ class TiedClassifier(nn.Module):
     categories: Tensor
     prior: Tensor
 
-    def __init__(self, width: int, category_starts: tuple[int, ...], requested: int) -> None:
+    def __init__(self, width: int, category_starts: tuple[int, ...], requested: int, transform: bool) -> None:
         super().__init__()
         self.starts, self.requested = category_starts, min(requested, len(category_starts) - 1)
-        self.transform = Transform(width)
+        self.transform = Transform(width) if transform else nn.Identity()
         self.category = nn.Linear(width, len(category_starts) - 1) if requested else None
         self.scale = nn.Parameter(torch.ones(()))
         self.bias = nn.Parameter(torch.zeros(category_starts[-1]))

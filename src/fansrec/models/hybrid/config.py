@@ -1,8 +1,8 @@
 """The configuration of the hybrid model: one section for each part, and the weights of their mixture.
 
 `setting` gives a field the flat name under which users set it. Sizes that follow from the training lists, the settings
-of the list memory and the mixture weights are determined after the network is trained, unless they are given
-(training/hybrid/weight_search.py).
+of the list memory and the mixture weights are searched when the model is trained, unless they are given
+(training/hybrid/).
 """
 
 from dataclasses import dataclass, fields
@@ -25,6 +25,12 @@ class NetworkConfig(Config):
     classifier: str = setting("two-stage", CLASSIFIERS)
     asked_categories: int = setting(3, "must be at least 1")  # whose items the two-stage classifier scores for a list
     use_categories: bool = True
+    # Older files do not have the next three; `fans train` sets them to True, False and a value that is searched.
+    causal: bool = False  # tokens of the input see only those before them
+    transform: bool = True  # a layer between the encoder and the classifier, as in BERT
+    next_share: float = setting(
+        0.0, "must be from 0 to 1"
+    )  # weight of the state after the input; the masks have the rest
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,7 @@ class MemoryConfig(Config):
     near: float = setting(0.0, NOT_NEGATIVE)  # extra weight of items near the last shared item
     neighbors: int = setting(500, "must be at least 1", "neighbours")  # most similar lists that vote  # words: keep
     aligned: float = setting(0.0, NOT_NEGATIVE)  # extra weight of a shared item at the same position in both lists
+    newer: float = setting(0.0, NOT_NEGATIVE)  # the oldest list has e^-newer times the similarity of the newest
 
 
 @dataclass(frozen=True)

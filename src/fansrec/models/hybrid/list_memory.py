@@ -91,15 +91,13 @@ class ListMemory(nn.Module):
     def vocabulary(self) -> int:
         return len(self.list_starts) - 1
 
-    def votes(self, inputs: Sequence[Indices], config: MemoryConfig, without: Indices | None = None) -> Tensor:
-        """Return the votes (B, M) of the neighbors for every item, scaled to a maximum of 1; input items get 0.
-
-        `without` (B,) names for each input a list that does not vote: the input's own, if it is in the memory.
-        """
+    def votes(self, inputs: Sequence[Indices], config: MemoryConfig) -> Tensor:
+        """Return the votes (B, M) of the neighbors for every item, scaled to a maximum of 1; input items get 0."""
         self._lookup = lookup = self._lookup or Lookup(self)
-        absent = [None] * len(inputs) if without is None else without.tolist()
-        rows = [lookup(np.asarray(given), config, own) for given, own in zip(inputs, absent, strict=True)]
-        return torch.from_numpy(np.stack(rows)) if rows else torch.zeros(0, self.vocabulary)
+        out = np.zeros((len(inputs), self.vocabulary), dtype=np.float32)
+        for row, given in zip(out, inputs, strict=True):
+            row[:] = lookup(np.asarray(given), config)
+        return torch.from_numpy(out)
 
 
 class Lookup:
@@ -111,12 +109,11 @@ class Lookup:
         self.vocabulary, self.lists = memory.vocabulary, len(memory)
         self.longest = int(self.arrays["places"].max(initial=0))
         self.length_factors = 1 / np.sqrt(np.maximum(np.diff(self.arrays["starts"]), 1))
+        self._factors = 0.0, self.length_factors  # a value of `newer`, and the factors of all lists with it
 
-    def __call__(self, given: Indices, config: MemoryConfig, without: int | None = None) -> NDArray[np.float32]:
+    def __call__(self, given: Indices, config: MemoryConfig) -> NDArray[np.float32]:
         """Return the votes (M,) for the input `given`."""
         similarity, last_shared = self._compare(given, config)
-        if without is not None:
-            similarity[without] = 0
         neighbors = np.flatnonzero(similarity)
         if len(neighbors) > config.neighbors:
             neighbors = _nearest(neighbors, similarity[neighbors], config.neighbors)
@@ -146,7 +143,14 @@ class Lookup:
         similarity: Floats = np.bincount(lists, weights, minlength=self.lists).astype(np.float64)
         last_shared = np.zeros(self.lists, dtype=np.int64)
         last_shared[lists] = places  # the newest item is written last
-        return similarity * self.length_factors, last_shared
+        return similarity * self._list_factors(config.newer), last_shared
+
+    def _list_factors(self, newer: float) -> Floats:
+        """Return the factor (lists,) of each list's similarity by its length and its age."""
+        if self._factors[0] != newer:
+            age = np.arange(self.lists - 1, -1, -1) / self.lists
+            self._factors = newer, self.length_factors * np.exp(-newer * age)
+        return self._factors[1]
 
     def _votes(self, neighbors: Indices, weights: Floats, last_shared: Indices, config: MemoryConfig) -> Floats:
         """Return the sum (M,) over neighbors of the list's weight times the weight of the item's position in it."""

@@ -20,6 +20,7 @@ from fansrec.models.contract import Inputs
 from fansrec.models.hybrid.classifier import TiedClassifier
 from fansrec.models.hybrid.config import HybridConfig
 from fansrec.models.hybrid.list_memory import ListMemory
+from fansrec.models.hybrid.starting_vectors import starting_vectors
 from fansrec.models.layers.classifiers import Loss, Reduce
 from fansrec.models.layers.encoder import Encoder
 from fansrec.models.linear.item_weights import SparseWeights
@@ -61,28 +62,30 @@ class HybridFans(Encoder):
     objective: ClassVar[str] = "completion"
     ranks: ClassVar[int] = 1
     defaults: ClassVar[dict[str, Any]] = {
-        "learning_rate": 0.002,
+        "learning_rate": 0.008,
+        "gradient_norm": 1.0,
         "warmup": 100,
-        "weight_decay": 0.01,
+        "weight_decay": 0.2,
         "average": 0.99,
-        "patience": 20,
-        "validation_lists": 512,
+        "patience": 10,
         "precision": "fp32",
     }
 
     def __init__(self, config: HybridConfig) -> None:
         network = config.network
-        super().__init__(config, network)
+        super().__init__(config, network, network.causal)
         requested = network.asked_categories if network.classifier == "two-stage" else 0
-        self.tied = TiedClassifier(network.width, config.category_starts, requested)
-        self.init_weights(0.1)  # items close together, since the same vectors also score them
+        self.tied = TiedClassifier(network.width, config.category_starts, requested, network.transform)
+        self.init_weights(0.02, 0.02)
         items, memory, linear = config.alphabet.items, config.memory, config.linear
         self.memory = ListMemory(items, memory.lists, memory.items) if memory.lists else None
         self.linear = LinearPart(items, linear.neighbors) if linear.neighbors else None
 
     def start(self, items: NDArray[np.int32], offsets: NDArray[np.int64]) -> None:
-        """Initialize the classifier with item counts; list i is `items[offsets[i]:offsets[i + 1]]`."""
+        """Initialize classifier and item vectors from the lists `items[offsets[i]:offsets[i + 1]]`."""
         self.tied.start(torch.from_numpy(np.bincount(items, minlength=self.config.alphabet.items)))
+        with torch.no_grad():
+            self.vectors.copy_(starting_vectors(items, offsets, *self.vectors.shape))
 
     def with_parts(self, config: HybridConfig, memory: ListMemory | None, linear: LinearPart | None) -> "HybridFans":
         """Return a copy of this network, on the CPU, with these parts; `config` gets their sizes."""
@@ -108,41 +111,57 @@ class HybridFans(Encoder):
         return mix(self.parts(inputs, counts), vars(self.config.weights))
 
     def parts(self, inputs: Inputs, counts: Sequence[int]) -> dict[str, Tensor]:
-        """Return the log scores (B, M) of each part that the model has, by its name in `config.weights`."""
-        probabilities = self.probabilities(inputs, counts)
-        parts = {"network": torch.log1p(probabilities * probabilities.shape[1])}
+        """Return the log scores (B, M) of each part with a weight, by its name in `config.weights`."""
+        parts = {"network": self.network_scores(inputs, counts)} if self.config.weights.network else {}
         if self.memory is not None:
-            parts["memory"] = self.memory.votes(inputs, self.config.memory)
+            parts["memory"] = log_scores(self.memory.votes(inputs, self.config.memory).to(self.device))
         if self.linear is not None:
-            parts["linear"] = self.linear.scores(inputs, self.config.linear.decay)
-        for name in parts.keys() - {"network"}:
-            parts[name] = torch.log1p(parts[name].to(probabilities.device) / FLOOR)
+            parts["linear"] = log_scores(self.linear.scores(inputs, self.config.linear.decay).to(self.device))
         return parts
 
+    def network_scores(self, inputs: Inputs, counts: Sequence[int]) -> Tensor:
+        """Return the log scores (B, M) of the network: how much more likely than chance an item is."""
+        return torch.log1p(self.probabilities(inputs, counts) * self.config.alphabet.items)
+
     def probabilities(self, inputs: Inputs, counts: Sequence[int]) -> Tensor:
-        """Return the mean probability (B, M) of every item over the mask tokens, from one pass."""
-        return self.tied.probabilities(*self.at_masks(inputs, counts, AVERAGED_MASKS), self.vectors)
+        """Return the mean probability (B, M) of every item over the state after the input and the masks, in one pass."""
+        states = self.states(inputs, counts, AVERAGED_MASKS, self.config.network.next_share)
+        return self.tied.probabilities(*states, self.vectors)
 
     def expected_positions(self, inputs: Inputs, counts: Sequence[int], items: Tensor) -> Tensor:
         """Return the expected position (B, K) of each of `items` (B, K) in the continuation; takes another pass."""
-        return self.tied.expected_positions(*self.at_masks(inputs, counts, max(counts)), self.vectors, items)
+        return self.tied.expected_positions(*self.states(inputs, counts, max(counts), 0.0), self.vectors, items)
 
-    def at_masks(self, inputs: Inputs, counts: Sequence[int], most: int) -> tuple[Tensor, Tensor]:
-        """Return the hidden states (B, K, D) at up to `most` masks of each list, and the share (B, K) of each mask."""
+    def states(self, inputs: Inputs, counts: Sequence[int], most: int, next_share: float) -> tuple[Tensor, Tensor]:
+        """Return the hidden states (B, K, D) at up to `most` masks of each list, and the share (B, K) of each.
+
+        If it has a share, the state at the last token of the input comes first.
+        """
         tokens = with_masks(inputs, counts, self._categories, self.config.alphabet)
         masks = np.array(counts, dtype=np.int64)
         read = np.minimum(masks, most)
         there = np.arange(read.max()) < read[:, None]  # (B, K)
-        spread = ((np.arange(read.max()) + 0.5) * (masks / read)[:, None]).astype(np.int64)  # evenly over all masks
-        first = np.array([len(items) + 2 for items in inputs]) + np.arange(len(masks)) * tokens.items.shape[1]
-        indices = torch.from_numpy((first[:, None] + spread)[there])
+        columns = ((np.arange(read.max()) + 0.5) * (masks / read)[:, None]).astype(
+            np.int64
+        ) + 2  # evenly over all masks
+        shares = there * ((1 - next_share) / read)[:, None]
+        if next_share:
+            there, columns = (np.insert(part, 0, first, axis=1) for part, first in ((there, True), (columns, 0)))
+            shares = np.insert(shares, 0, next_share, axis=1)
+        first = np.array([len(items) for items in inputs]) + np.arange(len(masks)) * tokens.items.shape[1]
+        indices = torch.from_numpy((first[:, None] + columns)[there])
         encoded = self.encode([tokens.to(self.device)], indices.to(self.device))  # (P, D), list after list
-        shares = torch.from_numpy((there / read[:, None]).astype(np.float32)).to(self.device)
+        weights = torch.from_numpy(shares.astype(np.float32)).to(self.device)
         if there.all():
-            return encoded.view(*there.shape, -1), shares
+            return encoded.view(*there.shape, -1), weights
         padded = encoded.new_zeros(*there.shape, encoded.shape[1])
         padded[torch.from_numpy(there).to(self.device)] = encoded
-        return padded, shares
+        return padded, weights
+
+
+def log_scores(scores: Tensor) -> Tensor:
+    """Return votes or linear scores, from 0 to 1, as the logarithms that the mixture adds up."""
+    return torch.log1p(scores / FLOOR)
 
 
 def mix(parts: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:

@@ -1,6 +1,6 @@
-"""The bidirectional Transformer encoder of FANS and BERT4Rec, and the masked model that both are.
+"""The Transformer encoder of FANS and BERT4Rec, and the masked model that both are.
 
-It is BERT's encoder over item tokens.
+It is BERT's encoder over item tokens, which is bidirectional. The hybrid model reads its input causally.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,12 +29,12 @@ class Encoder(nn.Module):
     """Token embeddings and Transformer layers.
 
     `config` is the configuration of the whole model. `sizes` has width, layers, heads, feedforward, dropout and
-    use_categories: `config` itself or a section of it.
+    use_categories: `config` itself or a section of it. If `causal`, tokens of the input see only those before them.
     """
 
-    def __init__(self, config: Any, sizes: Any) -> None:
+    def __init__(self, config: Any, sizes: Any, causal: bool = False) -> None:
         super().__init__()
-        self.config = config
+        self.config, self.causal = config, causal
         self.embed = TokenEmbedding(config.alphabet, sizes.width, config.positions, sizes.dropout, sizes.use_categories)
         self.layers = nn.ModuleList(
             EncoderLayer(sizes.width, sizes.heads, sizes.feedforward, sizes.dropout) for _ in range(sizes.layers)
@@ -48,17 +48,17 @@ class Encoder(nn.Module):
     def encode(self, chunks: Sequence[Tokens], indices: Tensor) -> Tensor:
         """Return the hidden states (P, D) at `indices` (P,) of the flattened tokens of all chunks."""
         x = torch.cat([self.embed(tokens) for tokens in chunks])  # (S, D), S = the sum of B * T
-        rectangles = [rectangle(tokens) for tokens in chunks]
+        rectangles = [rectangle(tokens, self.causal) for tokens in chunks]
         for layer in self.layers[:-1]:
             x = layer(x, rectangles)
         return self.layers[-1](x, rectangles, indices)  # type: ignore[no-any-return]
 
-    def init_weights(self, item_deviation: float) -> None:
-        """Initialize as BERT does, but with categories far apart, so that they differ from the first step."""
+    def init_weights(self, item_deviation: float, category_deviation: float) -> None:
+        """Initialize as BERT does, but items and categories with these deviations."""
         self.apply(init_bert)
         init_normal(self.embed.items, item_deviation)
         if self.embed.categories is not None:
-            init_normal(self.embed.categories, 1.0)
+            init_normal(self.embed.categories, category_deviation)
 
     def longest_sequence(self) -> int:
         """Return how many items one call accepts, input and continuation together."""
@@ -73,7 +73,7 @@ class MaskedModel(Encoder):
     def __init__(self, config: Any, classifier: Callable[[], nn.Module]) -> None:
         super().__init__(config, config)
         self.classifier = classifier()  # type: ignore[assignment]
-        self.init_weights(1.0)
+        self.init_weights(1.0, 1.0)  # far apart, so that they differ from the first step
         init_normal(self.classifier.items, 0.1)
 
     def forward(self, batch: Batch, reduce: Reduce = lambda counts: counts) -> Loss:

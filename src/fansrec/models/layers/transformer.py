@@ -63,13 +63,23 @@ class Rectangle:
 
     lists: int
     tokens: int
-    seen: Tensor | None  # (B, 1, 1, T)
+    seen: Tensor | None  # (B, 1, 1 or T, T)
 
 
-def rectangle(tokens: Tokens) -> Rectangle:
-    """Return the shape and the attention mask of some lists; no mask, which is faster, where there is no padding."""
-    seen = None if bool(tokens.real.all()) else tokens.real[:, None, None, :]
-    return Rectangle(lists=tokens.items.shape[0], tokens=tokens.items.shape[1], seen=seen)
+def rectangle(tokens: Tokens, causal: bool = False) -> Rectangle:
+    """Return the shape and the attention mask of some lists.
+
+    Every token sees all tokens of its list; if `causal`, those of the first segment see only themselves and those
+    before them. There is no mask, which is faster, where there is no padding.
+    """
+    lists, length = tokens.items.shape
+    seen: Tensor | None = tokens.real[:, None, None, :]
+    if causal:
+        before = torch.ones(length, length, dtype=torch.bool, device=tokens.items.device).tril()
+        seen = (before | (tokens.segments[:, None, :, None] == 1)) & seen  # (B, 1, T, T)
+    elif bool(tokens.real.all()):
+        seen = None
+    return Rectangle(lists=lists, tokens=length, seen=seen)
 
 
 class SelfAttention(nn.Module):

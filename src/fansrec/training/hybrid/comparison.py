@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fansrec.data.corpus import Corpus, FlatLists
+from fansrec.data.corpus import Corpus
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.evaluation.bootstrap import interval
 from fansrec.evaluation.protocol import (
@@ -36,12 +36,13 @@ Comparison = dict[str, Any]  # plain values for JSON
 Figures = dict[str, NDArray[np.float64]]  # of every list, by metric
 
 
-def compare(plan: Plan, network: Any, corpus: Corpus, lists: FlatLists, reporter: Reporter) -> Comparison | None:
-    """Return the content of the table, or None without lists to evaluate. `lists` are the training lists."""
+def compare(plan: Plan, network: Any, corpus: Corpus, reporter: Reporter) -> Comparison | None:
+    """Return the content of the table, or None without lists to evaluate."""
     part = next((part for part in ("test", "valid") if len(corpus.part(part))), None)
     if part is None:
         return None
     asked, items = evaluation_lists(corpus, part, LISTS), len(corpus.vocabulary)
+    lists = corpus.flat(*(("train", "valid") if part == "test" else ("train",)))  # as the hybrid model's own parts
     reporter.message("comparing it with popularity, item-kNN and EASE")
     rows, judged = [], []
     for model, settings in rivals(len(lists[0]), items):

@@ -35,23 +35,24 @@ def coordinate_search(
             for value in (value for value in grid if value != best[name]):
                 candidate = best | {name: value}
                 judged = judge(candidate)
-                gain = _gains(judged, figures)
+                gain = gains(judged, figures)
                 tried.append(candidate | {"gain": round(float(gain.mean()), 5)})
-                if _significant(gain, errors):
+                if is_significant(gain, errors):
                     best, figures = candidate, judged
         if best == before:
             break
     return SearchResult(best, figures, tried)
 
 
-def _significant(gains: Figures, errors: float) -> bool:
+def is_significant(gains: Figures, errors: float) -> bool:
+    """Return whether the mean gain (lists,) is more than `errors` standard errors."""
     if len(gains) < FEWEST:
         return False
     return bool(gains.mean() > errors * gains.std(ddof=1) / np.sqrt(len(gains)))
 
 
-def _gains(figures: Figures, before: Figures) -> Figures:
+def gains(figures: Figures, before: Figures) -> Figures:
     """Return the mean relative change (lists,) over all metrics, so that none is improved at the cost of another."""
     means = before.mean(0)
-    gains: Figures = ((figures - before) / np.where(means > 0, means, 1)).mean(1)
-    return gains
+    relative: Figures = ((figures - before) / np.where(means > 0, means, 1)).mean(1)
+    return relative

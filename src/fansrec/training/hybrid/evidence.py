@@ -1,0 +1,96 @@
+"""The lists that decide between settings of the hybrid model: lists that the judged parts were not fitted to.
+
+Many validation lists are enough. Few of them mislead, so that training and validation lists are then divided into folds,
+and every fold is judged by parts that were fitted to the others (cross-fitting). Lists of one group, which can be nearly
+equal, are in the same fold.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fansrec.data.corpus import Corpus, FlatLists
+from fansrec.engine.decoding.limits import NONE
+from fansrec.evaluation.protocol import (
+    MAX_CUTOFF,
+    METRICS,
+    EvaluationLists,
+    cut_lists,
+    evenly_spaced,
+    list_metrics,
+    protocol,
+)
+from fansrec.training.hybrid.coordinate_search import Figures
+
+PROTOCOL = protocol("standard")
+ENOUGH = 1000  # validation lists
+FOLDS = 5
+MAX_LISTS = 2000  # that are judged
+CELLS = 1 << 26  # lists times items: 256 MB of fp32
+
+
+@dataclass(frozen=True)
+class Fold:
+    lists: FlatLists  # that parts are fitted to
+    judged: EvaluationLists  # that they are judged on
+
+
+def most_lists(items: int) -> int:
+    """Return how many lists are judged, so that the scores of all items fit in memory."""
+    return min(MAX_LISTS, max(1, CELLS // items))
+
+
+def needs_folds(corpus: Corpus) -> bool:
+    return len(corpus.part("valid")) < ENOUGH
+
+
+def make_folds(corpus: Corpus, count: int) -> list[Fold]:
+    """Return the training lists with the validation lists to judge, or `count` folds of both if `count` is above 1."""
+    most = most_lists(len(corpus.vocabulary))
+    if count == 1:
+        return [Fold(corpus.flat("train"), _judged(corpus, corpus.part("valid"), most))]
+    known = np.isin(corpus.parts, (0, 1))
+    fold_of = np.where(known, assign(corpus, count), -1)
+    return [
+        Fold(
+            corpus.flat_lists(known & (fold_of != fold)),
+            _judged(corpus, np.flatnonzero(fold_of == fold), most // count),
+        )
+        for fold in range(count)
+    ]
+
+
+def assign(corpus: Corpus, count: int) -> NDArray[np.int64]:
+    """Return the fold (lists,) of every list; lists of one group are in the same fold."""
+    groups = np.arange(len(corpus)) if corpus.groups is None else corpus.groups
+    _, index = np.unique(groups, return_inverse=True)
+    shuffled: NDArray[np.int64] = np.random.default_rng(0).permutation(int(index.max(initial=-1)) + 1)
+    return shuffled[index] % count
+
+
+def _judged(corpus: Corpus, lists: NDArray[np.int64], most: int) -> EvaluationLists:
+    long_enough = lists[corpus.lengths[lists] >= 2]
+    return cut_lists(corpus.items, corpus.offsets, evenly_spaced(long_enough, most))
+
+
+def join(folds: Sequence[Fold]) -> EvaluationLists:
+    """Return the judged lists of all folds, fold after fold."""
+    return EvaluationLists(
+        [given for fold in folds for given in fold.judged.inputs],
+        [target for fold in folds for target in fold.judged.targets],
+    )
+
+
+def metrics_per_list(scores: Tensor, judged: EvaluationLists) -> Figures:
+    """Return METRICS (lists, 4) of the best items by scores (lists, M), without the items of the input."""
+    rows = np.repeat(np.arange(len(judged.inputs)), [len(given) for given in judged.inputs])
+    blocked = torch.from_numpy(rows), torch.from_numpy(np.concatenate(judged.inputs))
+    scores = scores.index_put(tuple(part.to(scores.device) for part in blocked), scores.new_tensor(-torch.inf))
+    best = scores.topk(min(MAX_CUTOFF, scores.shape[1]), dim=1)
+    answers = best.indices.masked_fill(best.values == -torch.inf, NONE).cpu().numpy()
+    metrics = list_metrics(answers, judged, PROTOCOL)
+    return np.stack([metrics[name] for name in METRICS], 1)

@@ -1,0 +1,69 @@
+"""Train the hybrid model: search its closed-form parts, train its network, search the weights, fit the parts again.
+
+The parts are searched first, because the network is judged by what it adds to them. Everything is chosen by lists that
+the chosen part was not fitted to. At the end the parts are fitted once more, with the validation lists, which have
+nothing left to decide.
+"""
+
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import torch
+from accelerate import PartialState
+
+from fansrec.data.corpus import Corpus, FlatLists
+from fansrec.evaluation.protocol import evaluation_lists
+from fansrec.models.config import with_settings
+from fansrec.models.hybrid.list_memory import ListMemory
+from fansrec.models.registry import configured, entry
+from fansrec.training.hybrid.evidence import most_lists
+from fansrec.training.hybrid.part_search import Parts, affordable_fits, find_parts, fit_linear
+from fansrec.training.hybrid.weight_search import FittedParts, MixtureValidation, search_weights
+from fansrec.training.interrupts import stop_signals
+from fansrec.training.loop import Loop
+from fansrec.training.plan import Plan, Trained
+from fansrec.training.process import keep_freed_memory
+from fansrec.training.reporting import NULL_REPORTER, Reporter
+
+
+def train_hybrid(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter) -> Trained:
+    """Return the trained model; only the main process of several gets all parts of it."""
+    main = PartialState().is_main_process
+    parts = find_parts(plan, corpus, reporter if main else NULL_REPORTER)
+    plan = with_found(plan, parts.settings)
+    fitted = fit_parts(parts, corpus.flat("train"), plan)
+    lists = evaluation_lists(corpus, "valid", most_lists(len(corpus.vocabulary)))
+    torch.manual_seed(plan.training.seed)  # the same initial weights for the same seed
+    network = plan.build()
+    network.start(*corpus.flat("train"))
+    keep_freed_memory()
+    with stop_signals() as stopped:
+        loop = Loop(plan, corpus, out, network, reporter, stopped)
+        loop.validation = MixtureValidation(network, fitted, lists, loop.accelerator)
+        history, figures = loop.train()
+    if not main:
+        return Trained(plan, network, figures, history)
+    weights, found, tried = search_weights(plan, network.eval(), fitted, lists)
+    plan = with_found(plan, weights)
+    message = ", ".join(f"{name} {value:g}" for name, value in (parts.settings | weights).items())
+    reporter.message("found: " + message)
+    if affordable_fits(plan, corpus) >= 2:
+        parts = replace(parts, fitted=None)
+    fitted = fit_parts(parts, corpus.flat("train", "valid"), plan)
+    whole = network.with_parts(configured(entry(plan.model), plan.config), *fitted)
+    return Trained(replace(plan, config=asdict(whole.config)), whole, figures | found, history, parts.tried + tried)
+
+
+def with_found(plan: Plan, settings: dict[str, float]) -> Plan:
+    config = with_settings(configured(entry(plan.model), plan.config), settings)
+    return replace(plan, config=asdict(config))
+
+
+def fit_parts(parts: Parts, lists: FlatLists, plan: Plan) -> FittedParts:
+    """Return memory and linear part of these lists; None for a part without a weight."""
+    settings, vocabulary = plan.settings, plan.config["category_starts"][-1]
+    memory = ListMemory.of(vocabulary, *lists) if settings["memory_weight"] else None
+    linear = None
+    if parts.linear is not None and settings["linear_weight"]:
+        linear = parts.fitted or fit_linear(parts.linear, lists, plan)
+    return memory, linear
