@@ -95,6 +95,7 @@ def fitting(model: str, corpus: Corpus) -> dict[str, Any]:
         "transform": False,
         "next_share": 0.5,
         "batch_size": 64 if lists < FEW_LISTS else 256,
+        "learning_rate": 0.004 if lists < FEW_LISTS else 0.008,
         "epochs": min(30, max(14, INTERACTIONS // len(corpus.items))),
         "width": 128 if wide else 64,
         "feedforward": 512 if wide else 256,
