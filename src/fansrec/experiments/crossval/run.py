@@ -84,7 +84,7 @@ def report(validation: CrossValidation, path: Path) -> dict[str, Any]:
 def draw(result: dict[str, Any]) -> bytes:
     """Return a plot of NDCG@5 of every system with its interval, one panel per evaluation."""
     systems = [row["system"] for row in result["systems"]]
-    figure = new_figure(10, 1.2 + 0.4 * len(systems))
+    figure = new_figure(5 * len(EVALUATIONS), 1.2 + 0.4 * len(systems))
     for panel, (name, evaluation) in enumerate(EVALUATIONS.items(), 1):
         axes = figure.add_subplot(1, len(EVALUATIONS), panel)
         for row in result["figures"]:
