@@ -53,7 +53,7 @@ def train(
     ] = None,
     config: Annotated[Path | None, typer.Option(help="TOML file with settings; options take precedence")] = None,
     no_compare: Annotated[
-        bool, typer.Option("--no-compare", help="Skip the comparison with popularity, item-kNN and EASE at the end")
+        bool, typer.Option("--no-compare", help="Skip the comparison with popularity, item-kNN, EASE and SLIST at the end")
     ] = False,
     engine: Engine = "local",
     address: Address = None,
@@ -65,7 +65,7 @@ def train(
 
     `--recipe best` chooses sizes and epochs by the corpus. FANS gets a modified classifier, a list memory of the
     training lists and a linear model; their mixture weights are found on the validation lists. At the end, its metrics
-    on the test lists are compared with those of popularity, item-kNN and EASE; if one of these is better, the command
+    on the test lists are compared with those of popularity, item-kNN, EASE and SLIST; if one of these is better, the command
     says so and how to train it. Linear models try a few settings and keep the best one on the validation lists.
 
     `--recipe paper` trains as described in the paper. Its four variants of FANS are `--classifier two-stage|vanilla`
