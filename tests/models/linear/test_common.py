@@ -9,6 +9,7 @@ import torch
 
 from fansrec.errors import BadSetting
 from fansrec.models.linear.cooccurrence import ranges
+from fansrec.models.linear.ease import EaseConfig
 from fansrec.models.linear.item_knn import ItemKnn, ItemKnnConfig
 from fansrec.models.linear.rp3beta import RP3betaConfig
 from fansrec.models.linear.slist import SlistConfig
@@ -22,7 +23,7 @@ PRUNED: dict[str, Any] = {KEPT: 7}
     ("name", "settings"),
     [
         *[(name, settings) for name in ("item-knn", "rp3beta", "ease", "slist") for settings in ({}, PRUNED)],
-        ("ease", {"dense_items": 0, "predictors": 20}),
+        *[(name, {"dense_items": 0, "predictors": 20}) for name in ("ease", "slist")],
     ],
 )
 def test_lists_of_a_batch_do_not_affect_each_other(name: str, settings: dict[str, Any]) -> None:
@@ -60,7 +61,7 @@ def test_item_without_training_lists_has_no_weights(name: str) -> None:
 
 
 def test_large_catalog_keeps_the_strongest_200_weights() -> None:
-    for config in (ItemKnnConfig, RP3betaConfig):
+    for config in (ItemKnnConfig, RP3betaConfig, EaseConfig, SlistConfig):
         assert config((0, 15_000)).width is None
         assert config((0, 15_001)).width == 200
     assert ItemKnnConfig((0, 15_000), neighbours=50).width == 50
@@ -74,7 +75,15 @@ INVALID: dict[str, dict[str, Any]] = {
     "item-knn": {KEPT: -1, "shrinkage": -1, "popularity_exponent": -1},
     "rp3beta": {KEPT: -1, "alpha": -1, "beta": -1},
     "ease": {KEPT: -1, "regularization": 0, "predictors": 0},
-    "slist": {KEPT: -1, "regularization": 0, "decay": 0, "input_decay": 0, "alpha": 1.1, "diagonal": -0.1},
+    "slist": {
+        KEPT: -1,
+        "regularization": 0,
+        "predictors": 0,
+        "decay": 0,
+        "input_decay": 0,
+        "alpha": 1.1,
+        "diagonal": -0.1,
+    },
     "markov": {KEPT: 0, "smoothing": 0},
 }
 

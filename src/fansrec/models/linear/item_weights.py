@@ -21,6 +21,7 @@ NEIGHBORS = 200  # weights kept for each item if a full matrix would be too larg
 # Among items with equal scores, above all those without any weight, the more popular comes first. The factor is too
 # small to change the order of other scores.
 TIE = 1e-9
+CELLS_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -164,6 +165,19 @@ def prune(matrix: Tensor, width: int) -> Table:
     """Return the `width` entries of each row of a matrix (M, M) with the largest absolute weights."""
     items = matrix.abs().topk(width, 1).indices
     return Table(items.int(), matrix.gather(1, items))
+
+
+def with_columns(table: Table, columns: Tensor, weights: Tensor) -> Table:
+    """Return the strongest weights of a table and of further columns (n,) with weights (M, n)."""
+    merged = Table.empty(len(weights), table.width)
+    rows = max(1, CELLS_AT_ONCE // (table.width + len(columns)))
+    for first in range(0, len(weights), rows):
+        some = slice(first, first + rows)
+        both = torch.cat([table.weights[some], weights[some]], 1)
+        items = torch.cat([table.items[some], columns.int().expand(len(both), -1)], 1)
+        best = both.abs().topk(table.width, 1).indices
+        merged.items[some], merged.weights[some] = items.gather(1, best), both.gather(1, best)
+    return merged
 
 
 def shares(popularity: NDArray[np.int64]) -> Tensor:
