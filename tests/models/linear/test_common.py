@@ -60,15 +60,19 @@ def test_item_without_training_lists_has_no_weights(name: str) -> None:
     assert scores(among, 0, 4) == pytest.approx([*scores(without, 0), 0], abs=1e-6)
 
 
-def test_large_catalog_keeps_the_strongest_200_weights() -> None:
-    for config in (ItemKnnConfig, RP3betaConfig, EaseConfig, SlistConfig):
+def test_large_catalog_keeps_the_strongest_weights() -> None:
+    for config, kept in ((ItemKnnConfig, 200), (RP3betaConfig, 200), (EaseConfig, 1000), (SlistConfig, 1000)):
         assert config((0, 15_000)).width is None
-        assert config((0, 15_001)).width == 200
+        assert config((0, 15_001)).width == kept
     assert ItemKnnConfig((0, 15_000), neighbours=50).width == 50
     assert ItemKnnConfig((0, 30), dense_items=20).width == 29
     assert SlistConfig((0, 15_001), dense_items=20_000).width is None
     sizes = [tensor.numel() for tensor in ItemKnn(ItemKnnConfig((0, 100_000), neighbours=3)).state_dict().values()]
     assert max(sizes) == 300_000
+
+
+def test_regressions_keep_at_most_512_mb_of_weights_but_200_per_item() -> None:
+    assert [EaseConfig((0, items)).width for items in (60_000, 200_000, 1_000_000)] == [1000, 335, 200]
 
 
 INVALID: dict[str, dict[str, Any]] = {

@@ -44,7 +44,7 @@ class Table:
 class ItemWeightsConfig(ItemsConfig):
     """What all models of item-item weights have in common."""
 
-    # Weights kept for each item; 0: all, or 200 if there are more than `dense_items` items.
+    # Weights kept for each item; 0: all, or `pruned_width` if there are more than `dense_items` items.
     neighbours: int = setting(0, NOT_NEGATIVE)
     dense_items: int = setting(15_000, NOT_NEGATIVE)  # number of items up to which a full matrix is computed
 
@@ -57,7 +57,11 @@ class ItemWeightsConfig(ItemsConfig):
         """The number of weights that are kept for each item, or None for a full matrix."""
         if self.neighbours == 0 and self.items <= self.dense_items:
             return None
-        return min(self.neighbours or NEIGHBORS, self.items - 1)  # none to itself
+        return min(self.neighbours or self.pruned_width, self.items - 1)  # none to itself
+
+    @property
+    def pruned_width(self) -> int:
+        return NEIGHBORS
 
 
 class ItemToItem(ClosedFormModel):
@@ -167,17 +171,15 @@ def prune(matrix: Tensor, width: int) -> Table:
     return Table(items.int(), matrix.gather(1, items))
 
 
-def with_columns(table: Table, columns: Tensor, weights: Tensor) -> Table:
-    """Return the strongest weights of a table and of further columns (n,) with weights (M, n)."""
-    merged = Table.empty(len(weights), table.width)
+def merge(table: Table, columns: Tensor, weights: Tensor) -> None:
+    """Replace weights of a table by those of further columns (n,) that are stronger; their weights are (M, n)."""
     rows = max(1, CELLS_AT_ONCE // (table.width + len(columns)))
     for first in range(0, len(weights), rows):
         some = slice(first, first + rows)
         both = torch.cat([table.weights[some], weights[some]], 1)
         items = torch.cat([table.items[some], columns.int().expand(len(both), -1)], 1)
         best = both.abs().topk(table.width, 1).indices
-        merged.items[some], merged.weights[some] = items.gather(1, best), both.gather(1, best)
-    return merged
+        table.items[some], table.weights[some] = items.gather(1, best), both.gather(1, best)
 
 
 def shares(popularity: NDArray[np.int64]) -> Tensor:

@@ -14,13 +14,14 @@ from torch import Tensor
 
 from fansrec.models.config import POSITIVE, setting
 from fansrec.models.linear.cooccurrence import portions, ranges
-from fansrec.models.linear.item_weights import ItemWeightsConfig, Table, strongest, with_columns
+from fansrec.models.linear.item_weights import NEIGHBORS, ItemWeightsConfig, Table, merge, strongest
 from fansrec.models.linear.pair_sums import Entries, Indices, PairSums, Values, highest
 from fansrec.models.linear.symmetric_matrix import SymmetricMatrix
 
+KEPT_CELLS = 1 << 26  # weights and their items: 512 MB
 ENTRIES = 1 << 26  # of the matrix: 1 GB
-SOLVED_AT_ONCE = 1 << 22  # cells of the predictors' matrices, and entries that are read for them
-LOOKUP_CELLS = 1 << 24
+SOLVED_AT_ONCE = 1 << 20  # cells of the predictors' matrices, and entries that are read for them
+LOOKUP_CELLS = 1 << 23
 STEPS = 3
 REFINED_CELLS = 1 << 27  # weights to popular items: 512 MB
 REFINED_ENTRIES = 1 << 35  # entries of the matrix times popular items
@@ -34,6 +35,11 @@ class RegressionConfig(ItemWeightsConfig):
     regularization: float = setting(100.0, POSITIVE)  # lambda
     predictors: int = setting(256, POSITIVE)  # items that predict an item if there are more
 
+    @property
+    def pruned_width(self) -> int:
+        """Regressions lose more than similarities if few weights are kept, above all those of popular items."""
+        return min(1000, max(NEIGHBORS, KEPT_CELLS // self.items))
+
 
 def approximate(sums: PairSums, config: RegressionConfig, width: int, diagonal: float = 0.0) -> Table:
     """Return the `width` strongest weights of each item; `diagonal` bounds its weight for itself, as in slist.py."""
@@ -45,7 +51,9 @@ def approximate(sums: PairSums, config: RegressionConfig, width: int, diagonal: 
     for first in range(0, len(popular), REFINED_AT_ONCE):
         some = slice(first, first + REFINED_AT_ONCE)
         weights[:, some] = regressions.refined(popular[some])
-    return with_columns(regressions.table(popular, width), torch.from_numpy(popular), weights)
+    table = regressions.table(popular, width)
+    merge(table, torch.from_numpy(popular), weights)
+    return table
 
 
 class Regressions:
