@@ -34,7 +34,7 @@ def search(plan: Plan, corpus: Corpus, lists: FlatLists, reporter: Reporter) -> 
         reporter.message(_format_row(tried[-1]))
         watched = f"valid {plan.training.watch}"
         if best is None or figures[watched] > best.figures[watched]:
-            best = Trained(candidate, network, figures, tried=tried)
+            best = Trained(candidate.of(network), network, figures, tried=tried)
     assert best is not None
     return best
 
