@@ -38,7 +38,7 @@ def search(plan: Plan, corpus: Corpus, lists: FlatLists, reporter: Reporter) -> 
     assert best is not None
     # Fitted again with the validation lists, which have nothing left to decide.
     best.network.fit(*corpus.flat("train", "valid"))
-    return best
+    return replace(best, plan=best.plan.of(best.network))
 
 
 def candidates(model: str) -> Iterator[Row]:

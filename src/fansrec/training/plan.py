@@ -1,7 +1,7 @@
 """The plan of a training run: the model, its config and the settings, stored with the weights."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,10 @@ class Plan:
 
     def build(self) -> Any:
         return build(self.model, self.config)
+
+    def of(self, network: Any) -> "Plan":
+        """Return the plan with the configuration of a fitted model: `fit` may set sizes that follow from the lists."""
+        return replace(self, config=asdict(network.config))
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ def _train_in_closed_form(plan: Plan, corpus: Corpus, _: Path, reporter: Reporte
     torch.manual_seed(plan.training.seed)
     network = plan.build()
     network.fit(*corpus.flat("train"))
-    return Trained(plan, network)
+    return Trained(plan.of(network), network)
 
 
 def _finish(trained: Trained, corpus: Corpus, out: Path, draw: Draw | None) -> None:
