@@ -24,6 +24,7 @@ from fansrec.models.validation import check_indices, check_offsets
 REACH = 15.0  # positions over which the effect of `near` falls to 1/e
 ALIGNED_REACH = 2.0  # and that of `aligned`
 MIN_RARITY = 0.05  # of an item that nearly every list contains
+FEW_ITEMS = 5  # shorter inputs have more neighbors
 MAX_LISTS_OF_ITEM = 2000  # the newest are compared; an item of more lists carries little information
 
 Indices = NDArray[np.int64]
@@ -114,12 +115,12 @@ class Lookup:
     def __call__(self, given: Indices, config: MemoryConfig) -> NDArray[np.float32]:
         """Return the votes (M,) for the input `given`."""
         similarity, last_shared = self._compare(given, config)
-        neighbors = np.flatnonzero(similarity)
-        if len(neighbors) > config.neighbors:
-            neighbors = _nearest(neighbors, similarity[neighbors], config.neighbors)
+        neighbors, count = np.flatnonzero(similarity), voters(config, len(given))
+        if len(neighbors) > count:
+            neighbors = _nearest(neighbors, similarity[neighbors], count)
         if not len(neighbors):
             return np.zeros(self.vocabulary, dtype=np.float32)
-        weights = (similarity[neighbors] / similarity[neighbors].max()) ** config.sharpness
+        weights = (similarity[neighbors] / similarity[neighbors].max()) ** power(config, len(given))
         votes = self._votes(neighbors, weights, last_shared[neighbors], config)
         votes[given] = 0
         highest = votes.max()
@@ -169,6 +170,16 @@ class Lookup:
         distance = np.arange(-self.longest, self.longest + 1)
         near: Floats = 1 + config.near * np.exp(-np.abs(distance) / REACH)
         return np.where(distance < 0, config.before, 1.0) * near
+
+
+def voters(config: MemoryConfig, length: int) -> int:
+    """Return how many lists vote for an input of this length: the shorter it is, the more lists are equally similar."""
+    return config.neighbors * max(1, -(-FEW_ITEMS // max(1, length)))
+
+
+def power(config: MemoryConfig, length: int) -> float:
+    """Return the power of the similarity; after a single item it would only give short lists more weight."""
+    return config.sharpness if length > 1 else 1.0
 
 
 def _nearest(lists: Indices, similarity: Floats, count: int) -> Indices:
