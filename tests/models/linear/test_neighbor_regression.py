@@ -7,6 +7,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from fansrec.errors import BadSetting
 from fansrec.models.linear import neighbor_regression, pair_sums
 from fansrec.models.linear.cooccurrence import portions
 from fansrec.models.linear.ease import EaseConfig
@@ -133,6 +134,11 @@ def test_indefinite_matrices_are_shrunk_towards_their_diagonal() -> None:
     sides = np.array([[[3], [3]], [[3], [3]]], np.float32)
     # The other entries of the first are halved until the matrix is definite: 5, 2.5, 1.25.
     assert solutions(indefinite, sides)[..., 0] == pytest.approx(np.full((2, 2), 3 / 3.25))
+
+
+def test_matrices_without_a_positive_diagonal_are_refused() -> None:
+    with pytest.raises(BadSetting, match="regularization is too small for these lists"):
+        solutions(np.zeros((1, 2, 2), np.float32), np.ones((1, 2, 2), np.float32))
 
 
 def test_symmetric_matrix_has_the_entries_of_its_shorter_rows() -> None:
