@@ -12,7 +12,7 @@ from fansrec.models.linear import neighbor_regression, pair_sums
 from fansrec.models.linear.cooccurrence import portions
 from fansrec.models.linear.ease import EaseConfig
 from fansrec.models.linear.neighbor_regression import approximate, solutions
-from fansrec.models.linear.pair_sums import PairSums, highest
+from fansrec.models.linear.pair_sums import PairSums, highest, summed
 from fansrec.models.linear.symmetric_matrix import SymmetricMatrix
 from linear_models import CORPUS, KEPT, fitted, fitted_to
 
@@ -104,6 +104,15 @@ def test_summing_in_portions_gives_the_same_matrices(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(pair_sums, "PAIRS_AT_ONCE", 500)
     assert len(list(sums.blocks())) > 5
     torch.testing.assert_close(sums.dense(), together)
+
+
+@pytest.mark.parametrize("cells_per_pair", [0, 1000])
+def test_sums_by_sorting_and_by_counting(cells_per_pair: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair_sums, "CELLS_PER_PAIR", cells_per_pair)
+    keys, (first, second) = summed(np.array([7, 2, 7]), (np.array([1.0, 2.0, 4.0]), np.array([0.0, 0.0, 3.0])), 9)
+    assert (keys.tolist(), first.tolist(), second.tolist()) == ([2, 7], [2, 5], [0, 3])
+    keys, (nothing,) = summed(np.array([], np.int64), (np.array([]),), 9)
+    assert keys.tolist() == nothing.tolist() == []
 
 
 def test_long_rows_are_cut_if_there_are_too_many_entries(monkeypatch: pytest.MonkeyPatch) -> None:
