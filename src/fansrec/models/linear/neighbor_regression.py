@@ -116,9 +116,10 @@ class Regressions:
         links = self.matrix.links
         lengths = links.lengths[items]
         read = ranges(links.starts[items], lengths)
-        other = lookup.reshape(-1)[np.repeat(target * lookup.shape[1], lengths) + links.columns[read]]
+        row = np.repeat(np.arange(len(items), dtype=np.int32), lengths)
+        other = lookup.reshape(-1)[(target * lookup.shape[1])[row] + links.columns[read]]
         found = np.flatnonzero(other >= 0)
-        target, place, other = np.repeat(target, lengths)[found], np.repeat(place, lengths)[found], other[found]
+        target, place, other = target[row[found]], place[row[found]], other[found]
         matrices[target, np.maximum(place, other), np.minimum(place, other)] = links.values[read[found]]
         return matrices
 
