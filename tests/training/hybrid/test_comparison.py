@@ -12,7 +12,6 @@ from fansrec.data.corpus import Corpus, read_corpus, write_corpus
 from fansrec.errors import BadSetting
 from fansrec.evaluation.protocol import METRICS, protocol
 from fansrec.evaluation.rows import measure_run, open_run
-from fansrec.models.linear.ease import EaseConfig
 from fansrec.training.hybrid import comparison
 from fansrec.training.reporting import Reporter
 from training_runs import train
@@ -87,7 +86,7 @@ def made(**ndcg: float) -> dict[str, Any]:
     apart = ours["NDCG@5"] - best["NDCG@5"]
     difference = {"difference": apart, "interval": (apart - 0.05, apart + 0.05)}
     differences = dict.fromkeys(METRICS, difference)
-    about = {"part": "test", "lists": 5, "of": 5, "protocol": "standard", "left_out": [], "against": best["model"]}
+    about = {"part": "test", "lists": 5, "of": 5, "protocol": "standard", "against": best["model"]}
     return {**about, "rows": [*others, ours], "differences": differences}
 
 
@@ -129,11 +128,8 @@ def test_no_table_without_lists_to_evaluate(tmp_path: Path) -> None:
     assert "comparison" not in json.loads((tmp_path / "run" / "config.json").read_text())
 
 
-def test_ease_is_left_out_if_there_are_too_many_items(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(EaseConfig, "dense_items", 59)
-    found, messages = trained(tmp_path, walks(lists=40))
-    assert [row["model"] for row in found["rows"]] == ["popularity", "item-knn", "fans"]
-    assert any(line.startswith("EASE is left out") for line in messages)
+def test_large_catalogs_have_the_same_rivals() -> None:
+    assert [name for name, _ in comparison.rivals(1_000_000, 200_000)] == ["popularity", "item-knn", "ease"]
 
 
 def test_number_of_lists_is_limited_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
