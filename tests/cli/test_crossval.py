@@ -25,7 +25,7 @@ def test_folds_cells_and_report_are_written_beside_the_corpus_and_reused(
     assert err.count("popularity:paper, seed 0") == 3 and "fold 2: " in err
     assert "| ease:paper " in out and f"written: {file}" in out
     found = json.loads(file.read_text())
-    assert (found["folds"], found["part"], len(found["paired"])) == (3, "test", 8)
+    assert (found["folds"], found["part"], len(found["paired"])) == (3, "test", 12)
     assert all(row["lists"] == 40 for row in found["figures"] if row["way"] == "k fixed")
     assert file.with_suffix(".md").read_text().strip() in out
     assert file.with_suffix(".png").read_bytes().startswith(b"\x89PNG")

@@ -58,10 +58,26 @@ def test_several_runs_and_protocols_give_one_table_and_one_json(evaluate: Evalua
     assert f"{rows[1]['NDCG@5']:.4f} [{rows[1]['NDCG@5_ci'][0]:.4f}, {rows[1]['NDCG@5_ci'][1]:.4f}]" in out
 
 
+def test_given_items_add_rows_and_curves(evaluate: Evaluate, tmp_path: Path) -> None:
+    files = ("--json", tmp_path / "rows.json", "--html", tmp_path / "report.html")
+    options = ("--protocol", "standard", "--given", "5,1")
+    code, out, _ = evaluate("popularity", "again", "--corpus", "corpus", *options, *files)
+    rows = strict_json(tmp_path / "rows.json")
+    assert code == 0
+    assert [(row["run"], row["given"]) for row in rows] == [
+        (run, given) for run in ("popularity", "again") for given in (None, 1, 5)
+    ]
+    assert [row["latency_ms"] is None for row in rows] == [False, True, True] * 2
+    assert "NDCG@5 by the number of given items" in out and f"{rows[1]['NDCG@5']:.4f}" in out
+    assert "Short inputs" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
 def test_row_has_every_documented_field(evaluate: Evaluate, tmp_path: Path) -> None:
     assert evaluate("popularity", "--corpus", "corpus", "--json", tmp_path / "rows.json")[0] == 0
     paper, standard = strict_json(tmp_path / "rows.json")
-    documented = "model variant generation protocol input masks NDCG@5 HR@5 NDCG@10 HR@10 lists@5 lists@10 latency_ms"
+    documented = (
+        "model variant generation protocol input masks given NDCG@5 HR@5 NDCG@10 HR@10 lists@5 lists@10 latency_ms"
+    )
     more = "NDCG@5_ci HR@5_ci NDCG@10_ci HR@10_ci latency_lists order order_pairs exact coverage@10 categories@10"
     assert {*documented.split(), *more.split(), "run", "seconds"} <= paper.keys() == standard.keys()
     assert (paper["model"], paper["variant"], paper["generation"]) == ("popularity", "popularity", "recall")
@@ -127,6 +143,7 @@ def test_folder_without_a_model_is_refused_before_any_evaluation(evaluate: Evalu
         (("--device", "abacus"), "no device abacus"),
         (("--fill", "arranged"), "popularity cannot arrange an answer; only fans of --recipe best can"),
         (("--json", "."), "is a folder"),
+        (("--given", "1,0"), "--given 1,0 is not a comma-separated list of integers >= 1"),
         (("--html", "corpus/summary.json/report.html"), "cannot write"),
     ],
 )

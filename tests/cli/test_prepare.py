@@ -1,8 +1,11 @@
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from fansrec.data.public import PUBLIC, PublicFile
 
 Fans = Callable[..., tuple[int, str, str]]
 
@@ -47,6 +50,20 @@ def test_public_data_set_has_its_own_lengths_and_items(
     summary = json.loads((tmp_path / "corpus" / "summary.json").read_text())
     assert (summary["lists"], summary["preparation"]["max_length"]) == (1_880, 60)
     assert '"name"' in (tmp_path / "corpus" / "items.jsonl").read_text()
+
+
+def test_public_data_set_has_its_own_filter(
+    fans: Fans, lists: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "recipes").mkdir()
+    lists.rename(tmp_path / "recipes" / lists.name)
+    monkeypatch.setenv("FANS_DATA", str(tmp_path))
+    known = replace(PUBLIC["recipes"], lists=(PublicFile(lists.name),), items=None)
+    monkeypatch.setitem(PUBLIC, "recipes", known)
+    arguments = ("prepare", "recipes", "--min-length", 4, "--categories", 3, "--out", tmp_path / "corpus")
+    assert fans(*arguments)[0] == 0
+    preparation = json.loads((tmp_path / "corpus" / "summary.json").read_text())["preparation"]
+    assert [preparation[name] for name in ("min_item_count", "min_length", "max_length")] == [5, 4, 200]
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ def test_lists_spread_over_all_shards_are_grouped_and_split(tmp_path: Path) -> N
     rows, preparation = logged(some_lists()), changed(split_by="city", categories_from="all")
     there = prepare_on_cluster(str(as_parquet(rows, tmp_path / "shards", 4)), tmp_path / "there", preparation)
     assert there["fingerprint"] == prepare(rows, tmp_path / "here", preparation)["fingerprint"]
+    assert (tmp_path / "there" / "groups.npy").read_bytes() == (tmp_path / "here" / "groups.npy").read_bytes()
 
 
 def test_sample_for_the_vectors_is_the_same_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,6 +86,14 @@ def known_set(monkeypatch: pytest.MonkeyPatch, url: str, checksum: str | None) -
     return set_
 
 
+def test_set_made_from_the_files_of_another_set_is_fetched_into_its_folder(
+    server: Server, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PUBLIC, "larger", replace(known_set(monkeypatch, server.url, CHECKSUM), files_of="small"))
+    assert fetch("larger")[0].path == own / "small" / "set.bin"
+    assert fetch("small")[0].how == "found"
+
+
 def interrupt(server: Server, target: Path, after: int) -> None:
     server.max_bytes = after
     with pytest.raises(Unfinished, match=f"{after:,} bytes are kept in .*set.bin.part, run the command again to"):

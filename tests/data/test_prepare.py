@@ -2,6 +2,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from fansrec.data.corpus import fingerprint, read_corpus
 from fansrec.data.prepare import Preparation, prepare
-from fansrec.errors import BadInput, BadSetting, FansError
+from fansrec.errors import BadArtifact, BadInput, BadSetting, FansError
 
 SMALL = Preparation(min_item_count=2, min_length=3, max_length=8, categories=3)
 
@@ -80,6 +81,39 @@ def test_lists_with_one_value_of_a_column_fall_into_one_part(tmp_path: Path) -> 
     prepare(table, tmp_path / "corpus", changed(min_item_count=1, split_by="city"))
     parts = read_corpus(tmp_path / "corpus").parts
     assert all(len(set(parts[city::12])) == 1 for city in range(12))
+
+
+def test_groups_of_the_remaining_lists_are_kept(tmp_path: Path) -> None:
+    lists = [["a", "b"], *some_lists()]  # the first one is too short, and so its city has no list
+    table = pl.DataFrame({"items": lists, "city": ["nowhere", *(f"c{number % 12}" for number in range(60))]})
+    prepare(table, tmp_path / "corpus", changed(min_item_count=1, split_by="city"))
+    corpus = read_corpus(tmp_path / "corpus")
+    assert corpus.groups is not None and corpus.groups.dtype == np.int64
+    assert corpus.groups.tolist() == [number % 12 for number in range(60)]
+
+
+def test_corpus_without_groups_has_the_files_of_earlier_versions(tmp_path: Path) -> None:
+    prepare(some_lists(), tmp_path / "corpus", SMALL)
+    corpus = read_corpus(tmp_path / "corpus")
+    assert corpus.groups is None and not (tmp_path / "corpus" / "groups.npy").exists()
+    digest = hashlib.sha256(b"".join(corpus.vocabulary.files().values()))
+    for array in (np.asarray(corpus.items), corpus.offsets, corpus.parts):
+        digest.update(array.tobytes())
+    assert corpus.summary["fingerprint"] == digest.hexdigest()
+
+
+def test_groups_are_part_of_the_fingerprint(tmp_path: Path) -> None:
+    prepare(some_lists(), tmp_path / "corpus", SMALL)
+    corpus = read_corpus(tmp_path / "corpus")
+    groups = np.arange(len(corpus))
+    assert len({fingerprint(replace(corpus, groups=value)) for value in (None, groups, groups // 2)}) == 3
+
+
+def test_corpus_with_a_damaged_group_file_is_refused(tmp_path: Path) -> None:
+    prepare(some_lists(), tmp_path / "corpus", SMALL)
+    np.save(tmp_path / "corpus" / "groups.npy", np.zeros(3, dtype=np.int64))
+    with pytest.raises(BadArtifact, match="do not match"):
+        read_corpus(tmp_path / "corpus")
 
 
 def items_table(categories: bool = True) -> pl.DataFrame:
@@ -189,7 +223,7 @@ def test_one_seed_gives_the_same_bytes_in_every_process(tmp_path: Path) -> None:
         arguments = [sys.executable, "-c", CHILD, str(tmp_path / "lists.parquet"), str(tmp_path / seed)]
         subprocess.run(arguments, env={**os.environ, "PYTHONHASHSEED": seed}, check=True, timeout=120)
     assert hashes(tmp_path / "1") == hashes(tmp_path / "2")
-    assert len(hashes(tmp_path / "1")) == 6
+    assert len(hashes(tmp_path / "1")) == 7 and "groups.npy" in hashes(tmp_path / "1")
 
 
 def test_another_seed_gives_another_corpus(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from fansrec.data import public
-from fansrec.data.public import PUBLIC, items_file, locate
+from fansrec.data.locating import items_file, locate
+from fansrec.data.public import PUBLIC
 from fansrec.errors import BadInput, BadSetting
 from fansrec.files import sha256
 
@@ -37,6 +38,13 @@ def test_published_statistics_are_consistent(set_: public.PublicSet) -> None:
     assert set_.min_length < statistics.average < set_.max_length
 
 
+def test_filters_of_the_larger_sets() -> None:
+    filters = {name: (set_.min_item_count, set_.min_length, set_.max_length) for name, set_ in PUBLIC.items()}
+    assert filters["aotm-large"] == (5, 5, 60)
+    assert (filters["nowplaying"], filters["recipes"]) == ((5, 5, 200), (5, 6, 200))
+    assert filters["aotm"] == (10, 10, 60)
+
+
 def test_the_lengths_are_those_the_paper_filters_by() -> None:
     bounds = {name: (set_.min_length, set_.max_length) for name, set_ in PUBLIC.items()}
     assert bounds["aotm"] == (10, 60) and bounds["zhihu"] == (10, 200)
@@ -57,6 +65,15 @@ def test_a_set_in_the_cache_is_found(folder: Path, tmp_path: Path) -> None:
 def test_set_in_another_format_is_found(folder: Path) -> None:
     plain = put(folder, "spotify-attlist", "listItem_spotify.txt")
     assert locate("spotify-attlist") == plain
+
+
+def test_set_made_from_the_files_of_another_set_is_found_in_its_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put(folder, "aotm", "AotM.txt.zip")
+    known = public.PublicFile(path.name, "https://example.org", sha256(path))
+    monkeypatch.setitem(PUBLIC, "aotm-large", replace(PUBLIC["aotm-large"], lists=(known,)))
+    assert locate("aotm-large") == path
 
 
 def test_missing_set_is_refused_with_the_fetch_command(folder: Path) -> None:

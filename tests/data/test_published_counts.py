@@ -7,12 +7,21 @@ import numpy as np
 import pytest
 
 from fansrec.data.corpus import read_corpus, target_lengths
+from fansrec.data.describe import describe
+from fansrec.data.filtering import filter_lists
 from fansrec.data.prepare import Preparation, prepare
+from fansrec.data.public import PUBLIC
+from fansrec.data.sources import read_lists
 
 COUNTS = {
     "aotm/AotM.txt.zip": (10, 60, 12_940, 6_264, 162_106, 59),
     "spotify-attlist/listItem_spotify.txt.gz": (20, 300, 3_310, 12_527, 261_708, 300),
     "grateful-dead/lists.tsv.gz": (10, 60, 1_880, 231, 38_282, 36),
+}
+LARGER = {
+    "aotm-large": ("aotm/AotM.txt.zip", 59),
+    "nowplaying": ("nowplaying/lists.tsv.gz", 30),
+    "recipes": ("recipes/lists.tsv.gz", 63),
 }
 
 
@@ -21,6 +30,19 @@ def test_a_public_set_has_its_known_counts(name: str, real_data: Callable[[str],
     shortest, longest, *known = COUNTS[name]
     summary = prepare(real_data(name), tmp_path / "corpus", Preparation(min_length=shortest, max_length=longest))
     assert [summary[key] for key in ("lists", "items", "interactions", "longest")] == known
+
+
+@pytest.mark.parametrize("name", LARGER)
+def test_a_larger_set_has_its_registered_statistics(name: str, real_data: Callable[[str], Path]) -> None:
+    """Filter without learning categories, which takes most of the time of a preparation and changes no count."""
+    file, longest = LARGER[name]
+    set_, raw = PUBLIC[name], read_lists(real_data(file))
+    limits = set_.min_item_count, set_.min_length, set_.max_length
+    lists = filter_lists(raw.lists, len(raw.ids), *limits).lists
+    measured, known = describe(name, lists.lengths, lists.items).statistics, set_.statistics
+    assert (measured.lists, measured.items, measured.interactions) == (known.lists, known.items, known.interactions)
+    assert (measured.shortest, measured.longest) == (known.shortest, longest)
+    assert (round(measured.average, 2), round(measured.density, 3)) == (known.average, known.density)
 
 
 def test_aotm_in_file_order_is_the_split_of_the_paper(real_data: Callable[[str], Path], tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from fansrec.evaluation.protocol import (
     mean,
     predict,
     protocol,
+    shorten,
 )
 from worlds import corpus_of, vocabulary_of
 
@@ -82,6 +83,22 @@ def test_input_is_the_first_half_and_target_the_second() -> None:
     lists = evaluation_lists(corpus, "test")
     assert [items.tolist() for items in lists.inputs] == [[0, 1, 2], [1]]
     assert [items.tolist() for items in lists.targets] == [[3, 4], [2]]
+
+
+def test_shortened_inputs_are_the_items_before_the_same_targets() -> None:
+    corpus = corpus_of([[0, 1, 2, 3, 4], [1, 2]], vocabulary_of([5]), [2, 2])
+    lists = evaluation_lists(corpus, "test")
+    short = shorten(lists, 2)
+    assert [items.tolist() for items in short.inputs] == [[1, 2], [1]]  # the second input has only one item
+    assert [items.tolist() for items in shorten(lists, 1).inputs] == [[2], [1]]
+    assert short.targets is lists.targets
+    assert [items.tolist() for items in lists.inputs] == [[0, 1, 2], [1]]
+
+
+def test_less_than_one_given_item_is_refused() -> None:
+    assert protocol("standard", given=1).given == 1
+    with pytest.raises(BadSetting, match="0 given items"):
+        protocol("standard", given=0)
 
 
 def test_limited_lists_are_evenly_spaced() -> None:

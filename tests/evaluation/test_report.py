@@ -1,3 +1,4 @@
+import warnings
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,11 @@ from rich.console import Console
 
 from fansrec.artifact import Artifact
 from fansrec.data.corpus import Corpus
-from fansrec.evaluation.formatting import Row, format_interval, format_value
+from fansrec.evaluation.formatting import Row, curves, format_interval, format_value, given_cells, given_label
 from fansrec.evaluation.protocol import METRICS, protocol
 from fansrec.evaluation.report import draw_history, write_report
 from fansrec.evaluation.rows import measure_run
+from fansrec.evaluation.short_inputs import curve_pictures
 from fansrec.evaluation.tables import print_tables
 
 NASTY = '<script>alert("x")</script> & $\\frac$'
@@ -112,6 +114,59 @@ def test_narrow_terminal_gets_intervals_below_values(rows: list[Row], tmp_path: 
     assert max(map(len, lines)) <= 100
     found = next(number for number, line in enumerate(lines) if format_value(rows[0]["NDCG@5"]) in line)
     assert format_interval(rows[0]["NDCG@5_ci"]) in lines[found + 1]
+
+
+@pytest.fixture(scope="module")
+def short_rows(fans_run: Artifact, popularity_run: Artifact, corpus: Corpus) -> list[Row]:
+    """Return rows of both runs as the command makes them: the usual one, then those with 1, 2 and 5 given items."""
+    protocols = [protocol("standard", given=given) for given in (None, 1, 2, 5)]
+    return [measure_run(run, corpus, one, timed=False).row for run in (fans_run, popularity_run) for one in protocols]
+
+
+def test_curve_goes_from_few_given_items_to_the_whole_input(short_rows: list[Row]) -> None:
+    found = curves(short_rows)
+    assert [[row["given"] for row in curve] for curve in found] == [[1, 2, 5, None]] * 2
+    assert [{row["run"] for row in curve} for curve in found] == [{"fans"}, {"popularity"}]
+    assert list(given_cells(found[0])) == ["1 given", "2 given", "5 given", "half"]
+
+
+def test_rows_without_short_inputs_have_no_curve(rows: list[Row]) -> None:
+    assert curves(rows) == []
+
+
+def test_report_shows_the_curves_of_short_inputs(
+    tmp_path: Path, short_rows: list[Row], configs: list[dict[str, Any]], corpus: Corpus
+) -> None:
+    page = written(tmp_path / "report.html", short_rows, configs, corpus.summary)
+    seen = ParsedPage(page)
+    assert len(seen.loads) == 2 * 2 * len(METRICS)  # bars and curves, for light and for dark pages
+    assert "Short inputs" in seen.text
+    for row in short_rows:
+        assert f"{format_value(row['NDCG@5'])} {format_interval(row['NDCG@5_ci'])}" in seen.text
+        assert f"{given_label(row)} {format_value(row['HR@10'])}" in page
+    assert (
+        page.count('<tr><th scope="row"') == 3 * 2
+    )  # a line per run in accuracy, short inputs, and order and diversity
+
+
+def test_curves_with_odd_names_and_missing_values_can_be_drawn(short_rows: list[Row]) -> None:
+    odd = [row | {"run": "_$\\frac$", "HR@10": None, "HR@10_ci": None} for row in short_rows]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pictures = curve_pictures(odd)
+    assert len(pictures) == len(METRICS)
+    assert all(picture.light != picture.dark for picture in pictures)
+
+
+def test_terminal_shows_short_inputs_in_a_table_of_their_own(short_rows: list[Row], tmp_path: Path) -> None:
+    with (tmp_path / "out.txt").open("w+") as file:
+        print_tables(short_rows, Console(file=file, width=60))
+        file.seek(0)
+        lines = file.read().splitlines()
+    ours = [line for line in lines if line.startswith(("fans ", "popularity "))]
+    assert len(ours) == 3 * 2
+    for line, curve in zip(ours[-2:], curves(short_rows), strict=True):
+        assert all(f"{format_value(row['NDCG@5'])} {format_interval(row['NDCG@5_ci'])}" in line for row in curve)
 
 
 def epochs(count: int, **changes: Any) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from fansrec.data.corpus import Corpus, read_corpus, write_corpus
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting
 from fansrec.evaluation import rows as rows_module
-from fansrec.evaluation.protocol import METRICS, evaluation_lists, list_metrics, predict, protocol
+from fansrec.evaluation.protocol import METRICS, evaluation_lists, list_metrics, predict, protocol, shorten
 from fansrec.evaluation.rows import WARM_UP, measure_run, open_run
 from training_runs import train
 from worlds import corpus_of, vocabulary_of
@@ -74,6 +74,17 @@ def test_metrics_of_popularity_equal_a_plain_computation(popularity_run: Artifac
     assert row["HR@10"] == pytest.approx(by_hand)
     assert row["coverage@10"] == pytest.approx(10 / len(corpus.vocabulary))
     assert row["categories@10"] == len({int(corpus.vocabulary.categories[item]) for item in top})
+
+
+def test_short_inputs_have_the_same_targets(popularity_run: Artifact, corpus: Corpus) -> None:
+    whole = evaluation_lists(corpus, "test")
+    measured = measure_run(popularity_run, corpus, protocol("standard", given=1), timed=False)
+    assert (measured.row["given"], measured.row["lists"], measured.row["latency_ms"]) == (1, 12, None)
+    assert [items.tolist() for items in measured.lists.inputs] == [items[-1:].tolist() for items in whole.inputs]
+    engine = TorchEngine(popularity_run.model, len(corpus.vocabulary))
+    answers = predict(engine, shorten(whole, 1), STANDARD)
+    assert measured.row["NDCG@5"] == pytest.approx(np.mean(list_metrics(answers, whole, STANDARD)["NDCG@5"]))
+    assert measured.row["NDCG@5"] != measure_run(popularity_run, corpus, STANDARD).row["NDCG@5"]
 
 
 def test_metrics_do_not_depend_on_batches(fans_run: Artifact, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:

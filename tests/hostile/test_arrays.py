@@ -92,12 +92,11 @@ def test_missing_and_additional_tensors_are_refused(copy_of: Copy, kind: str) ->
         read_artifact(folder)
 
 
+MEMORY = [("items", ITEMS), ("lists", 40), ("places", LIST_LENGTH), ("list_places", 16)]  # no list is longer than 16
 INDICES = [
-    ("best", "memory.items", ITEMS),
-    ("best", "memory.lists", 40),
-    ("best", "memory.places", LIST_LENGTH),
-    ("best", "memory.list_places", 16),  # no list is longer
+    *[("best", f"memory.{name}", end) for name, end in MEMORY],
     ("best", "linear.items", ITEMS),
+    *[("vstan", f"memory.{name}", end) for name, end in MEMORY],
     ("markov", "followers", ITEMS),
     ("ease-pruned", "weights.items", ITEMS),
 ]
@@ -114,18 +113,19 @@ def test_index_out_of_range_is_refused(copy_of: Copy, kind: str, name: str, end:
 
 def test_every_integer_tensor_of_every_kind_is_covered(originals: Copy) -> None:
     covered = {(kind, name) for kind, name, _ in INDICES}
-    covered |= {("best", "memory.starts"), ("best", "memory.list_starts")}
+    covered |= {(kind, f"memory.{name}") for kind in ("best", "vstan") for name in ("starts", "list_starts")}
     for kind in KINDS:
         found = {(kind, name) for name, t in tensors(originals(kind)).items() if not t.is_floating_point()}
         assert found <= covered
 
 
+@pytest.mark.parametrize("kind", ["best", "vstan"])
 @pytest.mark.parametrize("name", ["memory.starts", "memory.list_starts"])
 @pytest.mark.parametrize(("place", "value"), [(0, 1), (0, -1), (3, -1), (3, 2**62), (-1, 0), (-1, 2**40)])
 def test_offsets_that_do_not_rise_from_0_to_the_length_are_refused(
-    copy_of: Copy, name: str, place: int, value: int
+    copy_of: Copy, kind: str, name: str, place: int, value: int
 ) -> None:
-    folder = copy_of("best")
+    folder = copy_of(kind)
     put(folder, name, place, value)
     with pytest.raises(BadArtifact, match=rf"{name} does not increase from 0 to \d+, the length of the array"):
         read_artifact(folder)

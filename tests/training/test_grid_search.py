@@ -95,8 +95,8 @@ def test_search_without_validation_lists_is_refused(tmp_path: Path) -> None:
         searched(hubs(valid=False), tmp_path)
 
 
-@pytest.mark.parametrize("model", ["item-knn", "rp3beta", "slist"])
-def test_other_linear_models_are_searched_including_text_settings(model: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("model", ["item-knn", "rp3beta", "slist", "vstan"])
+def test_other_models_are_searched_including_text_settings(model: str, tmp_path: Path) -> None:
     reporter = RecordingReporter()
     write_corpus(tmp_path / "corpus", hubs())
     train(tmp_path / "corpus", tmp_path / "run", model, BEST, reporter)

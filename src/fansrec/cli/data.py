@@ -13,7 +13,8 @@ from fansrec.cli.options import command_group
 from fansrec.cli.progress_bars import progress_bar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.data.fetching import Fetched, fetch
-from fansrec.data.public import PUBLIC, PublicSet, Statistics, data_folders, find
+from fansrec.data.locating import data_folders, find
+from fansrec.data.public import PUBLIC, PublicSet, Statistics
 from fansrec.errors import BadInput
 from fansrec.files import sha256
 from fansrec.printable import printable
@@ -27,8 +28,8 @@ def list_sets() -> None:
 
     Example: `fans data list`
 
-    The statistics are those after the paper's preparation: items that occur at least 10 times, lists cut to the maximum
-    length and no shorter than the minimum length.
+    The statistics are those after the paper's preparation: items that occur at least 10 times (5 times in aotm-large,
+    nowplaying and recipes), lists cut to the maximum length and no shorter than the minimum length.
     """
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("data set", no_wrap=True)
@@ -55,14 +56,14 @@ def _figures(statistics: Statistics, to: str) -> list[str]:
 
 def _available(set_: PublicSet) -> str:
     try:
-        return "yes" if find(set_.name, set_.lists, data_folders()) else "no"
+        return "yes" if find(set_, set_.lists, data_folders()) else "no"
     except BadInput:
         return "damaged"
 
 
 def _checksum(set_: PublicSet) -> str:
     if set_.download is None:
-        return f"cannot be downloaded as one file; used from $FANS_DATA/{set_.name}/ (checksum known)"
+        return f"cannot be downloaded as one file; used from $FANS_DATA/{set_.folder}/ (checksum known)"
     return "checksum known" if set_.download.sha256 else "no checksum known for the download"
 
 

@@ -28,6 +28,10 @@ FILL = (
     "How items are assigned to positions: as in the paper's appendix, as in the authors' code, or "
     "arranged: the best items in their most likely order (fans with --recipe best)"
 )
+GIVEN = (
+    "Evaluate short inputs too: comma-separated numbers of given items, such as 1,2,3,5,10. A model is given only "
+    "the last items before the target, which stays the same"
+)
 BACKEND = "the fastest in full precision: native or torch"
 
 
@@ -42,6 +46,7 @@ def evaluate(
         Literal["kept", "excluded"] | None, protocol_option("--input", help="Whether answers may repeat input items")
     ] = None,
     masks: Annotated[Literal["target", "10"] | None, protocol_option(help=MASKS)] = None,
+    given: Annotated[str | None, protocol_option(help=GIVEN, show_default="only the whole input")] = None,
     generation: Annotated[
         Literal["one-pass", "autoregressive", "recall"] | None,
         typer.Option(help=GENERATION, show_default="the model's own"),
@@ -55,17 +60,21 @@ def evaluate(
     Example: `fans evaluate runs/fans runs/popularity --corpus corpora/aotm --json metrics.json --html report.html`
 
     The metrics of the two protocols cannot be compared with each other; each row says how many lists it is based on.
+
+    People begin with one item: `--given 1,2,3,5,10` shows how accuracy grows with the number of given items.
     """
     if html is not None:
         from fansrec.evaluation.report import write_report  # first, so that a missing extra is reported before the work
     from fansrec.data.corpus import read_corpus
+    from fansrec.evaluation.formatting import protocol_label
     from fansrec.evaluation.protocol import protocol as protocol_by_name
     from fansrec.evaluation.tables import print_tables
 
     check_writable(json, html)
     names = ("paper", "standard") if protocol == "both" else (protocol,)
+    lengths = [None, *_parse_given(given)]
     prepared = read_corpus(corpus)
-    protocols = [protocol_by_name(name, input_, masks) for name in names]
+    protocols = [protocol_by_name(name, input_, masks, length) for name in names for length in lengths]
     settings: dict[str, Any] = {"part": part, "fill": fill, "device": usable_device(device), "backend": backend}
     rows, configs = _evaluate(runs, prepared, protocols, generation, **settings)
     if json is not None:
@@ -76,7 +85,7 @@ def evaluate(
     for row in rows:
         if row["short_answers"]:
             echo(
-                f"{row['run']}, {row['protocol']}: {row['short_answers']:,} answers are shorter than requested, "
+                f"{row['run']}, {protocol_label(row)}: {row['short_answers']:,} answers are shorter than requested, "
                 f"as no more items were allowed",
                 err=True,
             )
@@ -84,10 +93,16 @@ def evaluate(
         echo(f"written: {path}")
 
 
+def _parse_given(text: str | None) -> list[int]:
+    from fansrec.experiments.command_line import parse_integers
+
+    return [] if text is None else sorted(parse_integers("--given", text, minimum=1))
+
+
 def _evaluate(
     runs: list[Path], corpus: "Corpus", protocols: "list[Protocol]", generation: str | None, **settings: Any
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return one row per run and protocol, and the configuration of every run."""
+    """Return one row per run and protocol, timed if its inputs are whole, and the configuration of every run."""
     from fansrec.evaluation.rows import measure_run, open_run
 
     for run in runs[1:]:  # all are checked before the first is evaluated, so that an error does not waste its work
@@ -103,7 +118,10 @@ def _evaluate(
             artifact = open_run(run, corpus, generation)
             configs.append(artifact.config)
             for one in protocols:
-                bar.update(task, description=printable(f"{artifact.folder.name}, {one.name}"), completed=0, total=None)
-                measured = measure_run(artifact, corpus, one, **settings, progress=advance, generation=generation)
+                title = f"{artifact.folder.name}, {one.name}" + (f", {one.given} given" if one.given else "")
+                bar.update(task, description=printable(title), completed=0, total=None)
+                measured = measure_run(
+                    artifact, corpus, one, **settings, progress=advance, generation=generation, timed=one.given is None
+                )
                 rows.append(measured.row)
     return rows, configs

@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -12,6 +12,9 @@ from fansrec.data.columns import Columns
 from fansrec.data.settings import Preparation
 from fansrec.errors import BadInput, BadSetting
 
+if TYPE_CHECKING:
+    from fansrec.data.public import PublicSet
+
 DEFAULT = Preparation()
 # The stage that follows each line of progress.
 NEXT_STAGE = {"read": "filtering …", "split": "learning the categories …", "categorized": "writing …"}
@@ -19,6 +22,8 @@ SOURCE = (
     "File of lists (csv, tsv, parquet, jsonl, txt; also .gz, .zip) or name of a public data set; "
     "with --engine ray also a folder, pattern or URL of Parquet or JSONL shards"
 )
+MIN_COUNT = "Drop items that occur fewer times; public data sets have their own default"
+MIN_LENGTH = "Drop shorter lists; public data sets have their own default"
 MAX_LENGTH = "Cut longer lists to their first items; public data sets have their own default"
 CATEGORIES = "own if the items file has categories, else by the number of items"
 
@@ -32,13 +37,10 @@ def prepare(
     source: Annotated[str, typer.Argument(help=SOURCE)],
     out: Annotated[Path, typer.Option(help="Folder for the corpus; it must not exist")],
     items: Annotated[Path | None, typer.Option(help="File with the columns item, name, group and category")] = None,
-    min_item_count: Annotated[int, filter_option(help="Drop items that occur fewer times")] = DEFAULT.min_item_count,
-    min_length: Annotated[
-        int | None,
-        filter_option(
-            help="Drop shorter lists; public data sets have their own default", show_default=str(DEFAULT.min_length)
-        ),
+    min_item_count: Annotated[
+        int | None, filter_option(help=MIN_COUNT, show_default=str(DEFAULT.min_item_count))
     ] = None,
+    min_length: Annotated[int | None, filter_option(help=MIN_LENGTH, show_default=str(DEFAULT.min_length))] = None,
     max_length: Annotated[int | None, filter_option(help=MAX_LENGTH, show_default=str(DEFAULT.max_length))] = None,
     categories: Annotated[
         str | None,
@@ -79,11 +81,11 @@ def prepare(
 
     On a cluster: `fans prepare s3://bucket/lists/ --engine ray --address head:6379 --out /shared/corpus`
     """
-    path, items, shortest, longest = _locate(source, items, engine)
+    path, items, own = _locate(source, items, engine)
     preparation = Preparation(
-        min_item_count=min_item_count,
-        min_length=shortest if min_length is None else min_length,
-        max_length=longest if max_length is None else max_length,
+        min_item_count=own.min_item_count if min_item_count is None else min_item_count,
+        min_length=own.min_length if min_length is None else min_length,
+        max_length=own.max_length if max_length is None else max_length,
         categories=_categories(categories),
         categories_from=categories_from,
         split=split,
@@ -114,17 +116,17 @@ def prepare(
     )
 
 
-def _locate(source: str, items: Path | None, engine: str) -> tuple[str, Path | None, int, int]:
-    """Return the files of SOURCE, and its default minimum and maximum list length."""
-    from fansrec.data.public import PUBLIC, items_file, locate
+def _locate(source: str, items: Path | None, engine: str) -> "tuple[str, Path | None, Preparation | PublicSet]":
+    """Return the files of SOURCE, and what has the defaults of its filter."""
+    from fansrec.data.locating import items_file, locate
+    from fansrec.data.public import PUBLIC
 
     if Path(source).is_file():
-        return source, items, DEFAULT.min_length, DEFAULT.max_length
+        return source, items, DEFAULT
     if source in PUBLIC:
-        lengths = PUBLIC[source]
-        return str(locate(source)), items or items_file(source), lengths.min_length, lengths.max_length
+        return str(locate(source)), items or items_file(source), PUBLIC[source]
     if engine == "ray":
-        return source, items, DEFAULT.min_length, DEFAULT.max_length
+        return source, items, DEFAULT
     if Path(source).is_dir():
         raise BadInput(
             f"{source} is a folder; give one of its files, or use --engine ray, which accepts folders of shards"

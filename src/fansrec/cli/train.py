@@ -13,8 +13,8 @@ from fansrec.cli.terminal import Terminal, echo
 from fansrec.errors import BadSetting
 
 MODELS = (
-    "fans, bert4rec, bert4rec-nar, sasrec, gru4rec, caser, car, item-knn, ease, rp3beta, slist, markov, "
-    "popularity, or a model of another package"
+    "fans, bert4rec, bert4rec-nar, sasrec, gru4rec, caser, car, item-knn, ease, rp3beta, slist, vstan, "
+    "markov, popularity, or a model of another package"
 )
 SETTINGS = ("model", "recipe", "classifier", "scheduler", "steps", "epochs", "seed")  # options that --config may have
 RECIPE = "best if the model has it with all given settings, else paper"
@@ -53,7 +53,7 @@ def train(
     ] = None,
     config: Annotated[Path | None, typer.Option(help="TOML file with settings; options take precedence")] = None,
     no_compare: Annotated[
-        bool, typer.Option("--no-compare", help="Skip the comparison with popularity, item-kNN and EASE at the end")
+        bool, typer.Option("--no-compare", help="Skip the final comparison with popularity, item-kNN, EASE and SLIST")
     ] = False,
     engine: Engine = "local",
     address: Address = None,
@@ -65,8 +65,9 @@ def train(
 
     `--recipe best` chooses sizes and epochs by the corpus. FANS gets a modified classifier, a list memory of the
     training lists and a linear model; their mixture weights are found on the validation lists. At the end, its metrics
-    on the test lists are compared with those of popularity, item-kNN and EASE; if one of these is better, the command
-    says so and how to train it. Linear models try a few settings and keep the best one on the validation lists.
+    on the test lists are compared with those of popularity, item-kNN, EASE and SLIST; if one of these is better, the
+    command says so and how to train it. Linear models and V-STAN try a few settings and keep the best one on the
+    validation lists.
 
     `--recipe paper` trains as described in the paper. Its four variants of FANS are `--classifier two-stage|vanilla`
     with `--scheduler step|naive`, which only this recipe has; the variants with a star leave out categories:

@@ -17,6 +17,7 @@ from fansrec.vocabulary import Vocabulary, read_vocabulary
 
 PARTS = ("train", "valid", "test")
 SUMMARY = "summary.json"
+GROUPS = "groups.npy"
 
 FlatLists = tuple[NDArray[np.int32], NDArray[np.int64]]  # list i is items[offsets[i]:offsets[i + 1]]
 
@@ -30,7 +31,7 @@ class Corpus:
     parts: NDArray[np.uint8]  # (lists,): 0 train, 1 valid, 2 test
     vocabulary: Vocabulary
     summary: dict[str, Any]
-    groups: NDArray[np.int64] | None = None  # (lists,): the group of each list, if it was split by groups
+    groups: NDArray[np.int64] | None = None  # (lists,): from 0, if the corpus was split by a column
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -62,11 +63,12 @@ class Corpus:
 
 
 def fingerprint(corpus: Corpus) -> str:
-    """Return a hash of the items, their indices, the lists and their parts."""
+    """Return a hash of the items, their indices, the lists, their parts, and their groups if they have any."""
     digest = hashlib.sha256()
     for content in corpus.vocabulary.files().values():
         digest.update(content)
-    for array in (*read_blocks(corpus.items), corpus.offsets, corpus.parts):
+    groups = () if corpus.groups is None else (corpus.groups,)
+    for array in (*read_blocks(corpus.items), corpus.offsets, corpus.parts, *groups):
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
 
@@ -81,6 +83,8 @@ def write_corpus(out: Path, corpus: Corpus) -> None:
 def write_all_but_items(folder: Path, corpus: Corpus) -> None:
     np.save(folder / "offsets.npy", corpus.offsets)
     np.save(folder / "parts.npy", corpus.parts)
+    if corpus.groups is not None:
+        np.save(folder / GROUPS, corpus.groups)
     for name, content in corpus.vocabulary.files().items():
         (folder / name).write_bytes(content)
     write_json(folder / SUMMARY, corpus.summary)
@@ -96,6 +100,7 @@ def read_corpus(folder: Path) -> Corpus:
             parts=np.load(folder / "parts.npy", allow_pickle=False),
             vocabulary=read_vocabulary(folder),
             summary=read_json(folder / SUMMARY),
+            groups=np.load(folder / GROUPS, allow_pickle=False) if (folder / GROUPS).is_file() else None,
         )
         _check(corpus)
     except (OSError, ValueError) as error:
@@ -104,7 +109,8 @@ def read_corpus(folder: Path) -> Corpus:
 
 
 def _check(corpus: Corpus) -> None:
-    if len(corpus.offsets) != len(corpus.parts) + 1 or corpus.offsets[-1] != len(corpus.items):
+    sizes_match = len(corpus.offsets) == len(corpus.parts) + 1 and corpus.offsets[-1] == len(corpus.items)
+    if not sizes_match or (corpus.groups is not None and corpus.groups.shape != corpus.parts.shape):
         raise ValueError("the sizes of its arrays do not match")
     if (np.diff(corpus.offsets) < 1).any() or corpus.items.min() < 0 or corpus.items.max() >= len(corpus.vocabulary):
         raise ValueError("it has empty lists or unknown items")

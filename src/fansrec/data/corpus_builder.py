@@ -22,12 +22,13 @@ INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 @dataclass(frozen=True)
 class Selection:
-    """The lists that passed the filter, with new item indices without gaps, and their parts."""
+    """The lists that passed the filter, with new item indices without gaps, their parts and their groups."""
 
     lists: Lists
     ids: Sequence[str]
     source_indices: NDArray[np.int64]  # (items,): the indices of the items in the source
     parts: NDArray[np.uint8]  # (lists,)
+    groups: NDArray[np.int64] | None = None  # (lists,)
 
     @property
     def train(self) -> Lists:
@@ -40,7 +41,8 @@ def build_corpus(selection: Selection, details: ItemDetails, categories: Categor
     order = item_order(selection.ids, frequency, categories)
     indices = np.argsort(order).astype(np.int32)
     vocabulary = ordered_vocabulary(selection.ids, order, details, categories)
-    return Corpus(indices[selection.lists.items], selection.lists.offsets, selection.parts, vocabulary, {})
+    lists = selection.lists
+    return Corpus(indices[lists.items], lists.offsets, selection.parts, vocabulary, {}, selection.groups)
 
 
 def item_order(ids: Sequence[str], frequency: NDArray[np.int64], categories: Categories) -> NDArray[np.int64]:

@@ -10,7 +10,8 @@ from matplotlib.ticker import StrMethodFormatter
 from numpy.typing import NDArray
 
 from fansrec.data.corpus import read_corpus
-from fansrec.data.public import PUBLIC, Statistics, locate
+from fansrec.data.locating import locate
+from fansrec.data.public import PUBLIC, Statistics
 from fansrec.data.shards import Items, read_blocks
 from fansrec.data.sources import read_lists
 from fansrec.errors import BadInput, BadSetting

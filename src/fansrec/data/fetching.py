@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from fansrec.data.public import PublicFile, PublicSet, data_folders, find, manual_download, public_set
+from fansrec.data.locating import data_folders, find, manual_download
+from fansrec.data.public import PublicFile, PublicSet, public_set
 from fansrec.errors import BadInput, BadSetting, FansError, Unfinished
 from fansrec.files import sha256, write_atomically
 
@@ -31,20 +32,20 @@ def fetch(name: str, to: Path | None = None, progress: Progress = lambda done, t
     """Make sure that a public set is in the folder `to`, or without `to` in any data folder; return its files."""
     set_ = public_set(name)
     folders = [*([to] if to else []), *data_folders()]
-    lists = _reuse(set_, set_.lists, folders, to) or _download(set_, folders[0] / name, progress)
+    lists = _reuse(set_, set_.lists, folders, to) or _download(set_, folders[0] / set_.folder, progress)
     items = _reuse(set_, (set_.items,), folders, to) if set_.items else None
     return [lists, items] if items else [lists]
 
 
 def _reuse(set_: PublicSet, forms: tuple[PublicFile, ...], folders: list[Path], to: Path | None) -> Fetched | None:
-    found = find(set_.name, forms, folders)
+    found = find(set_, forms, folders)
     if found is None:
         return None
     path, form = found
     verified = form.sha256 is not None
-    if to is None or path.parent == to / set_.name:
+    if to is None or path.parent == to / set_.folder:
         return Fetched(path, "found", verified)
-    copy = _writable(to / set_.name) / form.name
+    copy = _writable(to / set_.folder) / form.name
     write_atomically(copy, lambda temporary: shutil.copyfile(path, temporary))
     return Fetched(copy, f"copied from {path.parent}", verified)
 

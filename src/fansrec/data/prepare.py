@@ -66,11 +66,11 @@ def filter_and_split(raw: RawLists, preparation: Preparation, report: Report) ->
     if not len(filtered.lists):
         raise nothing_left(len(raw.lists), filtered.rare_items, filtered.cut_lists)
     counts = np.bincount(filtered.lists.items, minlength=len(raw.ids))
-    groups = None if raw.groups is None else raw.groups[filtered.kept]
+    groups = None if raw.groups is None else compact_groups(raw.groups[filtered.kept])
     parts = split_and_report(len(filtered.lists), counts, groups, preparation, report)
     lists = Lists(compact_indices(counts)[filtered.lists.items], filtered.lists.offsets)
     source_indices = np.flatnonzero(counts)
-    return Selection(lists, [raw.ids[index] for index in source_indices.tolist()], source_indices, parts)
+    return Selection(lists, [raw.ids[index] for index in source_indices.tolist()], source_indices, parts, groups)
 
 
 def split_and_report(
@@ -81,6 +81,11 @@ def split_and_report(
     parts = split_lists(lists, groups, preparation)
     report("split: " + ", ".join(f"{name} {count:,}" for name, count in part_sizes(parts).items()))
     return parts
+
+
+def compact_groups(groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the groups numbered from 0 in the same order, without those of which no list is left."""
+    return np.unique(groups, return_inverse=True)[1].astype(np.int64)
 
 
 def compact_indices(counts: NDArray[np.int64]) -> NDArray[np.int32]:

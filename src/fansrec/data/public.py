@@ -1,12 +1,8 @@
 """The known public sets: their sources, checksums and published statistics."""
 
-import os
-from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
-from fansrec.errors import BadInput, BadSetting
-from fansrec.files import sha256
+from fansrec.errors import BadSetting
 
 WSDM_2020 = "https://raw.githubusercontent.com/heyunh2015/ListContinuation_WSDM2020/master/data"
 CIKM_2019 = "https://raw.githubusercontent.com/heyunh2015/AttList/master/AttList_cikm2019/data"
@@ -36,7 +32,8 @@ class PublicFile:
 class PublicSet:
     """A set of lists in one or more file formats, the preferred one first, optionally with names of the items.
 
-    The statistics are those after the paper's preparation, which keeps lists of min_length to max_length items.
+    The statistics are those after the paper's preparation, which keeps items that occur at least min_item_count times
+    and lists of min_length to max_length items.
     """
 
     name: str
@@ -45,6 +42,13 @@ class PublicSet:
     statistics: Statistics
     counted_by: str
     items: PublicFile | None = None
+    min_item_count: int = 10
+    files_of: str | None = None  # another set that is made from the same files
+
+    @property
+    def folder(self) -> str:
+        """The name of the folder of its files."""
+        return self.files_of or self.name
 
     @property
     def min_length(self) -> int:
@@ -60,36 +64,48 @@ class PublicSet:
         return next((form for form in self.lists if form.url), None)
 
 
-def _wsdm(name: str, file: str, where: str, statistics: Statistics, sha256: str | None = None) -> PublicSet:
-    lists = PublicFile(f"{file}.txt.zip", f"{WSDM_2020}/{file}.txt.zip", sha256)
-    return PublicSet(name, (lists,), where, statistics, counted_by="the paper")
+def _wsdm(file: str, sha256: str | None = None) -> PublicFile:
+    return PublicFile(f"{file}.txt.zip", f"{WSDM_2020}/{file}.txt.zip", sha256)
 
 
+def _derived(
+    name: str, where: str, statistics: Statistics, min_item_count: int, lists: str, items: str | None = None
+) -> PublicSet:
+    """Return a set made from files of another form; `lists` and `items` are the checksums of its files."""
+    files = (PublicFile("lists.tsv.gz", None, lists),)
+    names = PublicFile("items.tsv.gz", None, items) if items else None
+    return PublicSet(name, files, where, statistics, "fansrec", names, min_item_count)
+
+
+_AOTM = _wsdm("AotM", "5e8dbe6f232cf17fdaaf5ab5fb29a5957be6ff88e7e746d3c6f5e10320ac5ed0")
 _SETS = (
-    _wsdm(
+    PublicSet(
         "zhihu",
-        "Zhihu",
+        (_wsdm("Zhihu"),),
         "answers collected on a question-and-answer site (He et al., WSDM 2020)",
         Statistics(18_704, 36_005, 927_781, 49.59, 10, 200, 0.138),
+        counted_by="the paper",
     ),
-    _wsdm(
+    PublicSet(
         "spotify",
-        "Spotify",
+        (_wsdm("Spotify"),),
         "playlists of Spotify (He et al., WSDM 2020)",
         Statistics(72_152, 104_695, 6_809_820, 94.38, 20, 300, 0.089),
+        counted_by="the paper",
     ),
-    _wsdm(
+    PublicSet(
         "aotm",
-        "AotM",
+        (_AOTM,),
         "mixtapes of Art of the Mix (McFee and Lanckriet, ISMIR 2012; this form: He et al., WSDM 2020)",
         Statistics(12_940, 6_264, 162_106, 12.53, 10, 60, 0.200),
-        "5e8dbe6f232cf17fdaaf5ab5fb29a5957be6ff88e7e746d3c6f5e10320ac5ed0",
+        counted_by="the paper",
     ),
-    _wsdm(
+    PublicSet(
         "goodreads",
-        "Goodreads",
+        (_wsdm("Goodreads"),),
         "book lists of Goodreads (He et al., WSDM 2020)",
         Statistics(15_426, 47_877, 1_589_480, 103.04, 20, 300, 0.215),
+        counted_by="the paper",
     ),
     PublicSet(
         name="spotify-attlist",
@@ -103,13 +119,38 @@ _SETS = (
         statistics=Statistics(3_310, 12_527, 261_708, 79.07, 20, 300, 0.631),
         counted_by="fansrec",
     ),
+    _derived(
+        "grateful-dead",
+        "concert set lists, derived from data/gdshowsdb/*.yaml of github.com/jefmsmit/gdshowsdb (MIT license)",
+        Statistics(1_880, 231, 38_282, 20.36, 10, 60, 8.815),
+        10,
+        "5554125f09d33eb16f2c859319076b978c6956bb3bd5aa69f9bd8507b775255c",
+        "0c764c7512b6baf67fc3e1aa7417c25be52cb1fb3f5d4d4309a1e09bb1858053",
+    ),
     PublicSet(
-        name="grateful-dead",
-        lists=(PublicFile("lists.tsv.gz", None, "5554125f09d33eb16f2c859319076b978c6956bb3bd5aa69f9bd8507b775255c"),),
-        where="concert set lists, derived from data/gdshowsdb/*.yaml of github.com/jefmsmit/gdshowsdb (MIT license)",
-        statistics=Statistics(1_880, 231, 38_282, 20.36, 10, 60, 8.815),
+        name="aotm-large",
+        lists=(_AOTM,),
+        where="the same mixtapes as aotm, with rarer songs and shorter mixtapes",
+        statistics=Statistics(80_676, 59_783, 1_010_088, 12.52, 5, 60, 0.021),
         counted_by="fansrec",
-        items=PublicFile("items.tsv.gz", None, "0c764c7512b6baf67fc3e1aa7417c25be52cb1fb3f5d4d4309a1e09bb1858053"),
+        min_item_count=5,
+        files_of="aotm",
+    ),
+    _derived(
+        "nowplaying",
+        "listening sessions of #nowplaying, derived from github.com/CCIIPLab/GCE-GNN (research use)",
+        Statistics(86_299, 37_138, 743_342, 8.61, 5, 200, 0.023),
+        5,
+        "bd3e5a4b77bc5aea07551dde9bd2db81ef55259b20747e6e992210b20c7b7662",
+    ),
+    _derived(
+        "recipes",
+        "recipes as lists of ingredients (What's Cooking), derived from github.com/swainshashwat/whats-cooking "
+        "(research use)",
+        Statistics(35_557, 3_197, 403_999, 11.36, 6, 200, 0.355),
+        5,
+        "445fdb7e425ad16aac0347735fae06989ab4624ade94340cd069cd6990943a39",
+        "c31d1e44813049db220df9e5668d15c4c835d899dd66621e5604ccd9ac327c5c",
     ),
 )
 
@@ -120,48 +161,3 @@ def public_set(name: str) -> PublicSet:
     if name not in PUBLIC:
         raise BadSetting(f"there is no public set {name!r}; choose one of {', '.join(PUBLIC)}")
     return PUBLIC[name]
-
-
-def data_folders() -> list[Path]:
-    """Return the folders to search for sets, $FANS_DATA if set and the cache; downloads go to the first of them."""
-    own = os.environ.get("FANS_DATA")
-    cache = Path.home() / ".cache" / "fansrec"
-    return [Path(own).expanduser(), cache] if own else [cache]
-
-
-def find(name: str, forms: Iterable[PublicFile], folders: Iterable[Path]) -> tuple[Path, PublicFile] | None:
-    """Return the first existing file NAME/FILE in the folders; refuse it if its checksum is wrong."""
-    candidates = ((folder / name / form.name, form) for folder in folders for form in forms)
-    found = next(((path, form) for path, form in candidates if path.is_file()), None)
-    if found is not None and found[1].sha256 not in (None, sha256(found[0])):
-        raise BadInput(
-            f"{found[0]} is not the published file (its sha256 differs); remove it, then run: fans data fetch {name}"
-        )
-    return found
-
-
-def locate(name: str) -> Path:
-    """Return the lists file of a public set on this machine, with its checksum verified if known."""
-    set_ = public_set(name)
-    found = find(name, set_.lists, data_folders())
-    if found is None:
-        raise BadInput(
-            f"the public set {name} is not on this machine; get it with: fans data fetch {name}"
-            if set_.download
-            else manual_download(set_)
-        )
-    return found[0]
-
-
-def items_file(name: str) -> Path | None:
-    """Return the items file of a public set, or None if it has none."""
-    set_ = public_set(name)
-    found = find(name, (set_.items,), data_folders()) if set_.items else None
-    return found[0] if found else None
-
-
-def manual_download(set_: PublicSet) -> str:
-    files = " and ".join(file.name for file in (*set_.lists, *filter(None, [set_.items])))
-    return (
-        f"{set_.name} cannot be fetched as one file ({set_.where}); put {files} into $FANS_DATA/{set_.name}/ to use it"
-    )

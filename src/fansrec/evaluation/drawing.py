@@ -37,3 +37,8 @@ def png(picture: Figure) -> bytes:
     content = io.BytesIO()
     picture.savefig(content, format="png", facecolor=picture.get_facecolor(), metadata={"Software": None})
     return content.getvalue()
+
+
+def truncate(text: str, most: int = 24) -> str:
+    """Return a label that has room in a plot."""
+    return text if len(text) <= most else text[: most - 1] + "…"

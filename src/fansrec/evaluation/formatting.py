@@ -22,6 +22,11 @@ PROTOCOL_NOTES = {
         "of the continuation) hits."
     ),
 }
+GIVEN_NOTE = (
+    "The same lists with the same targets, but a model is given only the last items of each input, directly before the "
+    "target. An input that is shorter is given whole, and half is the usual evaluation, with the whole input. Items "
+    "that were left out may be answered, but they are not hits."
+)
 METRIC_NOTES = {
     "HR@n": "the share of lists with at least one hit among the first n answers.",
     "NDCG@n": "the hits among the first n answers, early ones counting more, over those of the ideal answer.",
@@ -50,7 +55,31 @@ def protocol_label(row: Row) -> str:
     """Return the name of a row's protocol, and what was overridden."""
     defaults = protocol(row["protocol"])
     changed = [f"{name} {row[name]}" for name in ("input", "masks") if row[name] != getattr(defaults, name)]
-    return ", ".join([row["protocol"], *changed])
+    given = [] if row["given"] is None else [given_label(row)]
+    return ", ".join([row["protocol"], *changed, *given])
+
+
+def given_label(row: Row) -> str:
+    """Return how much of the input the model is given in a row."""
+    return "half" if row["given"] is None else f"{row['given']} given"
+
+
+def curves(rows: Sequence[Row]) -> list[list[Row]]:
+    """Return the rows of each run and protocol: those with short inputs, from few items to many, then the usual one.
+
+    In `rows` the usual row of a run and a protocol comes first. Without short inputs there is no curve.
+    """
+    found: list[list[Row]] = []
+    for row in rows:
+        if row["given"] is None:
+            found.append([])
+        found[-1].append(row)
+    return [[*sorted(rest, key=lambda row: row["given"]), usual] for usual, *rest in found if rest]
+
+
+def given_cells(curve: Sequence[Row], metric: str = "NDCG@5") -> dict[str, Cell]:
+    """Return a metric with its intervals, by how much of the input is given."""
+    return {given_label(row): (format_value(row[metric]), format_interval(row[f"{metric}_ci"])) for row in curve}
 
 
 def accuracy_cells(row: Row) -> dict[str, Cell]:

@@ -10,12 +10,15 @@ from typing import Any
 
 from fansrec import __version__
 from fansrec.evaluation.formatting import (
+    GIVEN_NOTE,
     METRIC_NOTES,
     PROTOCOL_NOTES,
     Cell,
     Row,
     accuracy_cells,
+    curves,
     diversity_cells,
+    given_cells,
     protocol_label,
 )
 
@@ -36,16 +39,19 @@ def page(
     configs: Sequence[Mapping[str, Any]],
     summary: Mapping[str, Any],
     pictures: Sequence[Picture],
+    curve_pictures: Sequence[Picture],
 ) -> str:
     """Return the report of `rows`; each of `configs`, the runs' configurations, has the same number of rows."""
+    usual = [row for row in rows if row["given"] is None]
     source = str(summary.get("source", "a corpus"))
     return Template(files("fansrec.evaluation").joinpath("page.html").read_text(encoding="utf-8")).substitute(
         title=escape(f"List continuation on {source}"),
         style=style(),
         about=_about(rows[0], len(configs)),
-        accuracy=_table([(row, accuracy_cells(row)) for row in rows]),
+        accuracy=_table([(row, accuracy_cells(row)) for row in usual]),
         pictures="\n".join(picture_html(picture) for picture in pictures),
-        diversity=_table([(row, diversity_cells(row)) for row in rows]),
+        short_inputs=_short_inputs(rows, curve_pictures),
+        diversity=_table([(row, diversity_cells(row)) for row in usual]),
         protocols=_terms({name: PROTOCOL_NOTES[name] for name in dict.fromkeys(row["protocol"] for row in rows)}),
         metrics=_terms(METRIC_NOTES),
         corpus=f'<div class="card scroll">{_pairs(flatten(summary))}</div>',
@@ -63,6 +69,17 @@ def style() -> str:
 def _about(row: Row, runs: int) -> str:
     scope = f"{runs} {'model' if runs == 1 else 'models'} on {row['lists']:,} {row['part']} lists"
     return escape(f"{scope}, positions filled {row['fill']}, on {row['device']}; fansrec {__version__}.")
+
+
+def _short_inputs(rows: Sequence[Row], pictures: Sequence[Picture]) -> str:
+    """Return the section with the curves, or nothing if no inputs were shortened."""
+    found = curves(rows)
+    if not found:
+        return ""
+    table = _table([(curve[-1], given_cells(curve)) for curve in found])
+    plots = "\n".join(picture_html(picture) for picture in pictures)
+    text = f"<h2>Short inputs</h2>\n<p>{escape(GIVEN_NOTE)}</p>\n<p>NDCG@5 by the number of given items:</p>"
+    return f'{text}\n{table}\n<p>All metrics as curves, with 95% intervals:</p>\n<div class="pictures">{plots}</div>\n'
 
 
 def _table(lines: Sequence[tuple[Row, Mapping[str, Cell]]]) -> str:

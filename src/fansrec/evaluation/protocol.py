@@ -27,14 +27,17 @@ class Protocol:
     name: str = PAPER
     input: str = "kept"  # or "excluded"
     masks: str = "target"  # or "10"
+    given: int | None = None  # items of the input that a model is given; None: all of them
 
 
-def protocol(name: str, input: str | None = None, masks: str | None = None) -> Protocol:
+def protocol(name: str, input: str | None = None, masks: str | None = None, given: int | None = None) -> Protocol:
     """Return a protocol by name; `input` and `masks` override its defaults."""
     defaults = {PAPER: ("kept", "target"), STANDARD: ("excluded", "10")}
     if name not in defaults:
         raise BadSetting(f"there is no protocol {name!r}; choose {PAPER} or {STANDARD}")
-    return Protocol(name, input or defaults[name][0], masks or defaults[name][1])
+    if given is not None and given < 1:
+        raise BadSetting(f"{given} given items are too few; give a model at least 1")
+    return Protocol(name, input or defaults[name][0], masks or defaults[name][1], given)
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,15 @@ def cut_lists(items: Items, offsets: NDArray[np.int64], chosen: NDArray[np.int64
     cuts = ends - target_lengths(ends - starts)
     inputs = [items[start:cut].astype(np.int64) for start, cut in zip(starts.tolist(), cuts.tolist(), strict=True)]
     return EvaluationLists(inputs, [items[cut:end] for cut, end in zip(cuts.tolist(), ends.tolist(), strict=True)])
+
+
+def shorten(lists: EvaluationLists, given: int) -> EvaluationLists:
+    """Return the same lists and targets with only the last `given` items of each input, directly before the target.
+
+    Shorter inputs stay whole. A model does not know the items that were left out: it may answer them, and they are
+    not hits.
+    """
+    return EvaluationLists([items[-given:] for items in lists.inputs], lists.targets)
 
 
 def predict(engine: Engine, lists: EvaluationLists, protocol: Protocol, fill: str = Rules.fill) -> NDArray[np.int64]:

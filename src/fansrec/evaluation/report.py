@@ -10,10 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from fansrec.evaluation.drawing import DARK, LIGHT, Theme, new_figure, png, tidy
+from fansrec.evaluation.drawing import DARK, LIGHT, Theme, new_figure, png, tidy, truncate
 from fansrec.evaluation.formatting import Row, format_value, protocol_label
 from fansrec.evaluation.page import Picture, page
 from fansrec.evaluation.protocol import METRICS
+from fansrec.evaluation.short_inputs import curve_pictures
 from fansrec.files import write_atomically, write_text
 
 CURVES = "curves.png"
@@ -28,11 +29,12 @@ PANELS = {
 
 def write_report(path: Path, rows: Sequence[Row], configs: Sequence[dict[str, Any]], summary: dict[str, Any]) -> None:
     """Write one self-contained HTML file; `configs` are those of the runs, `summary` is that of the corpus."""
+    usual = [row for row in rows if row["given"] is None]
     pictures = [
-        Picture(light=png(_bars(metric, rows, LIGHT)), dark=png(_bars(metric, rows, DARK)), text=_text(metric, rows))
+        Picture(light=png(_bars(metric, usual, LIGHT)), dark=png(_bars(metric, usual, DARK)), text=_text(metric, usual))
         for metric in METRICS
     ]
-    write_text(path, page(rows, configs, summary, pictures))
+    write_text(path, page(rows, configs, summary, pictures, curve_pictures(rows)))
 
 
 def draw_history(history: list[dict[str, Any]], folder: Path) -> None:
@@ -81,7 +83,7 @@ def _bars(metric: str, rows: Sequence[Row], theme: Theme) -> Figure:
     axes = picture.add_subplot()
     for y, row in enumerate(ordered):
         _draw_bar(axes, y, row, metric, theme)
-    labels = [f"{_shorten(row['run'])}\n{_shorten(protocol_label(row))}" for row in ordered]
+    labels = [f"{truncate(row['run'])}\n{truncate(protocol_label(row))}" for row in ordered]
     axes.set_yticks(range(len(ordered)), labels, parse_math=False)  # a $ in a name is not math
     axes.invert_yaxis()
     axes.set_xlim(left=0, right=1.25 * max(0.001, *(_end(row, metric) for row in rows)))
@@ -105,10 +107,6 @@ def _draw_bar(axes: Axes, y: int, row: Row, metric: str, theme: Theme) -> None:
 
 def _end(row: Row, metric: str) -> float:
     return float(max(row[metric] or 0, *(row[f"{metric}_ci"] or (0, 0))))
-
-
-def _shorten(text: str, most: int = 24) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _text(metric: str, rows: Sequence[Row]) -> str:

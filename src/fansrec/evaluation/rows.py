@@ -32,6 +32,7 @@ from fansrec.evaluation.protocol import (
     mean,
     predict,
     protocol_rules,
+    shorten,
 )
 from fansrec.models.registry import command_name
 
@@ -81,6 +82,8 @@ def measure_run(
     lists = evaluation_lists(corpus, part)
     if not lists.inputs:
         raise BadSetting(f"the corpus has no {part} lists; choose another --part")
+    if protocol.given is not None:
+        lists = shorten(lists, protocol.given)
     exact = "torch" if torch.device(device).type == "cuda" else "auto"
     engine = open_engine(artifact.model.to(device), len(corpus.vocabulary), device, generation, backend or exact)
     answers = _predict(engine, lists, protocol, fill, progress)
@@ -112,6 +115,7 @@ def _names(artifact: Artifact, generation: str, protocol: Protocol, part: str, f
         "protocol": protocol.name,
         "input": protocol.input,
         "masks": protocol.masks,
+        "given": protocol.given,
         "part": part,
         "fill": fill,
     }

@@ -1,8 +1,9 @@
 """The interfaces that models implement. `tests/models/test_contract.py` checks every registered model against them.
 
 A model is trained in one of two ways. Either it has `fit(items, offsets)`, which learns from all training lists at
-once, or it names an `objective` of `training/objectives.py`, is called with a `Batch` and returns a `Loss`;
-`training/loop.py` does the rest. Its `defaults`, if it has them, replace those of `training/settings.py`.
+once and may add the sizes of its arrays to `config`, or it names an `objective` of `training/objectives.py`, is called
+with a `Batch` and returns a `Loss`; `training/loop.py` does the rest. Its `defaults`, if it has them, replace those of
+`training/settings.py`.
 
 A model supports one or more of three generation modes, and names its default one as `generation`:
 

@@ -19,6 +19,7 @@ from fansrec.models.linear.markov import Markov, MarkovConfig
 from fansrec.models.linear.popularity import Popularity
 from fansrec.models.linear.rp3beta import RP3beta, RP3betaConfig
 from fansrec.models.linear.slist import Slist, SlistConfig
+from fansrec.models.neighbors.vstan import Vstan, VstanConfig
 from fansrec.models.sequence.bert4rec import Bert4Rec, Bert4RecConfig
 from fansrec.models.sequence.car import Car
 from fansrec.models.sequence.caser import Caser, CaserConfig
@@ -50,6 +51,7 @@ MODELS = {
     "ease": Entry(Ease, EaseConfig),
     "rp3beta": Entry(RP3beta, RP3betaConfig),
     "slist": Entry(Slist, SlistConfig),
+    "vstan": Entry(Vstan, VstanConfig),
     "markov": Entry(Markov, MarkovConfig),
     "popularity": Entry(Popularity, ItemsConfig),
 }

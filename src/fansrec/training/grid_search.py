@@ -18,7 +18,7 @@ PROTOCOL = protocol("standard")  # what users get: ten items, none of them in th
 
 
 def search(plan: Plan, corpus: Corpus, lists: FlatLists, reporter: Reporter) -> Trained:
-    """Return the best candidate, the first one in a tie, and the validation figures of all candidates."""
+    """Return the best candidate on the validation lists, the first one in a tie, and the figures of all candidates."""
     validation = evaluation_lists(corpus, "valid", plan.training.validation_lists)
     if not validation.inputs:
         raise BadSetting("the corpus has no validation lists to choose by; prepare it again, or use --recipe paper")
@@ -36,7 +36,9 @@ def search(plan: Plan, corpus: Corpus, lists: FlatLists, reporter: Reporter) -> 
         if best is None or figures[watched] > best.figures[watched]:
             best = Trained(candidate, network, figures, tried=tried)
     assert best is not None
-    return best
+    # Fitted again with the validation lists, which have nothing left to decide.
+    best.network.fit(*corpus.flat("train", "valid"))
+    return replace(best, plan=best.plan.of(best.network))
 
 
 def candidates(model: str) -> Iterator[Row]:

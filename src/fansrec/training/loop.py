@@ -2,7 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -78,16 +79,33 @@ class Loop:
         started = time.monotonic()
         self.network.train()
         plan = epoch_plan(self.corpus.part("train"), self.settings.batch_size, [self.settings.seed, 0, counters.epoch])
-        for number in range(counters.batch, len(plan)):
-            self._batch(plan[number], number)
+        for number, batch in self._built(plan):
+            self._batch(batch, number)
             self._save_if_due()
         self._end_epoch(time.monotonic() - started, len(plan))
 
-    def _batch(self, lists: NDArray[np.int64], number: int) -> None:
+    def _built(self, plan: list[NDArray[np.int64]]) -> Iterator[tuple[int, Batch]]:
+        """Yield the remaining batches of an epoch; another thread builds the next one meanwhile."""
+        share = ratio(self.counters.progress.step, self.curriculum.steps)
+
+        def build(number: int) -> Batch:
+            return self.builder.build(plan[number], share, self._seed(number), self.share)
+
+        remaining = range(self.counters.batch, len(plan))
+        with ThreadPoolExecutor(1) as thread:
+            coming = [thread.submit(build, number) for number in remaining[:1]]
+            for number in remaining:
+                batch = coming.pop().result()
+                if number + 1 < len(plan):
+                    coming.append(thread.submit(build, number + 1))
+                yield number, batch
+
+    def _seed(self, number: int) -> list[int]:
+        return [self.settings.seed, 1, self.counters.epoch, number]
+
+    def _batch(self, batch: Batch, number: int) -> None:
         """Train on a batch and update the counters."""
-        counters = self.counters
-        seed = [self.settings.seed, 1, counters.epoch, number]
-        batch = self.builder.build(lists, ratio(counters.progress.step, self.curriculum.steps), seed, self.share)
+        counters, seed = self.counters, self._seed(number)
         torch.manual_seed(int(np.random.SeedSequence([*seed, self.rank]).generate_state(1)[0]))
         loss, hits = self._step(batch)
         if not math.isfinite(loss):

@@ -1,7 +1,7 @@
 """The plan of a training run: the model, its config and the settings, stored with the weights."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,10 @@ class Plan:
     def build(self) -> Any:
         return build(self.model, self.config)
 
+    def of(self, network: Any) -> "Plan":
+        """Return the plan with the configuration of a fitted model: `fit` may set sizes that follow from the lists."""
+        return replace(self, config=asdict(network.config))
+
 
 @dataclass(frozen=True)
 class Trained:
@@ -95,6 +99,7 @@ def fitting(model: str, corpus: Corpus) -> dict[str, Any]:
         "transform": False,
         "next_share": 0.5,
         "batch_size": 64 if lists < FEW_LISTS else 256,
+        "learning_rate": 0.004 if lists < FEW_LISTS else 0.008,
         "epochs": min(30, max(14, INTERACTIONS // len(corpus.items))),
         "width": 128 if wide else 64,
         "feedforward": 512 if wide else 256,

@@ -44,7 +44,7 @@ def train(
     """Train `model` (default: fans) with these settings and write the artifact `out`.
 
     `draw` plots the figures of all epochs into the folder. `compare` compares a model that has its own network for
-    `--recipe best` with popularity, item-kNN and EASE, and reports which is better. `recipe` is used unless the
+    `--recipe best` with popularity, item-kNN, EASE and SLIST, and reports which is better. `recipe` is used unless the
     settings name another: paper, or best for models that have it. A resumed run keeps the recipe it was started with.
     """
     lists, out = read_corpus(Path(corpus)), Path(out)
@@ -92,7 +92,7 @@ def _train_in_closed_form(plan: Plan, corpus: Corpus, _: Path, reporter: Reporte
     torch.manual_seed(plan.training.seed)
     network = plan.build()
     network.fit(*corpus.flat("train"))
-    return Trained(plan, network)
+    return Trained(plan.of(network), network)
 
 
 def _finish(trained: Trained, corpus: Corpus, out: Path, draw: Draw | None) -> None:

@@ -43,21 +43,23 @@ def test_random_systems_have_a_cell_per_fold_and_seed(validation: CrossValidatio
     assert {cell.run for cell in cells} == {cell.run for cell in on_valid}
 
 
-def test_finished_cell_has_values_per_list_for_both_evaluations(validation: CrossValidation) -> None:
+def test_finished_cell_has_values_per_list_for_every_evaluation(validation: CrossValidation) -> None:
     cell = validation.cells()[0]
     summary = run_cell(cell, keep=False)
     content = read_cell(cell)
     assert content is not None
     lists = read_corpus(cell.corpus).part("test").tolist()
-    assert content["lists"] == lists and content["evaluations"].keys() == EVALUATIONS.keys() == {"k fixed", "k known"}
+    assert content["lists"] == lists and content["evaluations"].keys() == EVALUATIONS.keys()
     for evaluation in content["evaluations"].values():
         for metric, values in evaluation["values"].items():
             counted = [value for value in values if value is not None]
             assert len(values) == len(lists)
             assert evaluation["row"][metric] == pytest.approx(sum(counted) / len(counted), abs=1e-5)
         assert sum(evaluation["order"]["exact"]) == evaluation["row"]["exact_hits"]
-    fixed, known = (content["evaluations"][name]["row"] for name in EVALUATIONS)
+    fixed, known, one = (content["evaluations"][name]["row"] for name in ("k fixed", "k known", "one given item"))
     assert (fixed["masks"], fixed["input"], known["masks"], known["input"]) == ("10", "excluded", "target", "excluded")
+    assert (fixed["given"], known["given"], one["given"], one["masks"]) == (None, None, 1, "10")
+    assert one["lists@10"] == fixed["lists@10"] and one["latency_ms"] is None
     assert f"{fixed['NDCG@5']:.4f}" in summary
     assert content["trained"]["variant"] == "popularity" and content["seconds"]["training"] >= 0
     assert not cell.run.exists()

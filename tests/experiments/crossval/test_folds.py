@@ -37,6 +37,26 @@ def test_folds_depend_on_the_seed() -> None:
     assert assign_folds(50, 5, 0).tolist() == assign_folds(50, 5, 0).tolist() != assign_folds(50, 5, 1).tolist()
 
 
+def test_lists_of_a_group_are_in_the_same_fold() -> None:
+    groups = np.array([0, 1, 2, 0, 1, 3, 0, 4, 0])  # sizes 4, 2, 1, 1, 1: folds of 4, 3 and 2 lists
+    fold_of = assign_folds(9, 3, 0, groups)
+    assert all(len(set(fold_of[groups == group])) == 1 for group in range(5))
+    assert sorted(np.bincount(fold_of, minlength=3)) == [2, 3, 4]
+    others = {tuple(assign_folds(9, 3, seed, groups)) for seed in range(9)}
+    assert tuple(assign_folds(9, 3, 0, groups)) == tuple(fold_of) and len(others) > 1
+    with pytest.raises(BadSetting, match="2 groups of lists are too few for 3 folds"):
+        assign_folds(9, 3, 0, groups % 2)
+
+
+def test_fold_keeps_the_groups_of_the_lists() -> None:
+    made = walks(lists=30)
+    corpus = replace(made, groups=np.arange(30) // 5)
+    fold = fold_corpus(corpus, SPLIT, 1)
+    assert fold.groups is not None and corpus.groups is not None
+    assert fold.groups.tolist() == corpus.groups.tolist()
+    assert fold.parts.reshape(6, 5).tolist() == [[part] * 5 for part in fold.parts[::5]]
+
+
 def test_fold_has_all_lists_in_order_and_all_items(walks_folder: Path, folds: tuple[Path, Split]) -> None:
     whole = read_corpus(walks_folder)
     for number in range(3):

@@ -9,6 +9,7 @@ import torch
 
 from fansrec.errors import BadSetting
 from fansrec.models.linear.cooccurrence import ranges
+from fansrec.models.linear.ease import EaseConfig
 from fansrec.models.linear.item_knn import ItemKnn, ItemKnnConfig
 from fansrec.models.linear.rp3beta import RP3betaConfig
 from fansrec.models.linear.slist import SlistConfig
@@ -22,7 +23,7 @@ PRUNED: dict[str, Any] = {KEPT: 7}
     ("name", "settings"),
     [
         *[(name, settings) for name in ("item-knn", "rp3beta", "ease", "slist") for settings in ({}, PRUNED)],
-        ("ease", {"dense_items": 0, "predictors": 20}),
+        *[(name, {"dense_items": 0, "predictors": 20}) for name in ("ease", "slist")],
     ],
 )
 def test_lists_of_a_batch_do_not_affect_each_other(name: str, settings: dict[str, Any]) -> None:
@@ -59,10 +60,10 @@ def test_item_without_training_lists_has_no_weights(name: str) -> None:
     assert scores(among, 0, 4) == pytest.approx([*scores(without, 0), 0], abs=1e-6)
 
 
-def test_large_catalog_keeps_the_strongest_200_weights() -> None:
-    for config in (ItemKnnConfig, RP3betaConfig):
+def test_large_catalog_keeps_the_strongest_weights() -> None:
+    for config, kept in ((ItemKnnConfig, 200), (RP3betaConfig, 200), (EaseConfig, 1000), (SlistConfig, 1000)):
         assert config((0, 15_000)).width is None
-        assert config((0, 15_001)).width == 200
+        assert config((0, 15_001)).width == kept
     assert ItemKnnConfig((0, 15_000), neighbours=50).width == 50
     assert ItemKnnConfig((0, 30), dense_items=20).width == 29
     assert SlistConfig((0, 15_001), dense_items=20_000).width is None
@@ -70,11 +71,23 @@ def test_large_catalog_keeps_the_strongest_200_weights() -> None:
     assert max(sizes) == 300_000
 
 
+def test_regressions_keep_at_most_512_mb_of_weights_but_200_per_item() -> None:
+    assert [EaseConfig((0, items)).width for items in (60_000, 200_000, 1_000_000)] == [1000, 335, 200]
+
+
 INVALID: dict[str, dict[str, Any]] = {
     "item-knn": {KEPT: -1, "shrinkage": -1, "popularity_exponent": -1},
     "rp3beta": {KEPT: -1, "alpha": -1, "beta": -1},
     "ease": {KEPT: -1, "regularization": 0, "predictors": 0},
-    "slist": {KEPT: -1, "regularization": 0, "decay": 0, "input_decay": 0, "alpha": 1.1, "diagonal": -0.1},
+    "slist": {
+        KEPT: -1,
+        "regularization": 0,
+        "predictors": 0,
+        "decay": 0,
+        "input_decay": 0,
+        "alpha": 1.1,
+        "diagonal": -0.1,
+    },
     "markov": {KEPT: 0, "smoothing": 0},
 }
 

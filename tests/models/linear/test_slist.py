@@ -5,8 +5,6 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from fansrec.errors import BadSetting
-from fansrec.models.linear.slist import SlistConfig
 from linear_models import INPUTS, fitted, fitted_to
 
 NO_DECAY = 1e9
@@ -93,8 +91,3 @@ def test_fitting_is_deterministic() -> None:
 def test_lists_of_one_item_can_be_fitted() -> None:
     model = fitted_to([[0], [1], [0]], 2, "slist")
     assert model.score_next([np.array([1])])[0].argmax() == 0  # the most popular one
-
-
-def test_too_many_items_are_refused() -> None:
-    with pytest.raises(BadSetting, match="slist inverts a matrix of all 15,001 items.* use ease"):
-        SlistConfig((0, 15_001))

@@ -15,7 +15,7 @@ from fansrec.cluster.preparing.tasks import task, task_of_parts
 from fansrec.data.categories import Report
 from fansrec.data.filtering import filter_once, nothing_left
 from fansrec.data.lists import Lists
-from fansrec.data.prepare import compact_indices, split_and_report
+from fansrec.data.prepare import compact_groups, compact_indices, split_and_report
 from fansrec.data.settings import Preparation
 from fansrec.data.splitting import TRAIN
 
@@ -39,6 +39,7 @@ class ShardedSelection:
     ids: Sequence[str]
     indices: NDArray[np.int32]  # (items of the source,): the new indices, -1 for dropped items
     frequency: NDArray[np.int64]  # (items,): in the training lists
+    groups: NDArray[np.int64] | None  # (lists,)
 
     @property
     def train(self) -> list[NDArray[np.bool_]]:
@@ -53,7 +54,7 @@ def filter_and_split(raw: ShardedLists, ids: pl.Series, preparation: Preparation
         raise nothing_left(sum(lists for lists, _ in raw.sizes), len(ids), filtered.cut_lists)
     groups = _groups(raw, filtered)
     parts = split_and_report(int(filtered.lists.sum()), filtered.counts, groups, preparation, report)
-    return _reindex(filtered, parts, ids.filter(pl.Series(filtered.counts > 0)).to_list())
+    return _reindex(filtered, parts, groups, ids.filter(pl.Series(filtered.counts > 0)).to_list())
 
 
 def filter_shards(raw: ShardedLists, items: int, preparation: Preparation) -> FilteredShards:
@@ -88,7 +89,7 @@ def _filter_shard(
 
 
 def _groups(raw: ShardedLists, filtered: FilteredShards) -> NDArray[np.int64] | None:
-    """Return the group of every remaining list, with indices in the order of first occurrence in the source."""
+    """Return the group of every remaining list, numbered from 0 in the order of first occurrence in the source."""
     if not any(raw.group_names):
         return None
     indices: dict[str | None, int] = {}
@@ -97,14 +98,16 @@ def _groups(raw: ShardedLists, filtered: FilteredShards) -> NDArray[np.int64] | 
     for names, of_shard in zip(raw.group_names, remaining, strict=True):
         global_groups = np.array([indices.setdefault(name, len(indices)) for name in names], dtype=np.int64)
         groups.append(global_groups[of_shard])
-    return np.concatenate(groups)
+    return compact_groups(np.concatenate(groups))
 
 
 def _shard_groups(shard: Shard) -> NDArray[np.int64]:
     return np.zeros(0, dtype=np.int64) if shard.groups is None else shard.groups
 
 
-def _reindex(filtered: FilteredShards, parts: NDArray[np.uint8], ids: Sequence[str]) -> ShardedSelection:
+def _reindex(
+    filtered: FilteredShards, parts: NDArray[np.uint8], groups: NDArray[np.int64] | None, ids: Sequence[str]
+) -> ShardedSelection:
     """Replace the item indices; leave out shards without a list."""
     filled = np.flatnonzero(filtered.lists)
     ends = np.cumsum(filtered.lists[filled])
@@ -116,7 +119,7 @@ def _reindex(filtered: FilteredShards, parts: NDArray[np.uint8], ids: Sequence[s
     ]
     lengths = np.concatenate(ray.get([returned[1] for returned in done]))
     frequency = sum_counts([returned[2:] for returned in done], ranges)
-    return ShardedSelection([returned[0] for returned in done], lengths, ends, parts, ids, indices, frequency)
+    return ShardedSelection([returned[0] for returned in done], lengths, ends, parts, ids, indices, frequency, groups)
 
 
 def _reindex_shard(

@@ -112,7 +112,8 @@ def _write(
     indices = ray.put(np.argsort(order).astype(np.int32))
     paths = [str(folder / shard_name(number)) for number in range(len(selection.shards))]
     ray.get([task(_write_shard, *arguments, indices) for arguments in zip(paths, selection.shards, strict=True)])
-    corpus = Corpus(read_items(folder), offsets_of(selection.lengths), selection.parts, vocabulary, {})
+    offsets = offsets_of(selection.lengths)
+    corpus = Corpus(read_items(folder), offsets, selection.parts, vocabulary, {}, selection.groups)
     corpus.summary.update(summarize(corpus, categories, preparation, name))
     write_all_but_items(folder, corpus)
     for temporary in folder.glob(".*"):  # of workers that died while writing

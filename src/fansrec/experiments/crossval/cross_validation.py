@@ -17,10 +17,12 @@ from fansrec.files import write_json
 
 FILE = "split.json"  # records how the lists were dealt
 GRADIENT_COST = 10.0  # models that are trained by gradient descent take longer, so they start first
-# Ten items for every list, as in use, or as many as the list really continues with, as in the paper.
+# Ten items for every list, as in use, or as many as the list really continues with, as in the paper; and ten items
+# after a single one, with which people begin.
 EVALUATIONS = {
     "k fixed": Evaluation(protocol("standard")),
     "k known": Evaluation(protocol("paper", input="excluded")),
+    "one given item": Evaluation(protocol("standard", given=1), timed=False),
 }
 
 

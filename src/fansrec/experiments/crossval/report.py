@@ -14,6 +14,7 @@ DESCRIPTIONS = {
     "k fixed": "Ten items are requested, input items are excluded, and every list counts (protocol standard).",
     "k known": "As many items are requested as the real continuation has, and input items are excluded "
     "(protocol paper: a list counts at n only if its continuation has n items).",
+    "one given item": "As k fixed, with the same lists and targets, but only the last item of each input is given.",
 }
 ORDER = (
     "order: share of all pairs of hits that are in the real order (chance: 0.5). exact: share of positions that hold "

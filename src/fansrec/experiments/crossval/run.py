@@ -38,12 +38,16 @@ def start(
     corpus = read_corpus(source)
     check_systems(systems, corpus)
     if folds is not None:
-        assign_folds(len(corpus), folds, seed)
+        assign_folds(len(corpus), folds, seed, corpus.groups)
     split = Split(source.resolve().name, fingerprint(corpus), folds, None if folds is None else seed)
     selected = split.select(fold_numbers)
     start_split(folder, split)
-    if folds is not None and corpus.summary.get("preparation", {}).get("split_by") is not None:
-        progress.say("the corpus was split by groups, which it does not store: lists are assigned to folds one by one")
+    split_by = corpus.summary.get("preparation", {}).get("split_by")
+    if folds is not None and split_by is not None and corpus.groups is None:
+        progress.say(
+            "the corpus was split by groups, but an earlier version did not store them: lists are assigned to folds "
+            "one by one; prepare it again to keep groups in one fold"
+        )
     return CrossValidation(folder, split, selected, systems, seeds, part)
 
 
@@ -80,7 +84,7 @@ def report(validation: CrossValidation, path: Path) -> dict[str, Any]:
 def draw(result: dict[str, Any]) -> bytes:
     """Return a plot of NDCG@5 of every system with its interval, one panel per evaluation."""
     systems = [row["system"] for row in result["systems"]]
-    figure = new_figure(10, 1.2 + 0.4 * len(systems))
+    figure = new_figure(5 * len(EVALUATIONS), 1.2 + 0.4 * len(systems))
     for panel, (name, evaluation) in enumerate(EVALUATIONS.items(), 1):
         axes = figure.add_subplot(1, len(EVALUATIONS), panel)
         for row in result["figures"]:

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from fansrec.data.locating import items_file, locate
 from fansrec.data.prepare import prepare
-from fansrec.data.public import PUBLIC, items_file, locate
+from fansrec.data.public import PUBLIC
 from fansrec.data.sample import write_sample
 from fansrec.data.settings import Preparation
 from fansrec.errors import BadInput, BadSetting

@@ -66,6 +66,10 @@ class TiedClassifier(nn.Module):
 
     def _inside(self, hidden: Tensor, items: Tensor, categories: Tensor, batch: Batch) -> Tensor:
         """Return the loss of the labels among the items of their own categories."""
+        scale = torch.full((1,), 1 / batch.positions, device=hidden.device)
+        if hidden.is_cuda:  # one product with all items is faster there than one for each category
+            everything = [(slice(0, len(hidden)), slice(0, len(items)))]
+            return grouped_cross_entropy(hidden, items, self.bias, batch.labels, everything, scale, self.categories)
         order = categories.argsort(stable=True)
         ends = [0, *accumulate(torch.bincount(categories, minlength=len(self.starts) - 1).tolist())]
         groups = [
@@ -73,8 +77,9 @@ class TiedClassifier(nn.Module):
             for (first, last), bounds in zip(pairwise(ends), pairwise(self.starts), strict=True)
             if first < last
         ]
-        scales = torch.full((len(groups),), 1 / batch.positions, device=hidden.device)
-        return grouped_cross_entropy(hidden[order], items, self.bias, batch.labels[order], groups, scales)
+        return grouped_cross_entropy(
+            hidden[order], items, self.bias, batch.labels[order], groups, scale.expand(len(groups))
+        )
 
     def probabilities(self, hidden: Tensor, shares: Tensor, items: Tensor) -> Tensor:
         """Return the mean probability (B, M) of every item over hidden states (B, K, D) with weights `shares` (B, K).

@@ -62,7 +62,6 @@ class HybridFans(Encoder):
     objective: ClassVar[str] = "completion"
     ranks: ClassVar[int] = 1
     defaults: ClassVar[dict[str, Any]] = {
-        "learning_rate": 0.008,
         "gradient_norm": 1.0,
         "warmup": 100,
         "weight_decay": 0.2,
@@ -120,13 +119,14 @@ class HybridFans(Encoder):
             parts["linear"] = log_scores(self.linear.scores(inputs, self.config.linear.decay).to(self.device))
         return parts
 
-    def network_scores(self, inputs: Inputs, counts: Sequence[int]) -> Tensor:
+    def network_scores(self, inputs: Inputs, counts: Sequence[int], next_share: float | None = None) -> Tensor:
         """Return the log scores (B, M) of the network: how much more likely than chance an item is."""
-        return torch.log1p(self.probabilities(inputs, counts) * self.config.alphabet.items)
+        return torch.log1p(self.probabilities(inputs, counts, next_share) * self.config.alphabet.items)
 
-    def probabilities(self, inputs: Inputs, counts: Sequence[int]) -> Tensor:
-        """Return the mean probability (B, M) of every item over the state after the input and the masks, in one pass."""
-        states = self.states(inputs, counts, AVERAGED_MASKS, self.config.network.next_share)
+    def probabilities(self, inputs: Inputs, counts: Sequence[int], next_share: float | None = None) -> Tensor:
+        """Return the mean probability (B, M) of every item over the state after the input and the masks; one pass."""
+        share = self.config.network.next_share if next_share is None else next_share
+        states = self.states(inputs, counts, AVERAGED_MASKS, share)
         return self.tied.probabilities(*states, self.vectors)
 
     def expected_positions(self, inputs: Inputs, counts: Sequence[int], items: Tensor) -> Tensor:

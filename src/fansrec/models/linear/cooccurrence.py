@@ -45,13 +45,8 @@ class Cooccurrence:
         """Yield G a few rows at a time: which rows, and their counts (rows, M)."""
         ends = np.concatenate([[0], np.cumsum(self.sizes[self.lists])])
         pairs = ends[self.list_starts + self.popularity] - ends[self.list_starts]  # the cost of counting each row
-        load = np.cumsum(np.maximum(pairs / PAIRS_AT_ONCE, len(self) / CELLS_AT_ONCE))
-        first = 0
-        while first < len(self):
-            before = load[first - 1] if first else 0.0
-            last = max(first + 1, int(np.searchsorted(load, before + 1, side="right")))
-            yield slice(first, last), torch.from_numpy(self._count(np.arange(first, last))).float()
-            first = last
+        for some in portions(np.maximum(pairs / PAIRS_AT_ONCE, len(self) / CELLS_AT_ONCE)):
+            yield some, torch.from_numpy(self._count(np.arange(some.start, some.stop))).float()
 
     def _count(self, rows: Indices) -> NDArray[np.int64] | NDArray[np.float64]:
         """Return rows of G, from all items of all lists of each row's item."""
@@ -73,16 +68,11 @@ class Cooccurrence:
         """Return the Euclidean norms (M,) of X's columns, with 1 for an item that is in no list."""
         return torch.from_numpy(self.popularity).clamp(min=1).float().sqrt()
 
-    def cosines(self, some: slice, counts: Tensor) -> Tensor:
-        """Return some rows of G as cosine similarities."""
-        norms = self.norms()
-        return counts / (norms[some, None] * norms)
-
-    def nearest(self, count: int, weigh: Weigh | None = None) -> Table:
-        """Return the `count` items with the highest weight from each item: the cosine, or what `weigh` returns."""
+    def nearest(self, count: int, weigh: Weigh) -> Table:
+        """Return the `count` items with the highest weight from each item, by what `weigh` returns."""
         nearest = Table.empty(len(self), min(count, len(self) - 1))
         for some, counts in self.rows():
-            weights = (weigh or self.cosines)(some, counts)
+            weights = weigh(some, counts)
             weights.diagonal(offset=some.start).fill_(-1)  # not an item itself
             nearest.weights[some], items = weights.topk(nearest.width, 1)
             nearest.items[some] = items.int()
@@ -105,3 +95,13 @@ def ranges(starts: Indices, lengths: Indices) -> Indices:
     before = np.cumsum(lengths) - lengths
     ranges: Indices = np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths)
     return ranges
+
+
+def portions(costs: NDArray[np.float64]) -> Iterator[slice]:
+    """Yield consecutive slices whose costs add up to at most 1, or single elements that cost more."""
+    total, first = np.cumsum(costs), 0
+    while first < len(costs):
+        before = total[first - 1] if first else 0.0
+        last = max(first + 1, int(np.searchsorted(total, before + 1, side="right")))
+        yield slice(first, last)
+        first = last

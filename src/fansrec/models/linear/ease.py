@@ -1,7 +1,6 @@
 """EASE: every item predicted from all others by ridge regression (Steck, WWW 2019). It has a single parameter.
 
-If there are too many items to invert their Gram matrix, each is regressed on its nearest neighbors only. Their Gram
-matrix consists of the strongest entries of each row (after Steck's Markov random fields, 2019).
+If there are too many items to invert their Gram matrix, the regression is approximated (neighbor_regression.py).
 """
 
 from collections.abc import Iterator
@@ -15,26 +14,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fansrec.errors import BadSetting
-from fansrec.models.config import POSITIVE, setting
 from fansrec.models.linear.cooccurrence import Cooccurrence
-from fansrec.models.linear.item_weights import (
-    ItemToItem,
-    ItemWeightsConfig,
-    PrunedWeights,
-    Table,
-    shares,
-    strongest,
-)
-
-REGRESSIONS_AT_ONCE = 64
+from fansrec.models.linear.item_weights import ItemToItem, PrunedWeights, shares
+from fansrec.models.linear.neighbor_regression import RegressionConfig, approximate
+from fansrec.models.linear.pair_sums import PairSums
 
 
 @dataclass(frozen=True)
-class EaseConfig(ItemWeightsConfig):
-    """The regression is exact for up to `dense_items` items."""
-
-    regularization: float = setting(100.0, POSITIVE)  # lambda
-    predictors: int = setting(256, POSITIVE)  # neighbors that predict an item if there are more items
+class EaseConfig(RegressionConfig):
+    """Lambda, and how the regression is approximated if there are many items."""
 
 
 class Ease(ItemToItem):
@@ -49,17 +37,10 @@ class Ease(ItemToItem):
         together = Cooccurrence(items, offsets, self.config.items)
         self.weights.popularity = shares(together.popularity)
         if isinstance(self.weights, PrunedWeights) and len(together) > self.config.dense_items:
-            self.weights.assign(self._from_neighbors(together, self.weights.width))
+            sums = PairSums(items, offsets, len(together), alpha=1.0)
+            self.weights.assign(approximate(sums, self.config, self.weights.width))
         else:
             self.weights.assign_matrix(exact(together, self.config.regularization))
-
-    def _from_neighbors(self, together: Cooccurrence, width: int) -> Table:
-        """Regress each item on its neighbors, then keep the strongest weights from each item."""
-        near = together.nearest(2 * self.config.predictors)
-        predictors = near.items[:, : self.config.predictors].long()
-        weights = regress(near, predictors, together.norms(), self.config.regularization)
-        predicted = torch.arange(len(together))[:, None].expand_as(predictors)
-        return strongest(predictors.flatten(), predicted.flatten(), weights.flatten(), len(together), width)
 
 
 def exact(together: Cooccurrence, regularization: float) -> Tensor:
@@ -85,34 +66,6 @@ def inverted(gram: Tensor, regularization: float) -> Tensor:
             return torch.cholesky_inverse(gram).T  # symmetric, but stored by columns
     finally:
         torch.set_num_threads(threads)
-
-
-def regress(near: Table, predictors: Tensor, norms: Tensor, regularization: float) -> Tensor:
-    """Return the weight (M, m) of each of an item's predictors, the first m of its neighbors in `near`."""
-    weights = torch.empty(predictors.shape)
-    columns = torch.full((len(norms),), predictors.shape[1])
-    for first in range(0, len(predictors), REGRESSIONS_AT_ONCE):
-        some = slice(first, first + REGRESSIONS_AT_ONCE)
-        grams = torch.stack([_gram(near, norms, chosen, columns) for chosen in predictors[some]])
-        grams.diagonal(dim1=1, dim2=2).add_(regularization)
-        with_item = near.weights[some, : predictors.shape[1]] * norms[predictors[some]] * norms[some, None]
-        with _solvable(regularization):
-            weights[some] = torch.linalg.solve(grams, with_item)
-    return weights
-
-
-def _gram(near: Table, norms: Tensor, chosen: Tensor, columns: Tensor) -> Tensor:  # (m, m)
-    """Return the Gram matrix of m chosen items, read from the nearest neighbors of each; missing entries are 0.
-
-    `columns` (M,) is m for every item, before and after: the column that all other items share.
-    """
-    count = len(chosen)
-    columns[chosen] = torch.arange(count)
-    near_items, weights = near.items.index_select(0, chosen), near.weights.index_select(0, chosen)
-    own_columns = columns.index_select(0, near_items.flatten()).view(near_items.shape)
-    cosines = torch.zeros(count, count + 1).scatter_(1, own_columns, weights)[:, :-1]
-    columns[chosen] = count
-    return torch.maximum(cosines, cosines.T).fill_diagonal_(1) * norms[chosen] * norms[chosen, None]
 
 
 @contextmanager

@@ -21,6 +21,7 @@ NEIGHBORS = 200  # weights kept for each item if a full matrix would be too larg
 # Among items with equal scores, above all those without any weight, the more popular comes first. The factor is too
 # small to change the order of other scores.
 TIE = 1e-9
+CELLS_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Table:
 class ItemWeightsConfig(ItemsConfig):
     """What all models of item-item weights have in common."""
 
-    # Weights kept for each item; 0: all, or 200 if there are more than `dense_items` items.
+    # Weights kept for each item; 0: all, or `pruned_width` if there are more than `dense_items` items.
     neighbours: int = setting(0, NOT_NEGATIVE)
     dense_items: int = setting(15_000, NOT_NEGATIVE)  # number of items up to which a full matrix is computed
 
@@ -56,7 +57,11 @@ class ItemWeightsConfig(ItemsConfig):
         """The number of weights that are kept for each item, or None for a full matrix."""
         if self.neighbours == 0 and self.items <= self.dense_items:
             return None
-        return min(self.neighbours or NEIGHBORS, self.items - 1)  # none to itself
+        return min(self.neighbours or self.pruned_width, self.items - 1)  # none to itself
+
+    @property
+    def pruned_width(self) -> int:
+        return NEIGHBORS
 
 
 class ItemToItem(ClosedFormModel):
@@ -164,6 +169,17 @@ def prune(matrix: Tensor, width: int) -> Table:
     """Return the `width` entries of each row of a matrix (M, M) with the largest absolute weights."""
     items = matrix.abs().topk(width, 1).indices
     return Table(items.int(), matrix.gather(1, items))
+
+
+def merge(table: Table, columns: Tensor, weights: Tensor) -> None:
+    """Replace weights of a table by those of further columns (n,) that are stronger; their weights are (M, n)."""
+    rows = max(1, CELLS_AT_ONCE // (table.width + len(columns)))
+    for first in range(0, len(weights), rows):
+        some = slice(first, first + rows)
+        both = torch.cat([table.weights[some], weights[some]], 1)
+        items = torch.cat([table.items[some], columns.int().expand(len(both), -1)], 1)
+        best = both.abs().topk(table.width, 1).indices
+        table.items[some], table.weights[some] = items.gather(1, best), both.gather(1, best)
 
 
 def shares(popularity: NDArray[np.int64]) -> Tensor:

@@ -7,8 +7,8 @@ forward: every list is split after each of its items, and the items after a spli
     alpha |X - XB|^2 + (1 - alpha) |T - SB|^2 + lambda |B|^2,  no diagonal entry of B above `diagonal`
     B = P (alpha X'X + (1 - alpha) S'T) - P diag(mu),  P = (alpha X'X + (1 - alpha) S'S + lambda I)^-1
 
-S and T are never stored. Over all splits, two positions of a list `gap` apart add gap exp(-(gap - 1) / decay) to S'T,
-and exp(-gap / decay) times a geometric series to S'S. When a list is continued, its last items weigh most.
+When a list is continued, its last items weigh most. If there are too many items to invert their matrix, the regression
+is approximated (neighbor_regression.py).
 
 Differences: all splits of a list together count as one list, however long it is (a row of S is divided by the root of
 their number); a repeated item weighs the sum of its positions, in S and T; lists have no dates, so old ones do not
@@ -23,31 +23,22 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fansrec.errors import BadSetting
 from fansrec.models.config import POSITIVE, setting
 from fansrec.models.contract import Inputs
-from fansrec.models.linear.cooccurrence import Cooccurrence
 from fansrec.models.linear.ease import fastest, inverted
-from fansrec.models.linear.item_weights import ItemToItem, ItemWeightsConfig, shares
+from fansrec.models.linear.item_weights import ItemToItem, PrunedWeights, shares
+from fansrec.models.linear.neighbor_regression import RegressionConfig, approximate
+from fansrec.models.linear.pair_sums import PairSums
+from fansrec.models.linear.popularity import list_counts
 
 
 @dataclass(frozen=True)
-class SlistConfig(ItemWeightsConfig):
-    """More than `dense_items` items are refused."""
-
+class SlistConfig(RegressionConfig):
     regularization: float = setting(50.0, POSITIVE)  # lambda
     alpha: float = setting(0.5, "must be from 0 to 1")  # weight of the EASE part
     diagonal: float = setting(0.0, "must be from 0 to 1")  # largest weight of an item for itself; 1: no limit
     decay: float = setting(30.0, POSITIVE)  # in positions
     input_decay: float = setting(20.0, POSITIVE)  # in positions
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.items > self.dense_items:
-            raise BadSetting(
-                f"slist inverts a matrix of all {self.items:,} items, more than dense_items={self.dense_items}; "
-                f"use ease, or set dense_items if there is enough memory"
-            )
 
 
 class Slist(ItemToItem):
@@ -62,12 +53,12 @@ class Slist(ItemToItem):
     def fit(self, items: NDArray[np.int32], offsets: NDArray[np.int64]) -> None:
         """Solve the regression for the lists `items[offsets[i]:offsets[i + 1]]`."""
         config = self.config
-        together = Cooccurrence(items, offsets, config.items)
-        self.weights.popularity = shares(together.popularity)
-        within = together.gram().mul_(config.alpha)
-        across = within.clone()
-        add_splits(within, across, items, offsets, config.decay, 1 - config.alpha)
-        self.weights.assign_matrix(solve(within, across, config.regularization, config.diagonal))
+        sums = PairSums(items, offsets, config.items, config.alpha, config.decay)
+        self.weights.popularity = shares(list_counts(items, offsets, config.items))
+        if isinstance(self.weights, PrunedWeights) and config.items > config.dense_items:
+            self.weights.assign(approximate(sums, config, self.weights.width, config.diagonal))
+        else:
+            self.weights.assign_matrix(solve(*sums.dense(), config.regularization, config.diagonal))
 
     def score_next(self, inputs: Inputs) -> Tensor:
         """Return the scores (B, M) of the next item."""
@@ -87,28 +78,3 @@ def solve(within: Tensor, across: Tensor, regularization: float, diagonal: float
     over = (weights.diagonal() - diagonal).clamp(min=0) / inverse.diagonal()
     weights -= inverse.mul_(over)
     return weights.fill_diagonal_(0).cpu()  # items of the input are not predicted again
-
-
-def add_splits(
-    within: Tensor, across: Tensor, items: NDArray[np.int32], offsets: NDArray[np.int64], decay: float, share: float
-) -> None:
-    """Add `share` times S'S to `within` and `share` times S'T to `across`, one gap after the other."""
-    lengths = np.diff(offsets)
-    splits = np.repeat(lengths - 1, lengths)  # of the list of each position
-    after = np.repeat(offsets[1:], lengths) - 1 - np.arange(len(items))  # splits after each position
-    weight = share / np.maximum(splits, 1)
-    # Of two positions, the later one determines how many splits come after both; each is one step further away.
-    both = weight * np.expm1(-2 * after / decay) / np.expm1(-2 / decay)
-    indices = torch.from_numpy(items.astype(np.int64))
-    _add(within, indices, indices, both)
-    for gap in range(1, int(lengths.max(initial=0))):
-        first = np.flatnonzero(after >= gap)
-        former, latter = indices[first], indices[first + gap]
-        _add(across, former, latter, weight[first] * gap * np.exp((1 - gap) / decay))
-        weights = both[first + gap] * np.exp(-gap / decay)
-        _add(within, former, latter, weights)
-        _add(within, latter, former, weights)
-
-
-def _add(matrix: Tensor, rows: Tensor, columns: Tensor, weights: NDArray[np.float64]) -> None:
-    matrix.view(-1).index_add_(0, rows * len(matrix) + columns, torch.from_numpy(weights).float())

@@ -23,7 +23,6 @@ from fansrec.evaluation.protocol import (
     predict,
     protocol,
 )
-from fansrec.models.linear.ease import EaseConfig
 from fansrec.models.registry import build, command_name, has_best
 from fansrec.training.plan import Plan
 from fansrec.training.reporting import Reporter
@@ -43,7 +42,7 @@ def compare(plan: Plan, network: Any, corpus: Corpus, reporter: Reporter) -> Com
         return None
     asked, items = evaluation_lists(corpus, part, LISTS), len(corpus.vocabulary)
     lists = corpus.flat(*(("train", "valid") if part == "test" else ("train",)))  # as the hybrid model's own parts
-    reporter.message("comparing it with popularity, item-kNN and EASE")
+    reporter.message("comparing it with popularity, item-kNN, EASE and SLIST")
     rows, judged = [], []
     for model, settings in rivals(len(lists[0]), items):
         rival = build(model, {"category_starts": plan.config["category_starts"], **settings})
@@ -58,7 +57,6 @@ def compare(plan: Plan, network: Any, corpus: Corpus, reporter: Reporter) -> Com
         "of": len(corpus.part(part)),
         "protocol": PROTOCOL.name,
         "rows": [*rows, _row(command_name(plan.model), plan.variant, {}, ours)],
-        "left_out": [] if rows[-1]["model"] == "ease" else ["ease"],
         "against": rows[best]["model"],
         "differences": _differences(ours, judged[best]),
     }
@@ -70,11 +68,11 @@ def regularization(interactions: int, items: int) -> float:
 
 
 def rivals(interactions: int, items: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the other models with their settings; EASE only if it can be solved exactly."""
+    """Yield the other models with their settings."""
     yield "popularity", {}
     yield "item-knn", {}
-    if items <= EaseConfig.dense_items:
-        yield "ease", {"regularization": round(regularization(interactions, items), 1)}
+    yield "ease", {"regularization": round(regularization(interactions, items), 1)}
+    yield "slist", {}
 
 
 def better(found: Comparison) -> str | None:
@@ -112,10 +110,6 @@ def verdict(found: Comparison) -> list[str]:
         lines.append(f"{rival['title']} is better than {ours['title']} on these lists: {figures}{unsure}")
     elif found["differences"][FIRST]["interval"][0] <= 0:
         lines.append(f"the difference in {FIRST} is not significant on these lists")
-    if found["left_out"]:
-        lines.append(
-            f"EASE is left out: there are more than {EaseConfig.dense_items:,} items, too many to solve it exactly"
-        )
     return lines
 
 

@@ -1,8 +1,8 @@
 """The lists that decide between settings of the hybrid model: lists that the judged parts were not fitted to.
 
-Many validation lists are enough. Few of them mislead, so that training and validation lists are then divided into folds,
-and every fold is judged by parts that were fitted to the others (cross-fitting). Lists of one group, which can be nearly
-equal, are in the same fold.
+Many validation lists are enough. Few of them mislead, so that training and validation lists are then divided into
+folds, and every fold is judged by parts that were fitted to the others (cross-fitting). Lists of one group, which can
+be nearly equal, are in the same fold.
 """
 
 from collections.abc import Sequence

@@ -5,6 +5,7 @@ most to the other parts.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -15,8 +16,15 @@ from fansrec.evaluation.protocol import MAX_CUTOFF, METRICS, EvaluationLists
 from fansrec.models.contract import Inputs
 from fansrec.models.hybrid.list_memory import ListMemory
 from fansrec.models.hybrid.model import HybridFans, LinearPart, log_scores, mix
-from fansrec.training.hybrid.coordinate_search import Figures, Values, coordinate_search
-from fansrec.training.hybrid.evidence import metrics_per_list
+from fansrec.training.hybrid.coordinate_search import (
+    Figures,
+    SearchResult,
+    Values,
+    coordinate_search,
+    gains,
+    is_significant,
+)
+from fansrec.training.hybrid.evidence import ENOUGH, metrics_per_list
 from fansrec.training.hybrid.part_search import not_given
 from fansrec.training.plan import Plan
 from fansrec.training.validation import mean_of_processes
@@ -26,8 +34,12 @@ WEIGHT_GRID: dict[str, Sequence[Any]] = {
     "linear_weight": (0.0, 0.1, 0.2, 0.5, 1.0, 3.0),
     "memory_weight": (0.0, 0.5, 1.0),
 }
-STANDARD_ERRORS = 0.5  # by which a change must improve the metrics
-WATCHED_WEIGHTS = (0.1, 0.3, 1.0)  # of the network; the best of them counts when epochs are compared
+NEXT_SHARES = (0.5, 0.0, 1.0)
+# A change must improve the metrics by this many standard errors; few validation lists have to be more certain, since
+# they chose the best epoch too.
+ERRORS, ERRORS_OF_FEW = 0.5, 1.0
+# Of these, the best counts when epochs are compared.
+WATCHED_SHARES, WATCHED_WEIGHTS = (0.5, 0.0), (0.1, 0.3, 1.0)
 LISTS_AT_ONCE = 64
 
 FittedParts = tuple[ListMemory | None, LinearPart | None]
@@ -46,22 +58,20 @@ class MixtureValidation:
 
     @torch.inference_mode()
     def figures(self) -> dict[str, float]:
-        """Return the figures of the mixture and of the network alone, over the lists of all processes."""
+        """Return the figures of the best mixture and of the network alone, over the lists of all processes."""
         self.network.eval()
-        logs = network_scores(self.network, self.lists.inputs)
-        alone = self._means(logs)
-        mixtures = (
-            [alone] if self.base is None else [self._means(self.base + weight * logs) for weight in WATCHED_WEIGHTS]
-        )
-        best = max(mixtures, key=lambda means: means["NDCG@5"])
-        valid = {f"valid {name}": best[name] for name in ("HR@5", "NDCG@5")}
-        return valid | {"network NDCG@5": alone["NDCG@5"]}
+        alone, mixtures = [], []
+        for share in WATCHED_SHARES:
+            logs = network_scores(self.network, self.lists.inputs, share)
+            alone.append(self._means(logs))
+            if self.base is not None:
+                mixtures += [self._means(self.base + weight * logs) for weight in WATCHED_WEIGHTS]
+        best, network = (max(means, key=lambda row: row["NDCG@5"]) for means in (mixtures or alone, alone))
+        return {f"valid {name}": best[name] for name in ("HR@5", "NDCG@5")} | {"network NDCG@5": network["NDCG@5"]}
 
     def _means(self, scores: Tensor) -> dict[str, float]:
-        figures = metrics_per_list(scores, self.lists)
-        return {
-            name: mean_of_processes(column, self.accelerator) for name, column in zip(METRICS, figures.T, strict=True)
-        }
+        columns = zip(METRICS, metrics_per_list(scores, self.lists).T, strict=True)
+        return {name: mean_of_processes(column, self.accelerator) for name, column in columns}
 
 
 def closed_form_scores(network: HybridFans, parts: FittedParts, inputs: Inputs) -> dict[str, Tensor]:
@@ -75,13 +85,13 @@ def closed_form_scores(network: HybridFans, parts: FittedParts, inputs: Inputs) 
     return logs
 
 
-def network_scores(network: HybridFans, inputs: Inputs) -> Tensor:
+def network_scores(network: HybridFans, inputs: Inputs, next_share: float) -> Tensor:
     """Return the log scores (lists, M) of the network, computed for a few lists at a time to limit memory."""
-    rows = [network.network_scores([], [])] if not inputs else []
+    rows = torch.empty(len(inputs), network.config.alphabet.items, device=network.device)
     for first in range(0, len(inputs), LISTS_AT_ONCE):
         some = inputs[first : first + LISTS_AT_ONCE]
-        rows.append(network.network_scores(some, [MAX_CUTOFF] * len(some)))
-    return torch.cat(rows)
+        rows[first : first + len(some)] = network.network_scores(some, [MAX_CUTOFF] * len(some), next_share)
+    return rows
 
 
 @torch.inference_mode()
@@ -89,15 +99,28 @@ def search_weights(
     plan: Plan, network: HybridFans, parts: FittedParts, lists: EvaluationLists
 ) -> tuple[Values, dict[str, Any], list[Values]]:
     """Return the best mixture weights on these validation lists, the figures there, and the weights tried."""
-    start = {name: plan.settings[name] for name in WEIGHT_GRID}
+    start = {name: plan.settings[name] for name in (*WEIGHT_GRID, "next_share")}
     if not lists.inputs:
         return start, {}, []
-    logs = {"network": network_scores(network, lists.inputs)} | closed_form_scores(network, parts, lists.inputs)
+    closed_form = closed_form_scores(network, parts, lists.inputs)
+    missing = {f"{name}_weight" for name in {"memory", "linear"} - closed_form.keys()}
+    grids = {name: grid for name, grid in not_given(WEIGHT_GRID, plan).items() if name not in missing}
+    errors = ERRORS if len(lists.inputs) >= ENOUGH else ERRORS_OF_FEW
+    best: SearchResult | None = None
+    for share in (start["next_share"],) if "next_share" in plan.given else NEXT_SHARES:
+        logs = {"network": network_scores(network, lists.inputs, share)} | closed_form
 
-    def evaluate(values: Values) -> Figures:
-        return metrics_per_list(mix(logs, {name: values[f"{name}_weight"] for name in logs}), lists)
+        def evaluate(values: Values, logs: dict[str, Tensor] = logs) -> Figures:
+            return metrics_per_list(mix(logs, {name: values[f"{name}_weight"] for name in logs}), lists)
 
-    grids = {name: grid for name, grid in WEIGHT_GRID.items() if name.removesuffix("_weight") in logs}
-    result = coordinate_search(start, not_given(grids, plan), evaluate, STANDARD_ERRORS)
-    means = zip(METRICS, result.figures.mean(0).tolist(), strict=True)
-    return result.values, {f"valid {name}": mean for name, mean in means}, result.tried
+        found = coordinate_search(start | {"next_share": share}, grids, evaluate, errors)
+        best = found if best is None else _better(best, found, errors)
+    assert best is not None
+    means = zip(METRICS, best.figures.mean(0).tolist(), strict=True)
+    return best.values, {f"valid {name}": mean for name, mean in means}, best.tried
+
+
+def _better(best: SearchResult, found: SearchResult, errors: float) -> SearchResult:
+    """Return the better result, with the candidates of both."""
+    chosen = found if is_significant(gains(found.figures, best.figures), errors) else best
+    return replace(chosen, tried=best.tried + found.tried)

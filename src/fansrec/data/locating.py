@@ -1,0 +1,54 @@
+"""Finding the files of public sets on this machine."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from fansrec.data.public import PublicFile, PublicSet, public_set
+from fansrec.errors import BadInput
+from fansrec.files import sha256
+
+
+def data_folders() -> list[Path]:
+    """Return the folders to search for sets, $FANS_DATA if set and the cache; downloads go to the first of them."""
+    own = os.environ.get("FANS_DATA")
+    cache = Path.home() / ".cache" / "fansrec"
+    return [Path(own).expanduser(), cache] if own else [cache]
+
+
+def find(set_: PublicSet, forms: Iterable[PublicFile], folders: Iterable[Path]) -> tuple[Path, PublicFile] | None:
+    """Return the first existing file NAME/FILE of a set in the folders; refuse it if its checksum is wrong."""
+    candidates = ((folder / set_.folder / form.name, form) for folder in folders for form in forms)
+    found = next(((path, form) for path, form in candidates if path.is_file()), None)
+    if found is not None and found[1].sha256 not in (None, sha256(found[0])):
+        raise BadInput(
+            f"{found[0]} is not the published file (its sha256 differs); "
+            f"remove it, then run: fans data fetch {set_.name}"
+        )
+    return found
+
+
+def locate(name: str) -> Path:
+    """Return the lists file of a public set on this machine, with its checksum verified if known."""
+    set_ = public_set(name)
+    found = find(set_, set_.lists, data_folders())
+    if found is None:
+        raise BadInput(
+            f"the public set {name} is not on this machine; get it with: fans data fetch {name}"
+            if set_.download
+            else manual_download(set_)
+        )
+    return found[0]
+
+
+def items_file(name: str) -> Path | None:
+    """Return the items file of a public set, or None if it has none."""
+    set_ = public_set(name)
+    found = find(set_, (set_.items,), data_folders()) if set_.items else None
+    return found[0] if found else None
+
+
+def manual_download(set_: PublicSet) -> str:
+    files = " and ".join(file.name for file in (*set_.lists, *filter(None, [set_.items])))
+    where = f"$FANS_DATA/{set_.folder}/"
+    return f"{set_.name} cannot be fetched as one file ({set_.where}); put {files} into {where} to use it"

@@ -1,0 +1,159 @@
+"""The regressions of EASE and SLIST for catalogs whose matrices are too large to invert.
+
+Each item is regressed on its predictors only, the items of the same lists that explain most of it (after Steck's Markov
+random fields, NeurIPS 2019). That suffices for most items, which are in few lists; popular items depend a little on
+nearly all others. Those are regressed on all items, by a few steps of the conjugate gradient method from there.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fansrec.models.config import POSITIVE, setting
+from fansrec.models.linear.cooccurrence import portions, ranges
+from fansrec.models.linear.item_weights import NEIGHBORS, ItemWeightsConfig, Table, merge, strongest
+from fansrec.models.linear.pair_sums import Entries, Indices, PairSums, Values, highest
+from fansrec.models.linear.symmetric_matrix import SymmetricMatrix
+
+KEPT_CELLS = 1 << 26  # weights and their items: 512 MB
+ENTRIES = 1 << 26  # of the matrix: 1 GB
+SOLVED_AT_ONCE = 1 << 20  # cells of the predictors' matrices, and entries that are read for them
+LOOKUP_CELLS = 1 << 23
+STEPS = 3
+REFINED_CELLS = 1 << 27  # weights to popular items: 512 MB
+REFINED_ENTRIES = 1 << 35  # entries of the matrix times popular items
+REFINED_AT_ONCE = 64  # more at once take longer: they do not fit in the cache
+
+
+@dataclass(frozen=True)
+class RegressionConfig(ItemWeightsConfig):
+    """The regression is exact for up to `dense_items` items."""
+
+    regularization: float = setting(100.0, POSITIVE)  # lambda
+    predictors: int = setting(256, POSITIVE)  # items that predict an item if there are more
+
+    @property
+    def pruned_width(self) -> int:
+        """Regressions lose more than similarities if few weights are kept, above all those of popular items."""
+        return min(1000, max(NEIGHBORS, KEPT_CELLS // self.items))
+
+
+def approximate(sums: PairSums, config: RegressionConfig, width: int, diagonal: float = 0.0) -> Table:
+    """Return the `width` strongest weights of each item; `diagonal` bounds its weight for itself, as in slist.py."""
+    regressions = Regressions(sums.sparse(ENTRIES), len(sums), config, diagonal)
+    regressions.solve()
+    count = min(REFINED_CELLS // len(sums), REFINED_ENTRIES // max(1, len(regressions.entries.rows)))
+    popular = np.argsort(-sums.popularity, kind="stable")[:count]
+    weights = torch.empty(len(sums), len(popular))
+    for first in range(0, len(popular), REFINED_AT_ONCE):
+        some = slice(first, first + REFINED_AT_ONCE)
+        weights[:, some] = regressions.refined(popular[some])
+    table = regressions.table(popular, width)
+    merge(table, torch.from_numpy(popular), weights)
+    return table
+
+
+class Regressions:
+    """The regression of each item on its predictors, itself among them."""
+
+    def __init__(self, entries: Entries, items: int, config: RegressionConfig, diagonal: float) -> None:
+        """`entries` are those of `items` rows."""
+        own = entries.rows == entries.columns
+        variances = np.full(items, config.regularization, np.float32)
+        variances[entries.rows[own]] += entries.within[own]
+        self.matrix = SymmetricMatrix.of(entries.rows, entries.columns, entries.within, variances)
+        self.entries, self.bound = entries, diagonal
+        gains = np.where(own, np.inf, entries.across / np.sqrt(variances[entries.columns]))
+        self.chosen = highest(
+            entries.rows, gains, config.predictors
+        )  # the entries of predictors, one target after the other
+        self.counts = np.bincount(entries.rows[self.chosen], minlength=items)
+        self.starts = np.cumsum(self.counts) - self.counts
+        self.weights = np.zeros(len(self.chosen), np.float32)
+        self.bounded = np.zeros(items, np.bool_)  # whether an item's weight for itself is at the bound
+
+    def solve(self) -> None:
+        """Regress each item on its predictors, items with similar numbers of them together."""
+        items = len(self.counts)
+        order = np.argsort(self.counts, kind="stable")
+        order = order[self.counts[order] > 0]
+        rows, columns = self.entries.rows[self.chosen], self.entries.columns[self.chosen]
+        reads = np.bincount(rows, self.matrix.links.lengths[columns], items)
+        cost = np.maximum(np.maximum(self.counts**2, reads) / SOLVED_AT_ONCE, items / LOOKUP_CELLS)
+        lookup = np.empty((0, items), np.int32)
+        for some in portions(cost[order]):
+            if len(lookup) < some.stop - some.start:
+                lookup = np.full((some.stop - some.start, items), -1, np.int32)
+            self._solve(order[some], lookup)
+
+    def _solve(self, targets: Indices, lookup: NDArray[np.int32]) -> None:
+        """Regress some items; `lookup` (targets or more, M) is -1 everywhere, before and after."""
+        counts = self.counts[targets]
+        which = ranges(self.starts[targets], counts)
+        entries = self.entries.select(self.chosen[which])
+        cells = np.repeat(np.arange(len(targets)), counts), ranges(np.zeros_like(counts), counts)
+        own = entries.rows == entries.columns
+        sides = np.zeros((len(targets), counts.max(), 2), np.float32)
+        sides[cells] = np.stack([entries.across, own], 1)
+        lookup[cells[0], entries.columns] = cells[1]
+        solution = solutions(self._matrices(cells, entries.columns, lookup, counts.max()), sides)[cells]
+        lookup[cells[0], entries.columns] = -1
+        over = np.maximum(solution[own, 0] - self.bound, 0) / solution[own, 1]
+        self.weights[which] = solution[:, 0] - over[cells[0]] * solution[:, 1]
+        self.bounded[targets] = over > 0
+
+    def _matrices(
+        self, cells: tuple[Indices, Indices], items: NDArray[np.int32], lookup: NDArray[np.int32], size: int
+    ) -> Values:
+        """Return each target's matrix, (targets, size, size): the lower triangle; I where there is no predictor."""
+        target, place = cells
+        matrices = np.zeros((target[-1] + 1, size, size), np.float32)
+        matrices[:, np.arange(size), np.arange(size)] = 1
+        matrices[target, place, place] = self.matrix.diagonal[items]
+        links = self.matrix.links
+        lengths = links.lengths[items]
+        read = ranges(links.starts[items], lengths)
+        other = lookup.reshape(-1)[np.repeat(target * lookup.shape[1], lengths) + links.columns[read]]
+        found = np.flatnonzero(other >= 0)
+        target, place, other = np.repeat(target, lengths)[found], np.repeat(place, lengths)[found], other[found]
+        matrices[target, np.maximum(place, other), np.minimum(place, other)] = links.values[read[found]]
+        return matrices
+
+    def refined(self, targets: Indices) -> Tensor:
+        """Return the weights (M, targets) of all items for these targets."""
+        weights, sides = (torch.zeros(len(self.counts), len(targets)) for _ in range(2))
+        which = ranges(self.starts[targets], self.counts[targets])
+        columns = np.repeat(np.arange(len(targets)), self.counts[targets])
+        weights.numpy()[self.entries.columns[self.chosen[which]], columns] = self.weights[which]
+        ends = np.searchsorted(self.entries.rows, targets, side="right")
+        lengths = ends - np.searchsorted(self.entries.rows, targets)
+        which, columns = ranges(ends - lengths, lengths), np.repeat(np.arange(len(targets)), lengths)
+        sides.numpy()[self.entries.columns[which], columns] = self.entries.across[which]
+        bounded = np.flatnonzero(self.bounded[targets])
+        fixed = torch.from_numpy(targets[bounded]), torch.from_numpy(bounded)
+        self.matrix.descend(weights, sides, fixed, STEPS)
+        weights[torch.from_numpy(targets), torch.arange(len(targets))] = 0
+        return weights
+
+    def table(self, without: Indices, width: int) -> Table:
+        """Return the strongest weights of each item's regressions, except to some items."""
+        rows, columns = self.entries.rows[self.chosen], self.entries.columns[self.chosen]
+        kept = rows != columns
+        kept[np.isin(rows, without)] = False
+        from_, to, weights = (torch.from_numpy(array[kept]) for array in (columns, rows, self.weights))
+        return strongest(from_.long(), to, weights, len(self.counts), width)
+
+
+def solutions(matrices: Values, sides: Values) -> Values:
+    """Return the solutions (targets, size, 2) of equations whose matrices are given by their lower triangles."""
+    lower = torch.from_numpy(matrices)
+    factors, failed = torch.linalg.cholesky_ex(lower)
+    while failed.any():  # entries that were left out can make a matrix indefinite; it is not if all others are small
+        bad = failed.nonzero()[:, 0]
+        lower[bad] = (lower[bad] + torch.diag_embed(lower[bad].diagonal(dim1=1, dim2=2))) / 2
+        factors[bad], failed[bad] = torch.linalg.cholesky_ex(lower[bad])
+    solution: Values = torch.cholesky_solve(torch.from_numpy(sides), factors).numpy()
+    return solution

@@ -1,0 +1,85 @@
+"""A sparse symmetric matrix, and linear equations with it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+Integers = NDArray[np.int32]
+Values = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Half:
+    """The entries of a matrix row after row: `columns` and `values` from `starts[i]`, `lengths[i]` of them."""
+
+    starts: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    columns: Integers
+    values: Values
+
+    @staticmethod
+    def of(rows: Integers, columns: Integers, values: Values, size: int) -> "Half":
+        """Return entries that are sorted by row."""
+        lengths = np.bincount(rows, minlength=size)
+        return Half(np.cumsum(lengths) - lengths, lengths, columns, values)
+
+    def times(self, vectors: Tensor) -> Tensor:
+        """Return the product with vectors (M, n)."""
+        columns, starts, values = map(torch.from_numpy, (self.columns, self.starts.astype(np.int32), self.values))
+        return functional.embedding_bag(columns, vectors, starts, mode="sum", per_sample_weights=values)
+
+
+@dataclass(frozen=True)
+class SymmetricMatrix:
+    """The diagonal (M,), and every other pair once: in `links`, from the row with fewer entries, and transposed."""
+
+    diagonal: Values
+    links: Half
+    transposed: Half
+
+    @staticmethod
+    def of(rows: Integers, columns: Integers, values: Values, diagonal: Values) -> "SymmetricMatrix":
+        """Return the matrix with these entries, sorted by row; those of the diagonal are ignored.
+
+        If an entry is missing in one of its two places, the row with fewer entries decides.
+        """
+        size = len(diagonal)
+        # Rows with many entries link to few others then: looking up a pair takes less time.
+        order = np.argsort(-np.bincount(rows, minlength=size), kind="stable")
+        rank = np.empty(size, np.int32)
+        rank[order] = np.arange(size)
+        one = np.flatnonzero(rank[columns] < rank[rows])
+        rows, columns, values = rows[one], columns[one], values[one]
+        back = np.argsort(columns, kind="stable")
+        transposed = Half.of(columns[back], rows[back], values[back], size)
+        return SymmetricMatrix(diagonal, Half.of(rows, columns, values, size), transposed)
+
+    def times(self, vectors: Tensor) -> Tensor:
+        """Return the product with vectors (M, n)."""
+        product = self.links.times(vectors).add_(self.transposed.times(vectors))
+        return product.addcmul_(vectors, torch.from_numpy(self.diagonal)[:, None])
+
+    def descend(self, weights: Tensor, sides: Tensor, fixed: tuple[Tensor, Tensor], steps: int) -> None:
+        """Bring `weights` (M, n) closer to the solution of matrix x weights = sides, except the `fixed` cells.
+
+        Takes steps of the conjugate gradient method, preconditioned with the diagonal.
+        """
+        scale = torch.from_numpy(self.diagonal)[:, None]
+        residual = sides - self.times(weights)
+        residual[fixed] = 0
+        direction = residual / scale
+        norm = (residual * direction).sum(0)
+        for _ in range(steps):
+            ahead = self.times(direction)
+            ahead[fixed] = 0
+            curvature = (direction * ahead).sum(0)
+            length = torch.where(curvature > 0, norm / curvature, 0)  # no step where the solution is reached
+            weights.addcmul_(direction, length)
+            residual.addcmul_(ahead, length, value=-1)
+            scaled = residual / scale
+            before, norm = norm, (residual * scaled).sum(0)
+            direction.mul_(torch.where(before > 0, norm / before, 0)).add_(scaled)
