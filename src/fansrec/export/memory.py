@@ -15,6 +15,7 @@ from fansrec.models.hybrid.list_memory import (
     MIN_RARITY,
     REACH,
     ListMemory,
+    Lookup,
 )
 from fansrec.models.hybrid.model import LinearPart
 
@@ -71,8 +72,8 @@ def _compare(g: Graph, memory: ListMemory, config: MemoryConfig, given: Value) -
         closeness = g.Exp(g.Div(distance, np.float64(-ALIGNED_REACH)))
         weights = g.Mul(weights, g.Add(np.float64(1), g.Mul(np.float64(config.aligned), closeness)))
     similarity = g.ScatterElements(np.zeros(len(memory)), lists, weights, reduction="add")
-    length_factors = 1 / np.sqrt(np.maximum(np.diff(memory.starts.numpy()), 1))
-    return g.Mul(similarity, length_factors), _last_shared(g, memory, owner, lists, positions)
+    factors = Lookup(memory).list_factors(config.newer)
+    return g.Mul(similarity, factors), _last_shared(g, memory, owner, lists, positions)
 
 
 def _last_shared(g: Graph, memory: ListMemory, owner: Value, lists: Value, positions: Value) -> Value:

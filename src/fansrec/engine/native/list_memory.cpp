@@ -15,11 +15,12 @@ constexpr int64_t SAMPLE_EVERY = 32;  // the threshold is estimated from every 3
 }  // namespace
 
 NeighborSearch::NeighborSearch(const ListMemory& memory)
-    : m_(memory), found_(memory.known), similarity_(found_.size()), length_factor_(found_.size()),
+    : m_(memory), found_(memory.known), similarity_(found_.size()), list_factor_(found_.size()),
       distinct_(found_.size()), last_shared_(found_.size()) {
     for (int64_t i = 0; i < m_.known; ++i) {
         int64_t length = m_.starts[i + 1] - m_.starts[i];
-        length_factor_[i] = 1 / std::sqrt(double(std::max<int64_t>(1, length)));
+        double age = double(m_.known - 1 - i) / double(m_.known);
+        list_factor_[i] = 1 / std::sqrt(double(std::max<int64_t>(1, length))) * std::exp(-m_.newer * age);
         distinct_[i] = length == 0 || m_.places[m_.starts[i + 1] - 1] == length - 1;
     }
     for (int64_t d = -m_.longest; d <= m_.longest; ++d)
@@ -74,11 +75,11 @@ void NeighborSearch::select_neighbors() {
     neighbors_.resize(m_.neighbors);
 }
 
-// Writes the similarities of a run of lists, normalized by their lengths.
+// Writes the similarities of a run of lists, normalized by their lengths and weighted by their ages.
 inline void NeighborSearch::normalize_run(int64_t first, double* out) const {
     const double* __restrict similarity = &similarity_[first];
-    const double* __restrict length_factor = &length_factor_[first];
-    for (int64_t i = 0; i < RUN; ++i) out[i] = similarity[i] * length_factor[i];
+    const double* __restrict list_factor = &list_factor_[first];
+    for (int64_t i = 0; i < RUN; ++i) out[i] = similarity[i] * list_factor[i];
 }
 
 // Estimates a similarity slightly below that of the last neighbor from a sample; 0 if the sample is too small.

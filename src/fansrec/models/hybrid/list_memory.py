@@ -144,9 +144,9 @@ class Lookup:
         similarity: Floats = np.bincount(lists, weights, minlength=self.lists).astype(np.float64)
         last_shared = np.zeros(self.lists, dtype=np.int64)
         last_shared[lists] = places  # the newest item is written last
-        return similarity * self._list_factors(config.newer), last_shared
+        return similarity * self.list_factors(config.newer), last_shared
 
-    def _list_factors(self, newer: float) -> Floats:
+    def list_factors(self, newer: float) -> Floats:
         """Return the factor (lists,) of each list's similarity by its length and its age."""
         if self._factors[0] != newer:
             age = np.arange(self.lists - 1, -1, -1) / self.lists

@@ -111,7 +111,8 @@ class HybridFans(Encoder):
 
     def parts(self, inputs: Inputs, counts: Sequence[int]) -> dict[str, Tensor]:
         """Return the log scores (B, M) of each part with a weight, by its name in `config.weights`."""
-        parts = {"network": self.network_scores(inputs, counts)} if self.config.weights.network else {}
+        alone = self.memory is None and self.linear is None
+        parts = {"network": self.network_scores(inputs, counts)} if alone or self.config.weights.network else {}
         if self.memory is not None:
             parts["memory"] = log_scores(self.memory.votes(inputs, self.config.memory).to(self.device))
         if self.linear is not None:
