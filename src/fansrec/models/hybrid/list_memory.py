@@ -174,7 +174,7 @@ class Lookup:
 
 def voters(config: MemoryConfig, length: int) -> int:
     """Return how many lists vote for an input of this length: the shorter it is, the more lists are equally similar."""
-    return config.neighbors * max(1, -(-FEW_ITEMS // max(1, length)))
+    return config.neighbors * -(-FEW_ITEMS // min(max(1, length), FEW_ITEMS))
 
 
 def power(config: MemoryConfig, length: int) -> float:
