@@ -104,6 +104,11 @@ def test_no_votes_if_all_items_are_before_and_weigh_0() -> None:
     assert votes([[1, 2, 0], [9]], [0], replace(PLAIN, before=0.0)) == [0.0] * ITEMS
 
 
+def test_memory_without_lists_has_no_votes() -> None:
+    empty = ListMemory.of(ITEMS, np.array([], dtype=np.int32), np.array([0]))
+    assert len(empty) == 0 and not empty.votes([indices([0, 1]), indices([])], PLAIN).any()
+
+
 def test_older_items_of_the_input_weigh_less() -> None:
     # Of three items the last weighs 1, the one before 1 - r / 3, the first 1 - 2r / 3; all else is equal.
     made = votes([[0, 3], [1, 4], [2, 5], [9]], [0, 1, 2], replace(PLAIN, recency=0.6))

@@ -133,7 +133,7 @@ class Lookup:
         count = np.minimum(list_counts, MAX_LISTS_OF_ITEM)
         found = ranges(starts[distinct + 1] - count, count)
         lists = self.arrays["lists"][found]
-        rarity = np.maximum(np.log(self.lists / np.maximum(list_counts, 1)), MIN_RARITY)
+        rarity = np.maximum(np.log(max(1, self.lists) / np.maximum(list_counts, 1)), MIN_RARITY)
         places = self.arrays["list_places"][found]
         weights = np.repeat(rarity * (1 - config.recency * age / max(1, len(given))), count)
         if config.aligned:
