@@ -147,7 +147,7 @@ class HybridFans(Encoder):
         columns = evenly.astype(np.int64) + 2  # from the last token of the input; SEP is between it and the masks
         shares = there * ((1 - next_share) / read)[:, None]
         if next_share:
-            there, columns = (np.insert(part, 0, first, axis=1) for part, first in ((there, True), (columns, 0)))
+            there, columns = np.insert(there, 0, True, axis=1), np.insert(columns, 0, 0, axis=1)
             shares = np.insert(shares, 0, next_share, axis=1)
         first = np.array([len(items) for items in inputs]) + np.arange(len(masks)) * tokens.items.shape[1]
         indices = torch.from_numpy((first[:, None] + columns)[there])
