@@ -1,6 +1,7 @@
 """Training the hybrid model ends with a comparison with simple models."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,17 +43,26 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any
     return folder, *trained(folder, walks())
 
 
-def test_figures_are_those_of_the_standard_protocol(
-    whole: tuple[Path, dict[str, Any], list[str]],
-) -> None:
+MODELS = ["popularity", "item-knn", "ease", "slist", "fans"]
+
+
+def test_figures_are_those_of_the_standard_protocol(whole: tuple[Path, dict[str, Any], list[str]]) -> None:
     folder, found, _ = whole
+    assert [row["model"] for row in found["rows"]] == MODELS
     corpus = read_corpus(folder / "corpus")
-    train(folder / "corpus", folder / "ease", "ease", found["rows"][2]["settings"])
-    for run, row in (("ease", found["rows"][2]), ("run", found["rows"][3])):
-        measured = measure_run(open_run(folder / run, corpus), corpus, protocol("standard")).row
-        assert {name: row[name] for name in METRICS} == {name: measured[name] for name in METRICS}
-    assert [row["model"] for row in found["rows"]] == ["popularity", "item-knn", "ease", "fans"]
+    more = replace(corpus, parts=np.where(corpus.parts == 1, 0, corpus.parts).astype(np.uint8))
+    write_corpus(folder / "more", more)  # the other models are fitted to the validation lists too
+    for model, row in zip(MODELS[1:-1], found["rows"][1:-1], strict=True):
+        train(folder / "more", folder / model, model, row["settings"])
+    runs = dict.fromkeys(MODELS[1:-1], more) | {"run": corpus}
+    for (run, lists), row in zip(runs.items(), found["rows"][1:], strict=True):
+        measured = measure_run(open_run(folder / run, lists), lists, protocol("standard"), backend="torch").row
+        assert {name: row[name] for name in METRICS} == pytest.approx({name: measured[name] for name in METRICS})
     assert (found["part"], found["lists"]) == ("test", 12)
+
+
+def test_table_has_no_rows_that_are_left_out(whole: tuple[Path, dict[str, Any], list[str]]) -> None:
+    assert "left_out" not in whole[1] and not any("left out" in line for line in whole[2])
 
 
 def test_table_is_reported_and_in_the_model_card(whole: tuple[Path, dict[str, Any], list[str]]) -> None:
@@ -128,8 +138,8 @@ def test_no_table_without_lists_to_evaluate(tmp_path: Path) -> None:
     assert "comparison" not in json.loads((tmp_path / "run" / "config.json").read_text())
 
 
-def test_large_catalogs_have_the_same_rivals() -> None:
-    assert [name for name, _ in comparison.rivals(1_000_000, 200_000)] == ["popularity", "item-knn", "ease"]
+def test_ease_and_slist_are_compared_for_any_number_of_items() -> None:
+    assert [model for model, _ in comparison.rivals(1000, 1_000_000)] == MODELS[:-1]
 
 
 def test_number_of_lists_is_limited_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

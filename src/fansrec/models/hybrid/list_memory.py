@@ -109,8 +109,9 @@ class Lookup:
         self.arrays: dict[str, Any] = {name: getattr(memory, name).numpy() for name in names}
         self.vocabulary, self.lists = memory.vocabulary, len(memory)
         self.longest = int(self.arrays["places"].max(initial=0))
-        self.length_factors = 1 / np.sqrt(np.maximum(np.diff(self.arrays["starts"]), 1))
-        self._factors = 0.0, self.length_factors  # a value of `newer`, and the factors of all lists with it
+        self.length_factors: Floats = 1 / np.sqrt(np.maximum(np.diff(self.arrays["starts"]), 1))
+        # The last value of `newer`, and the factors of all lists with it.
+        self._factors: tuple[float, Floats] = (0.0, self.length_factors)
 
     def __call__(self, given: Indices, config: MemoryConfig) -> NDArray[np.float32]:
         """Return the votes (M,) for the input `given`."""
@@ -134,7 +135,7 @@ class Lookup:
         count = np.minimum(list_counts, MAX_LISTS_OF_ITEM)
         found = ranges(starts[distinct + 1] - count, count)
         lists = self.arrays["lists"][found]
-        rarity = np.maximum(np.log(self.lists / np.maximum(list_counts, 1)), MIN_RARITY)
+        rarity = np.maximum(np.log(max(1, self.lists) / np.maximum(list_counts, 1)), MIN_RARITY)
         places = self.arrays["list_places"][found]
         weights = np.repeat(rarity * (1 - config.recency * age / max(1, len(given))), count)
         if config.aligned:
