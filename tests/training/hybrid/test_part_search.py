@@ -54,7 +54,7 @@ def pairs() -> Corpus:
     Other lists that contain some of the first items contain other second items too: only a linear part is exact.
     """
     random = np.random.default_rng(0)
-    chosen = [random.choice(20, 4, replace=False) for _ in range(300)]
+    chosen = [random.choice(20, 5, replace=False) for _ in range(300)]  # not short: a memory has more voters then
     lists = [[*(2 * pair).tolist(), *(2 * pair + 1).tolist()] for pair in chosen]
     return corpus_of(lists, vocabulary_of([20, 20]), [0] * 200 + [1] * 100)
 
