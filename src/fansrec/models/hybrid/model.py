@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fansrec.errors import BadArtifact
 from fansrec.models.config import with_settings
 from fansrec.models.contract import Inputs
 from fansrec.models.hybrid.classifier import TiedClassifier
@@ -85,6 +86,13 @@ class HybridFans(Encoder):
         self.tied.start(torch.from_numpy(np.bincount(items, minlength=self.config.alphabet.items)))
         with torch.no_grad():
             self.vectors.copy_(starting_vectors(items, offsets, *self.vectors.shape))
+
+    def check_arrays(self) -> None:
+        """Raise BadArtifact if no part with a weight exists: nothing would score the items."""
+        weights = self.config.weights
+        memory, linear = self.memory is not None and weights.memory, self.linear is not None and weights.linear
+        if not (weights.network or memory or linear):
+            raise BadArtifact("the model has none of the parts that have a weight")
 
     def with_parts(self, config: HybridConfig, memory: ListMemory | None, linear: LinearPart | None) -> "HybridFans":
         """Return a copy of this network, on the CPU, with these parts; `config` gets their sizes."""

@@ -56,6 +56,7 @@ def train_hybrid(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter) -> T
 
 
 def with_found(plan: Plan, settings: dict[str, float]) -> Plan:
+    """Return the plan with settings that a search found."""
     config = with_settings(configured(entry(plan.model), plan.config), settings)
     return replace(plan, config=asdict(config))
 
