@@ -30,6 +30,7 @@ SIZES: dict[str, Any] = {
     "heads": 2,
     "feedforward": 32,
 }
+TRAINED = {"causal": True, "transform": False, "next_share": 0.3, "newer": 1.5}
 TIED = {"recency": 0.6, "before": 0.4, "near": 0.5, "aligned": 0.8, "sharpness": 3.0}
 
 
@@ -100,6 +101,13 @@ MODELS = {
     "best": lambda: made("fans", "best"),
     "best with every setting": lambda: made("fans", "best", **TIED),
     "best, vanilla": lambda: made("fans", "best", classifier="vanilla"),
+    "best as trained": lambda: made("fans", "best", **TRAINED),
+    "best as trained, vanilla": lambda: made("fans", "best", classifier="vanilla", **TRAINED),
+    "best, causal": lambda: made("fans", "best", causal=True, layers=3),
+    "best, next item only": lambda: made("fans", "best", next_share=1.0),
+    "best, causal, next item only": lambda: made("fans", "best", next_share=1.0, causal=True),
+    "best without a weight of the network": lambda: made("fans", "best", network_weight=0.0),
+    "best without a weight of the memory": lambda: made("fans", "best", memory_weight=0.0, linear_weight=0.0),
     "best without a linear part": lambda: made("fans", "best", linear_neighbours=0),
 }
 
@@ -168,6 +176,20 @@ def test_tied_weight_is_stored_once(tmp_path: Path) -> None:
     shapes = [tuple(tensor.dims) for tensor in onnx.load(tmp_path / "model.onnx").graph.initializer]
     assert shapes.count(tuple(model.embed.items.weight.shape)) == 1
     assert (ITEMS, SIZES["width"]) not in shapes
+
+
+def test_parts_without_a_weight_are_not_stored(tmp_path: Path) -> None:
+    whole, memory, network = (
+        exported_size(made("fans", "best", **weights), tmp_path / "model.onnx")
+        for weights in ({}, {"network_weight": 0.0}, {"memory_weight": 0.0, "linear_weight": 0.0})
+    )
+    embeddings = (ITEMS + 4) * SIZES["width"] * 4
+    assert memory < whole - embeddings and network < whole - ITEMS * 7 * 8
+
+
+def exported_size(model: Any, path: Path) -> int:
+    exported(model, path)
+    return sum(len(tensor.raw_data) for tensor in onnx.load(path).graph.initializer)
 
 
 @pytest.mark.parametrize("name", ["popularity", "ease"])

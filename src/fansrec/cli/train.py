@@ -53,8 +53,7 @@ def train(
     ] = None,
     config: Annotated[Path | None, typer.Option(help="TOML file with settings; options take precedence")] = None,
     no_compare: Annotated[
-        bool,
-        typer.Option("--no-compare", help="Skip the comparison with popularity, item-kNN, EASE and SLIST"),
+        bool, typer.Option("--no-compare", help="Skip the final comparison with popularity, item-kNN, EASE and SLIST")
     ] = False,
     engine: Engine = "local",
     address: Address = None,

@@ -1,4 +1,4 @@
-"""The Transformer of FANS and BERT4Rec as a graph: models/layers/, without dropout."""
+"""The Transformer of FANS, BERT4Rec and the hybrid model as a graph: models/layers/, without dropout."""
 
 from typing import Any
 
@@ -15,11 +15,24 @@ from fansrec.models.tokens import token_categories
 def encode(g: Graph, model: Any, tokens: Tokens, columns: Value) -> Value:
     """Return the hidden states (B, K, D) at these columns (B, K) of every list."""
     x = embed_tokens(g, model.embed, tokens, token_categories(model.config.category_starts))
-    seen = g.Unsqueeze(g.Where(tokens.real, 0.0, -np.inf), [1, 2])  # added to the attention logits
+    seen = tokens_seen(g, model, tokens, columns_of(g, tokens.items), tokens.segments)
     *layers, last = model.layers
     for layer in layers:
         x = apply_layer(g, layer, x, x, seen)
+    seen = tokens_seen(g, model, tokens, columns, g.GatherElements(tokens.segments, columns, axis=1))
     return apply_layer(g, last, g.GatherND(x, g.Unsqueeze(columns, [2]), batch_dims=1), x, seen)
+
+
+def tokens_seen(g: Graph, model: Any, tokens: Tokens, columns: Value, segments: Value) -> Value:
+    """Return what is added to the logits (B, H, K, T) of the queries at `columns`: -infinity for tokens that they skip.
+
+    `columns` is (K,) or (B, K), `segments` (B, K).
+    """
+    seen = g.Unsqueeze(tokens.real, [1])  # (B, 1, T)
+    if model.causal:
+        before = g.LessOrEqual(columns_of(g, tokens.items), g.Unsqueeze(columns, [-1]))
+        seen = g.And(seen, g.Or(before, g.Unsqueeze(g.Equal(segments, 1), [2])))  # (B, K, T)
+    return str(g.Unsqueeze(g.Where(seen, 0.0, -np.inf), [1]))
 
 
 def embed_tokens(g: Graph, embed: TokenEmbedding, tokens: Tokens, categories: Any) -> Value:  # (B, T, D)
@@ -52,7 +65,9 @@ def attend(g: Graph, attention: SelfAttention, queries: Value, x: Value, seen: V
     return linear(g, g.Reshape(mixed, [0, 0, width]), attention.out)
 
 
-def transformed(g: Graph, x: Value, transform: Transform) -> Value:
+def transformed(g: Graph, x: Value, transform: Transform | nn.Identity) -> Value:
+    if isinstance(transform, nn.Identity):
+        return x
     norm = transform.norm
     return normalized(g, g.Gelu(linear(g, x, transform.linear)), norm.weight, norm.bias)
 

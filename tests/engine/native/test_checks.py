@@ -11,7 +11,7 @@ from engine.native import test_backend, test_hybrid
 from fansrec.engine.native.backend import NativeEngine
 from fansrec.engine.native.hybrid import HybridWeights
 from fansrec.engine.native.library import BAD_CALL, BAD_MODEL, DONE, check_outcome, library
-from fansrec.engine.native.structures import Call, Model
+from fansrec.engine.native.structures import Affine, Call, Hybrid, Model
 from fansrec.engine.native.weights import Weights
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadArtifact, FansError
@@ -33,6 +33,7 @@ MODELS: dict[str, Callable[[Any], object]] = {
     "no positions": lambda m: setattr(m.encoder, "positions", 0),
     "fewer embeddings than tokens": lambda m: setattr(m.encoder, "tokens", ITEMS),
     "fewer category embeddings than categories": lambda m: setattr(m.encoder, "category_rows", 1),
+    "neither causal nor bidirectional": lambda m: setattr(m.encoder, "causal", 2),
     "no embeddings": lambda m: setattr(m.encoder, "item_embedding", None),
     "no layers": lambda m: setattr(m.encoder, "layer", None),
     "no items": lambda m: setattr(m.head, "items", 0),
@@ -147,6 +148,22 @@ def test_hybrid_model_with_impossible_arrays_is_refused(change: Callable[[Any], 
     change(model)
     with pytest.raises(BadArtifact):
         HybridWeights(model)
+
+
+NETWORKS: dict[str, Callable[[Any], object]] = {
+    "half a transform": lambda h: setattr(h.tied.transform, "weight", None),
+    "a transform without its norm": lambda h: setattr(h.tied, "transform_norm", Affine()),
+    "a share above 1": lambda h: setattr(h, "next_share", 1.5),
+    "a negative share": lambda h: setattr(h, "next_share", -0.1),
+    "a share that is not a number": lambda h: setattr(h, "next_share", np.nan),
+}
+
+
+@pytest.mark.parametrize("change", NETWORKS.values(), ids=NETWORKS)
+def test_hybrid_model_with_an_impossible_network_is_refused(change: Callable[[Any], object]) -> None:
+    weights, handle = HybridWeights(test_hybrid.hybrid_model()), ctypes.c_void_p()
+    change(Hybrid.from_address(weights.model.hybrid))
+    assert library().fans_open(ctypes.addressof(weights.model), ctypes.byref(handle)) == BAD_MODEL
 
 
 def test_outcomes_become_errors() -> None:

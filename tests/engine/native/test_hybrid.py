@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from engine.parity import faults
 from fansrec.engine.native.backend import NativeEngine, why_not
+from fansrec.engine.native.hybrid import HybridWeights
+from fansrec.engine.native.structures import Hybrid
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.models.config import from_settings
@@ -33,6 +35,7 @@ SIZES: dict[str, Any] = {"category_starts": STARTS, "positions": 60, "width": 16
 LISTS = 350
 NEIGHBORS, LINEAR_NEIGHBORS = "neighbours", "linear_neighbours"  # words: keep (names of settings)
 ALL: dict[str, Any] = {"memory_lists": LISTS, LINEAR_NEIGHBORS: 30, NEIGHBORS: 60, "before": 0.4, "near": 0.5}
+TRAINED: dict[str, Any] = ALL | {"causal": True, "transform": False, "next_share": 0.5, "newer": 0.7}
 KINDS: dict[str, dict[str, Any]] = {
     "network": {},
     "vanilla": {"classifier": "vanilla"},
@@ -54,7 +57,21 @@ KINDS: dict[str, dict[str, Any]] = {
     "one neighbor": ALL | {NEIGHBORS: 1},
     "more neighbors than lists": ALL | {NEIGHBORS: 1000},
     "the network silent": ALL | {"network_weight": 0.0},
+    "the network silent, vanilla": ALL | {"network_weight": 0.0, "classifier": "vanilla"},
     "the memory silent": ALL | {"memory_weight": 0.0},
+    "no part with a weight": {"network_weight": 0.0},
+    "causal": {"causal": True},
+    "causal, more tokens than a tile": {"causal": True, "layers": 3, "width": 64, "heads": 4, "feedforward": 256},
+    "no transform": {"transform": False},
+    "no transform, vanilla": {"transform": False, "classifier": "vanilla"},
+    "next item": {"next_share": 0.3},
+    "next item, vanilla": {"next_share": 0.3, "classifier": "vanilla"},
+    "next item only": {"next_share": 1.0},
+    "causal, next item only": {"causal": True, "next_share": 1.0, "layers": 3},
+    "newer": ALL | {"newer": 2.5},
+    "as trained": TRAINED,
+    "as trained, vanilla": TRAINED | {"classifier": "vanilla"},
+    "as trained, one layer": TRAINED | {"layers": 1, "width": 21, "heads": 3, "feedforward": 19},
 }
 RULES = {
     "seen kept": Rules(keep_seen=True),
@@ -121,17 +138,19 @@ def test_every_configuration_matches_float64(kind: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
-@pytest.mark.parametrize("kind", ["network", "vanilla, all", "all"])
+@pytest.mark.parametrize("kind", ["network", "vanilla, all", "all", "the network silent", "as trained"])
 def test_rules_are_applied_and_the_best_allowed_items_returned(kind: str, rules: Rules) -> None:
     assert faults_of(hybrid_model(**KINDS[kind]), rules, 30) == []
 
 
-def test_recall_matches_float64() -> None:
-    assert faults_of(hybrid_model(**ALL), Rules(), 60, "recall") == []
+@pytest.mark.parametrize("kind", ["all", "as trained", "next item only"])
+def test_recall_matches_float64(kind: str) -> None:
+    assert faults_of(hybrid_model(**KINDS[kind]), Rules(), 60, "recall") == []
 
 
-def test_answer_does_not_depend_on_batch_threads_or_repetition() -> None:
-    model, (inputs, counts) = hybrid_model(**ALL), requests(60)
+@pytest.mark.parametrize("kind", ["all", "as trained", "the network silent"])
+def test_answer_does_not_depend_on_batch_threads_or_repetition(kind: str) -> None:
+    model, (inputs, counts) = hybrid_model(**KINDS[kind]), requests(60)
     engine = NativeEngine(model, ITEMS, threads=2)
     together = engine.continue_lists(inputs, counts, Rules())
     assert same(together, engine.continue_lists(inputs, counts, Rules()))
@@ -147,6 +166,27 @@ def test_concurrent_callers_get_the_same_answers() -> None:
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda _: engine.continue_lists(inputs, counts, Rules()), range(12)))
     assert all(same(expected, answer) for answer in answers)
+
+
+def test_network_without_a_weight_is_not_run() -> None:
+    model, (inputs, counts) = hybrid_model(**KINDS["the network silent"]), requests(20)
+    expected = NativeEngine(model, ITEMS).continue_lists(inputs, counts, Rules())
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.fill_(torch.nan)
+    assert same(NativeEngine(model, ITEMS).continue_lists(inputs, counts, Rules()), expected)
+
+
+def test_memory_and_linear_part_without_a_weight_are_not_read() -> None:
+    weights = HybridWeights(hybrid_model(**ALL, memory_weight=0.0, linear_weight=0.0))
+    parts = Hybrid.from_address(weights.model.hybrid).parts
+    assert parts.memory is None and parts.linear is None
+
+
+def test_masks_do_not_change_the_next_item_of_a_causal_network() -> None:
+    engine = NativeEngine(hybrid_model(causal=True, next_share=1.0), ITEMS)
+    one, many = (engine.continue_lists([np.array([5, 6, 7])], count, Rules())[0] for count in (1, 90))
+    assert one.items[0] == many.items[0] and one.scores[0] == many.scores[0]
 
 
 def test_arranged_fill_is_left_to_torch() -> None:
@@ -180,7 +220,8 @@ def test_model_in_half_precision_is_left_to_torch() -> None:
 def test_narrower_instruction_sets_match_float64(instructions: str) -> None:
     program = (
         "from engine.native import test_hybrid as t\n"
-        "assert t.faults_of(t.hybrid_model(**t.ALL), t.RULES['groups'], 40) == []"
+        "for kind in (t.ALL, t.TRAINED):\n"
+        "    assert t.faults_of(t.hybrid_model(**kind), t.RULES['groups'], 40) == []"
     )
     tests = str(Path(__file__).parents[2])
     environment = os.environ | {"FANS_NATIVE": instructions, "PYTHONPATH": os.pathsep.join([tests, *sys.path])}

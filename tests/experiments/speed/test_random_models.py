@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -5,7 +7,8 @@ import torch
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.experiments.speed.random_models import random_best, random_engine, random_linear, random_memory
-from fansrec.experiments.speed.workloads import WORKLOADS, questions_of
+from fansrec.experiments.speed.workloads import WORKLOADS, make_corpus, questions_of
+from fansrec.training.plan import make_plan
 
 
 def test_positions_choose_different_categories() -> None:
@@ -27,6 +30,14 @@ def test_recipe_best_uses_its_memory() -> None:
         scores = model.score_lists([given], [5])
         assert not torch.equal(scores, model.config.weights.network * torch.log1p(model.probabilities([given], [5])))
     assert len(TorchEngine(model, 200).continue_lists([given], 5, Rules())[0].items) == 5
+
+
+def test_recipe_best_has_the_network_that_training_builds() -> None:
+    plan = make_plan(
+        "fans", {"recipe": "best"}, make_corpus(replace(WORKLOADS["small"], lists=50), np.random.default_rng(0))
+    )
+    built, network = plan.build().config.network, random_best("small", 200, 4, 62, 0).config.network
+    assert (network.causal, network.transform, network.next_share) == (built.causal, built.transform, built.next_share)
 
 
 @pytest.mark.parametrize("items", [100, 16_000])

@@ -12,7 +12,7 @@ import torch
 from fansrec.artifact import read_artifact, write_artifact
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
-from fansrec.errors import BadArtifact, BadSetting
+from fansrec.errors import BadSetting
 from fansrec.models.config import flat_settings, from_settings, with_settings
 from fansrec.models.hybrid.config import HybridConfig
 from fansrec.models.hybrid.model import FLOOR, HybridFans, LinearPart
@@ -330,12 +330,8 @@ def test_other_parts_without_a_weight_are_not_computed(weight: str, left: str) -
 
 
 @pytest.mark.parametrize("parts", [{}, MEMORY | {"memory_weight": 0.0}, LINEAR | {"linear_weight": 0.0}])
-def test_model_without_any_part_that_has_a_weight_is_refused(parts: dict[str, Any], tmp_path: Path) -> None:
-    model = hybrid(**parts, network_weight=0.0)
-    config = {"model": "fans-hybrid", "config": asdict(model.config), "training": {"recipe": "best"}}
-    write_artifact(tmp_path, model, CORPUS.vocabulary, config, "a card")
-    with pytest.raises(BadArtifact, match="none of the parts that have a weight"):
-        read_artifact(tmp_path)
+def test_model_without_any_part_that_has_a_weight_answers_equal_scores(parts: dict[str, Any]) -> None:
+    assert not scores(hybrid(**parts, network_weight=0.0)).any()
 
 
 def test_start_sets_item_vectors_and_leaves_special_tokens() -> None:

@@ -1,14 +1,15 @@
 #include "attention.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace {
 
 inline const float* column(Tiles tiles, uint64_t j) { return tiles.data + j / W * tiles.stride + j % W; }
 
-inline V mask_future(V score, int64_t key, int64_t last_key) {
-    if (key <= last_key) return score;
-    int32_t from = int32_t(key - last_key < W ? key - last_key : W);  // the first lane that attends to this key
+inline V mask_future(V score, int64_t key, const Queries& queries) {
+    if (key <= queries.last_key) return score;
+    int32_t from = int32_t(std::min<int64_t>(key - queries.last_key, queries.sees_all));  // the first lane that sees it
     return lanes() >= from ? score : all(MINUS_INFINITY);
 }
 
@@ -71,7 +72,7 @@ class OneHead {
                 for (int s = 0; s < S; ++s) score[s] += q[s][d] * key_d;
             }
             for (int s = 0; s < S; ++s) {
-                if (end) score[s] = mask_future(score[s], j, queries_[s].last_key);
+                if (end) score[s] = mask_future(score[s], j, queries_[s]);
                 highest[s] = larger(highest[s], score[s]);
                 store(at + s * W, score[s]);
             }

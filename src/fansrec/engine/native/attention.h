@@ -8,12 +8,13 @@ struct Keys {
 };
 
 // A tile of queries, head after head, and the tile for the results. Only lanes `first` to `last` belong to the list and
-// are written. Lane l attends to the keys up to column `last_key + l`.
+// are written. Lane l attends to the keys up to column `last_key + l`, and from lane `sees_all` on to all of them.
 struct Queries {
     const float* query;
     float* out;
     int first, last;
     int64_t last_key = INT64_MAX / 2;
+    int sees_all = W;
 };
 
 constexpr int QUERY_TILES = ROWS == 8 ? 2 : 1;  // tiles that share the loads of keys, if there are enough registers

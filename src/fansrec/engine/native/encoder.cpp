@@ -81,7 +81,19 @@ class Pass {
 
     static Tiles local_tiles(float* at, int64_t rows, int64_t first) { return {at - first * rows * W, rows * W}; }
 
-    // Attends with the queries of a list in tiles first to last to all tokens of the list.
+    // Returns the queries of a list in a tile.
+    Queries queries_of(const Span& list, int64_t tile, Tiles queries, Tiles out) const {
+        int64_t lane_0 = tile * W, first = outputs_only_ ? list.first_output : list.first;
+        auto lane = [&](int64_t column) { return int(std::clamp<int64_t>(column - lane_0, 0, W)); };
+        Queries here{queries.tile(tile), out.tile(tile), lane(first),
+                     lane(outputs_only_ ? list.last_output : list.last)};
+        if (!e_.causal) return here;
+        here.last_key = (outputs_only_ ? tokens_.outputs[first] : first) - first + lane_0;
+        here.sees_all = lane(outputs_only_ ? list.mask_outputs : list.masks);
+        return here;
+    }
+
+    // Attends with the queries of a list in tiles first to last to the tokens of the list that they see.
     void attend_list(const Span& list, int64_t first, int64_t last, Tiles queries, Tiles qkv, float* scores,
                      Tiles out) const {
         int64_t D = e_.width;
@@ -91,12 +103,10 @@ class Pass {
         for (int64_t s = first; s < last; s += QUERY_TILES) {
             Queries here[QUERY_TILES];
             int count = int(std::min<int64_t>(QUERY_TILES, last - s));
-            for (int i = 0; i < count; ++i) {
-                int64_t lane_0 = (s + i) * W;
-                here[i] = {queries.tile(s + i), out.tile(s + i), int(std::max<int64_t>(0, from - lane_0)),
-                           int(std::min<int64_t>(W, to - lane_0))};
-            }
-            attend(here, count, {qkv.rows_from(D), qkv.rows_from(2 * D), list.first, list.last}, e_.heads, D / e_.heads,
+            for (int i = 0; i < count; ++i) here[i] = queries_of(list, s + i, queries, out);
+            const Queries& latest = here[count - 1];
+            int64_t seen = latest.sees_all == W ? std::min(list.last, latest.last_key + W) : list.last;
+            attend(here, count, {qkv.rows_from(D), qkv.rows_from(2 * D), list.first, seen}, e_.heads, D / e_.heads,
                    scores);
         }
     }

@@ -1,4 +1,5 @@
-// The bidirectional Transformer of FANS and BERT4Rec (models/layers/encoder.py): tokens in, hidden states of some out.
+// The Transformer of FANS, BERT4Rec and the hybrid model (models/layers/encoder.py): tokens in, hidden states of some
+// out.
 #pragma once
 #include "layers.h"
 #include "thread_pool.h"
@@ -10,6 +11,7 @@ struct EncoderLayer {
 struct Encoder {
     int64_t width, layers, heads, feedforward;
     int64_t positions, tokens, category_rows;  // numbers of rows of the embeddings
+    int64_t causal;                            // 1: tokens before the masks see only themselves and those before them
     // (tokens, width), (category_rows, width) or null, (positions, width), (2, width)
     const float *item_embedding, *category_embedding, *position_embedding, *segment_embedding;
     Affine norm;
@@ -20,10 +22,11 @@ struct Token {
     int64_t item, category, position, segment;
 };
 
-// One list of a batch: its range of the tokens, and of the tokens whose hidden states are returned.
+// One list of a batch: its range of the tokens, and of the tokens whose hidden states are returned. If the encoder is
+// causal, outputs before the masks must be adjacent tokens.
 struct Span {
-    int64_t first, last;                // in Tokens::tokens
-    int64_t first_output, last_output;  // in Tokens::outputs
+    int64_t first, masks, last;                       // in Tokens::tokens
+    int64_t first_output, mask_outputs, last_output;  // in Tokens::outputs
 };
 
 struct Tokens {

@@ -5,7 +5,6 @@ from ctypes import Structure
 import torch
 
 from fansrec.engine.native.structures import (
-    Affine,
     Head,
     Hybrid,
     ItemVectors,
@@ -17,10 +16,11 @@ from fansrec.engine.native.structures import (
 from fansrec.engine.native.weights import Weights
 from fansrec.errors import BadArtifact
 from fansrec.models.hybrid.model import HybridFans
+from fansrec.models.layers.transformer import Transform
 
 ARRAYS = dict.fromkeys(("items", "places", "lists", "list_places"), torch.int32)
 ARRAYS |= {"starts": torch.int64, "list_starts": torch.int64}
-SETTINGS = ("sharpness", "recency", "before", "near", "aligned", "neighbors")
+SETTINGS = ("sharpness", "recency", "before", "near", "aligned", "newer", "neighbors")
 
 
 class HybridWeights(Weights):
@@ -34,6 +34,7 @@ class HybridWeights(Weights):
             tied=self.tied_classifier(model),
             parts=SparseParts(self.memory(model), self.linear(model), weights.memory, weights.linear),
             network_weight=weights.network,
+            next_share=model.config.network.next_share,
         ))  # fmt: skip
 
     def tied_classifier(self, model: HybridFans) -> Structure:
@@ -41,6 +42,7 @@ class HybridWeights(Weights):
         starts = (0, tied.starts[-1]) if one_category else tied.starts
         # No halves: the sums over all items weigh the network against the other parts, so they need all 32 bits.
         item = ItemVectors(self.tensor(model.embed.items.weight), self.tensor(tied.bias), model.config.network.width)
+        transform = tied.transform if isinstance(tied.transform, Transform) else None
         sizes = torch.diff(torch.tensor(starts))
         highest = torch.segment_reduce(tied.prior, "max", lengths=sizes, initial=0.0)  # priors are not negative
         return TiedClassifier(
@@ -49,9 +51,9 @@ class HybridWeights(Weights):
             read_categories=tied.requested,
             width=model.config.network.width,
             starts=self.array(starts),
-            transform=self.affine(tied.transform.linear),
-            transform_norm=self.affine(tied.transform.norm),
-            category=Affine(None, None) if one_category else self.affine(tied.category),
+            transform=self.affine(transform and transform.linear),
+            transform_norm=self.affine(transform and transform.norm),
+            category=self.affine(tied.category),
             item=item,
             scale=self.tensor(tied.scale),
             prior=self.tensor(tied.prior),
@@ -59,9 +61,9 @@ class HybridWeights(Weights):
         )
 
     def memory(self, model: HybridFans) -> int | None:
-        """Return the address of the list memory, or None if the model has none."""
+        """Return the address of the list memory, or None if the model has none or gives it no weight."""
         memory = model.memory
-        if memory is None:
+        if memory is None or not model.config.weights.memory:
             return None
         arrays = {name: getattr(memory, name) for name in ARRAYS}
         members = {len(array) for name, array in arrays.items() if ARRAYS[name] == torch.int32}
@@ -77,9 +79,9 @@ class HybridWeights(Weights):
         ))  # fmt: skip
 
     def linear(self, model: HybridFans) -> int | None:
-        """Return the address of the linear part, or None if the model has none."""
+        """Return the address of the linear part, or None if the model has none or gives it no weight."""
         linear = model.linear
-        if linear is None:
+        if linear is None or not model.config.weights.linear:
             return None
         return self.keep(LinearPart(
             items=self.tensor(linear.items, torch.int32),

@@ -9,17 +9,19 @@
 namespace {
 
 constexpr double REACH = 15.0, ALIGNED_REACH = 2.0, MIN_RARITY = 0.05;  // as in models/hybrid/list_memory.py
+constexpr int64_t FEW_ITEMS = 5;
 constexpr int64_t MAX_LISTS_OF_ITEM = 2000;  // the newest ones; older lists that hold the item are ignored
 constexpr int64_t SAMPLE_EVERY = 32;  // the threshold is estimated from every 32nd run
 
 }  // namespace
 
 NeighborSearch::NeighborSearch(const ListMemory& memory)
-    : m_(memory), found_(memory.known), similarity_(found_.size()), length_factor_(found_.size()),
+    : m_(memory), found_(memory.known), similarity_(found_.size()), list_factor_(found_.size()),
       distinct_(found_.size()), last_shared_(found_.size()) {
     for (int64_t i = 0; i < m_.known; ++i) {
         int64_t length = m_.starts[i + 1] - m_.starts[i];
-        length_factor_[i] = 1 / std::sqrt(double(std::max<int64_t>(1, length)));
+        double age = double(m_.known - 1 - i) / double(m_.known);
+        list_factor_[i] = 1 / std::sqrt(double(std::max<int64_t>(1, length))) * std::exp(-m_.newer * age);
         distinct_[i] = length == 0 || m_.places[m_.starts[i + 1] - 1] == length - 1;
     }
     for (int64_t d = -m_.longest; d <= m_.longest; ++d)
@@ -28,6 +30,9 @@ NeighborSearch::NeighborSearch(const ListMemory& memory)
 }
 
 void NeighborSearch::search(const int64_t* input, int64_t length) {
+    int64_t few = std::min(std::max<int64_t>(1, length), FEW_ITEMS);
+    most_ = std::min(m_.neighbors, m_.known) * ((FEW_ITEMS + few - 1) / few);
+    power_ = length > 1 ? m_.sharpness : 1;
     add_similarities(input, length);
     select_neighbors();
 }
@@ -59,26 +64,26 @@ void NeighborSearch::add_similarities(const int64_t* input, int64_t length) {
     }
 }
 
-// Keeps the most similar lists, at most `neighbors` of them; of equally similar ones the newest.
+// Keeps the most similar lists, at most `most_` of them; of equally similar ones the newest.
 void NeighborSearch::select_neighbors() {
     runs_.clear();
     found_.drain([&](int64_t first) { runs_.push_back(first); });
     collect_above(estimate_threshold());
-    if (int64_t(neighbors_.size()) < m_.neighbors) collect_above(0);
+    if (int64_t(neighbors_.size()) < most_) collect_above(0);
     for (int64_t first : runs_) std::memset(&similarity_[first], 0, RUN * sizeof(double));
-    if (int64_t(neighbors_.size()) <= m_.neighbors) return;
-    std::nth_element(neighbors_.begin(), neighbors_.begin() + m_.neighbors, neighbors_.end(),
+    if (int64_t(neighbors_.size()) <= most_) return;
+    std::nth_element(neighbors_.begin(), neighbors_.begin() + most_, neighbors_.end(),
                      [](const Neighbor& a, const Neighbor& b) {
                          return a.similarity != b.similarity ? a.similarity > b.similarity : a.list > b.list;
                      });
-    neighbors_.resize(m_.neighbors);
+    neighbors_.resize(most_);
 }
 
-// Writes the similarities of a run of lists, normalized by their lengths.
+// Writes the similarities of a run of lists, normalized by their lengths and weighted by their ages.
 inline void NeighborSearch::normalize_run(int64_t first, double* out) const {
     const double* __restrict similarity = &similarity_[first];
-    const double* __restrict length_factor = &length_factor_[first];
-    for (int64_t i = 0; i < RUN; ++i) out[i] = similarity[i] * length_factor[i];
+    const double* __restrict list_factor = &list_factor_[first];
+    for (int64_t i = 0; i < RUN; ++i) out[i] = similarity[i] * list_factor[i];
 }
 
 // Estimates a similarity slightly below that of the last neighbor from a sample; 0 if the sample is too small.
@@ -90,7 +95,7 @@ double NeighborSearch::estimate_threshold() {
     }
     for (double& similarity : sample_)
         if (similarity != similarity) similarity = 0;  // NaN cannot be sorted
-    int64_t expected = m_.neighbors / SAMPLE_EVERY, nth = expected + 3 * int64_t(std::sqrt(double(expected)) + 1);
+    int64_t expected = most_ / SAMPLE_EVERY, nth = expected + 3 * int64_t(std::sqrt(double(expected)) + 1);
     if (nth >= int64_t(sample_.size())) return 0;
     std::nth_element(sample_.begin(), sample_.begin() + nth, sample_.end(), std::greater<double>());
     return sample_[nth];
@@ -129,7 +134,7 @@ void NeighborSearch::vote(SparseSums<float>& votes) const {
     for (size_t i = 0; i < neighbors_.size(); ++i) {
         prefetch(i);
         const Neighbor& n = neighbors_[i];
-        float weight = float(std::pow(n.similarity / highest, m_.sharpness));
+        float weight = float(std::pow(n.similarity / highest, power_));
         const float* position_weight = position_weight_.data() + m_.longest - n.last_shared;
         int64_t start = m_.starts[n.list], length = m_.starts[n.list + 1] - start;
         const int32_t *items = m_.items + start, *positions = m_.places + start;

@@ -10,9 +10,11 @@ namespace {
 constexpr int64_t MAX_MASKS_READ = 10;  // of the hybrid model, as in models/hybrid/model.py
 
 // Appends a list: its input, the first `selected` items selected, and `masks` masks, of which `read` evenly spaced ones
-// are read. BERT4Rec encodes the items and the masks only, the others CLS input SEP masks SEP.
-void append(Tokens& to, const Model& model, const Selection& selection, int64_t selected, int64_t masks, int64_t read) {
-    Span span{to.count(), 0, to.output_count(), 0};
+// are read, after the last token of the input if `read_input`. BERT4Rec encodes the items and the masks only, the others
+// CLS input SEP masks SEP.
+void append(Tokens& to, const Model& model, const Selection& selection, int64_t selected, int64_t masks, int64_t read,
+            bool read_input = false) {
+    Span span{to.count(), 0, 0, to.output_count(), 0, 0};
     bool separated = model.kind != BERT4REC;
     auto add = [&](int64_t item, int64_t segment) {
         to.tokens.push_back(model.token(item, to.count() - span.first, segment));
@@ -20,7 +22,9 @@ void append(Tokens& to, const Model& model, const Selection& selection, int64_t 
     if (separated) add(model.start(), 0);
     for (int64_t i = 0; i < selection.request().length; ++i) add(selection.request().items[i], 0);
     for (int64_t i = 0; i < selected; ++i) add(selection.item(i), 0);
+    if (read_input) to.outputs.push_back(to.count() - 1);
     if (separated) add(model.separator(), 0);
+    span.masks = to.count(), span.mask_outputs = to.output_count();
     for (int64_t i = 0; i < read; ++i)
         to.outputs.push_back(to.count() + int64_t((double(i) + 0.5) * (double(masks) / double(read))));
     for (int64_t i = 0; i < masks; ++i) add(model.mask(), separated);
@@ -29,8 +33,24 @@ void append(Tokens& to, const Model& model, const Selection& selection, int64_t 
     to.lists.push_back(span);
 }
 
-// The network and the list memory are independent of each other. One thread runs the encoder and then chunks of the
-// classifier while the other searches the neighbors; then both share the remaining work.
+// Runs the encoder for a list of the hybrid model and prepares the classifier at the columns that are read.
+std::unique_ptr<NetworkProbabilities> encode_list(const Model& model, const Selection& selection, int64_t masks,
+                                                  Workspace& workspace) {
+    double next_share = model.hybrid->next_share;
+    int64_t read = next_share < 1 ? std::min(masks, MAX_MASKS_READ) : 0;
+    if (!read && model.encoder.causal) masks = 0;  // the input does not see them
+    Tokens tokens;
+    append(tokens, model, selection, 0, masks, read, next_share > 0);
+    std::vector<float> inverse_weights;
+    if (next_share > 0) inverse_weights.push_back(float(1 / next_share));
+    inverse_weights.insert(inverse_weights.end(), read, float(double(read) / (1 - next_share)));
+    Tiles hidden = encode(model.encoder, tokens, workspace, ThreadPool(1));
+    return std::make_unique<NetworkProbabilities>(model.hybrid->tied, hidden, inverse_weights, workspace);
+}
+
+// Returns the probabilities of the network, or null if it has no weight, and computes the sparse scores. They are
+// independent of each other: one thread runs the encoder and then chunks of the classifier while the other searches the
+// neighbors; then both share the remaining work.
 std::unique_ptr<NetworkProbabilities> compute_parts(const Model& model, const Selection& selection, int64_t masks,
                                                     SparseScores& sparse, Workspace& workspace,
                                                     const ThreadPool& pool) {
@@ -44,11 +64,8 @@ std::unique_ptr<NetworkProbabilities> compute_parts(const Model& model, const Se
                 neighbors_found.store(true);
                 return;
             }
-            Tokens tokens;
-            int64_t read = std::min(masks, MAX_MASKS_READ);
-            append(tokens, model, selection, 0, masks, read);
-            Tiles hidden = encode(model.encoder, tokens, workspace, ThreadPool(1));
-            network = std::make_unique<NetworkProbabilities>(model.hybrid->tied, hidden, read, workspace);
+            if (model.hybrid->network_weight == 0) return;
+            network = encode_list(model, selection, masks, workspace);
             while (pool.threads > 1 && !neighbors_found.load() && chunk < network->chunks())
                 network->score_chunk(chunk++);
         } catch (const std::exception&) {
@@ -57,11 +74,11 @@ std::unique_ptr<NetworkProbabilities> compute_parts(const Model& model, const Se
     });
     if (failed.load()) throw std::bad_alloc();
     constexpr int64_t PARTS = SparseScores::PARTS;
-    pool.run(PARTS + network->chunks() - chunk, [&](int64_t task) {
+    pool.run(PARTS + (network ? network->chunks() - chunk : 0), [&](int64_t task) {
         task < PARTS ? sparse.compute_part(task) : network->score_chunk(chunk + task - PARTS);
     });
     sparse.finish();
-    network->finish();
+    if (network) network->finish();
     return network;
 }
 
@@ -125,7 +142,7 @@ void continue_hybrid(const Model& model, Batch& batch, bool shared, ScratchPool&
         int64_t masks = shared ? 1 : selection.count();
         auto network = compute_parts(model, selection, masks, scratch->sparse, workspace, pool);
         Shortlist shortlist(selection, scratch->bits);
-        Mixture mixture(model.hybrid->tied, model.hybrid->network_weight, *network, shortlist);
+        Mixture mixture(model.hybrid->tied, model.hybrid->network_weight, network.get(), shortlist);
         mixture.offer_scored(scratch->sparse);
         mixture.offer_unscored();
         shortlist.select();

@@ -38,7 +38,8 @@ inline void visit_high(const float* numbers, int64_t count, Floor&& floor, Visit
 
 class Mixture {
    public:
-    Mixture(const TiedClassifier& tied, double network_weight, const NetworkProbabilities& network,
+    // `network` is null if it has no weight.
+    Mixture(const TiedClassifier& tied, double network_weight, const NetworkProbabilities* network,
             Shortlist& shortlist)
         : tied_(tied), weight_(float(network_weight)), network_(network), shortlist_(shortlist) {}
 
@@ -53,17 +54,18 @@ class Mixture {
 
     // Offers all others; called second, when the shortlist has a floor.
     void offer_unscored() {
+        if (!network_) return offer_rest();
         for (int64_t c = 0; c < tied_.categories; ++c) {
-            if (network_.highest(c) * (1 + ROUNDING) < least()) continue;
-            if (const CategoryProbabilities* read = network_.read(c)) {
+            if (network_->highest(c) * (1 + ROUNDING) < least()) continue;
+            if (const CategoryProbabilities* read = network_->read(c)) {
                 read->visit([&] { return least() * (1 - ROUNDING); },
                               [&](int64_t item, float probability) { shortlist_.offer(item, score(probability)); });
                 continue;
             }
             int64_t first = tied_.starts[c];
-            float share = std::max(network_.of_category(c), 1e-30f);
+            float share = std::max(network_->of_category(c), 1e-30f);
             visit_high(tied_.prior + first, tied_.starts[c + 1] - first, [&] { return least() / share; },
-                       [&](int64_t i) { shortlist_.offer(first + i, score(network_.of_item(c, first + i))); });
+                       [&](int64_t i) { shortlist_.offer(first + i, score(network_->of_item(c, first + i))); });
         }
     }
 
@@ -72,10 +74,15 @@ class Mixture {
 
     const TiedClassifier& tied_;
     float weight_;
-    const NetworkProbabilities& network_;
+    const NetworkProbabilities* network_;
     Shortlist& shortlist_;
 
     float score(float probability) const { return weight_ * std::log1p(probability * float(tied_.items)); }
+
+    // Offers all items with a score of 0, if that can be enough.
+    void offer_rest() {
+        for (int64_t item = 0; item < tied_.items && shortlist_.floor() <= 0; ++item) shortlist_.offer(item, 0.0f);
+    }
 
     // Returns the probability that an item without a sparse score needs to be among the best.
     float least() const {
@@ -101,10 +108,10 @@ class Mixture {
         for (int64_t c = 0; c < tied_.categories && first < end; ++c) {
             const int32_t* last = std::lower_bound(first, end, int32_t(tied_.starts[c + 1]));
             const float* scores = sparse.scores() + (first - items);
-            float most = score(network_.highest(c)) + ROUNDING;
+            float most = (network_ ? score(network_->highest(c)) : 0.0f) + ROUNDING;
             auto floor = [&] { return std::max(high, shortlist_.floor() * (1 - ROUNDING) - most); };
             visit_high(scores, last - first, floor, [&](int64_t i) {
-                shortlist_.offer(first[i], score(network_.of_item(c, first[i])) + scores[i]);
+                shortlist_.offer(first[i], network_ ? score(network_->of_item(c, first[i])) + scores[i] : scores[i]);
             });
             first = last;
         }

@@ -15,7 +15,8 @@ struct CausalLayer {
 struct Hybrid {
     TiedClassifier tied;
     SparseParts parts;
-    double network_weight;
+    double network_weight;  // 0: the network is not run
+    double next_share;      // weight of the state after the input; the masks that are read share the rest
 };
 
 struct Model {

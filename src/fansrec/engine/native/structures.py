@@ -27,7 +27,7 @@ EncoderLayer = declare("EncoderLayer", (Affine, "qkv out attention_norm widen na
 CausalLayer = declare("CausalLayer", (Affine, "attention_norm qkv feedforward_norm first second"))
 Encoder = declare(
     "Encoder",
-    "width layers heads feedforward positions tokens category_rows",
+    "width layers heads feedforward positions tokens category_rows causal",
     "item_embedding* category_embedding* position_embedding* segment_embedding*",
     (Affine, "norm"),
     "layer*",
@@ -54,11 +54,11 @@ TiedClassifier = declare(
 ListMemory = declare(
     "ListMemory",
     "items* places* starts* lists* list_places* list_starts* known longest vocabulary members",
-    "sharpness. recency. before. near. aligned. neighbors",
+    "sharpness. recency. before. near. aligned. newer. neighbors",
 )
 LinearPart = declare("LinearPart", "items* weights* width vocabulary decay.")
 SparseParts = declare("SparseParts", "memory* linear* memory_weight. linear_weight.")
-Hybrid = declare("Hybrid", (TiedClassifier, "tied"), (SparseParts, "parts"), "network_weight.")
+Hybrid = declare("Hybrid", (TiedClassifier, "tied"), (SparseParts, "parts"), "network_weight. next_share.")
 Model = declare(
     "Model", "kind categories_of*", (Encoder, "encoder"), "causal*", (Affine, "last_norm"), (Head, "head"), "hybrid*"
 )

@@ -55,18 +55,17 @@ float CategoryProbabilities::of(int64_t item) const {
     return mean;
 }
 
-NetworkProbabilities::NetworkProbabilities(const TiedClassifier& tied, Tiles hidden, int64_t columns,
-                                           Workspace& workspace)
+NetworkProbabilities::NetworkProbabilities(const TiedClassifier& tied, Tiles hidden,
+                                           const std::vector<float>& inverse_weights, Workspace& workspace)
     : tied_(tied), by_list_(tied.categories, 1.0f), read_(tied.categories) {
-    int64_t D = tied.width, tiles = tiles_for(columns);
-    Tiles transformed = workspace.tiles(D, columns), shares{nullptr, 0};
-    apply(tied.transform, D, D, hidden, transformed, 0, tiles, Epilogue::GELU);
-    normalize(transformed, D, 0, tiles, tied.transform_norm);
-    if (tied.category.weight) shares = by_position(transformed, columns, workspace);
-    for (float* at = transformed.data; at < transformed.tile(tiles); at += W) store(at, *tied.scale * load(at));
+    int64_t columns = int64_t(inverse_weights.size());
+    Tiles transformed = transform(hidden, columns, workspace), shares{nullptr, 0};
+    if (tied.category.weight) shares = by_position(transformed, inverse_weights, workspace);
+    for (float* at = transformed.data; at < transformed.tile(tiles_for(columns)); at += W)
+        store(at, *tied.scale * load(at));
     for (int64_t c : likeliest()) {
-        std::vector<float> weights(columns, 1.0f / float(columns));
-        for (int64_t i = 0; i < columns && shares.data; ++i) weights[i] = shares.at(c, i);
+        std::vector<float> weights(columns);
+        for (int64_t i = 0; i < columns; ++i) weights[i] = shares.data ? shares.at(c, i) : 1.0f / inverse_weights[i];
         read_[c] = std::make_unique<CategoryProbabilities>(tied, c, transformed, weights, workspace);
         for (int64_t t = 0; t < read_[c]->chunks(); ++t) chunks_.push_back({read_[c].get(), t});
     }
@@ -77,10 +76,24 @@ void NetworkProbabilities::finish() {
         if (category) category->finish();
 }
 
-// Returns the probability of every category at every position divided by the number of positions, and adds them up in
+// Returns the vectors that are compared with those of categories and items.
+Tiles NetworkProbabilities::transform(Tiles hidden, int64_t columns, Workspace& workspace) const {
+    int64_t D = tied_.width, tiles = tiles_for(columns);
+    Tiles out = workspace.tiles(D, columns);
+    if (!tied_.transform.weight) {
+        std::copy(hidden.data, hidden.tile(tiles), out.data);
+        return out;
+    }
+    apply(tied_.transform, D, D, hidden, out, 0, tiles, Epilogue::GELU);
+    normalize(out, D, 0, tiles, tied_.transform_norm);
+    return out;
+}
+
+// Returns the probability of every category at every position times the weight of the position, and adds them up in
 // by_list_.
-Tiles NetworkProbabilities::by_position(Tiles transformed, int64_t columns, Workspace& workspace) {
-    int64_t tiles = tiles_for(columns), N = tied_.categories;
+Tiles NetworkProbabilities::by_position(Tiles transformed, const std::vector<float>& inverse_weights,
+                                        Workspace& workspace) {
+    int64_t columns = int64_t(inverse_weights.size()), tiles = tiles_for(columns), N = tied_.categories;
     Tiles out = workspace.tiles(N, columns);
     apply(tied_.category, N, tied_.width, transformed, out, 0, tiles);
     std::fill(by_list_.begin(), by_list_.end(), 0.0f);
@@ -93,7 +106,9 @@ Tiles NetworkProbabilities::by_position(Tiles transformed, int64_t columns, Work
             total += exponential;
             store(at + c * W, exponential);
         }
-        V share = 1.0f / (total * float(columns));
+        V inverse = all(1);
+        for (int64_t i = t * W; i < std::min(columns, (t + 1) * W); ++i) inverse[i - t * W] = inverse_weights[i];
+        V share = 1.0f / (total * inverse);
         for (int64_t c = 0; c < N; ++c) {
             store(at + c * W, load(at + c * W) * share);
             for (int64_t i = t * W; i < std::min(columns, (t + 1) * W); ++i) by_list_[c] += out.at(c, i);

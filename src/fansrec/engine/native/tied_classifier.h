@@ -1,4 +1,4 @@
-// The classifier of the hybrid model (models/hybrid/classifier.py): the mean probability of every item over the masked
+// The classifier of the hybrid model (models/hybrid/classifier.py): the mean probability of every item over the
 // positions that are read.
 #pragma once
 #include <memory>
@@ -10,7 +10,7 @@
 struct TiedClassifier {
     int64_t items, categories, read_categories, width;  // read_categories: those whose items are scored for a list
     const int64_t* starts;                              // category c is items starts[c] to starts[c + 1]
-    Affine transform, transform_norm;
+    Affine transform, transform_norm;  // null: hidden states are scored as they are
     Affine category;             // null: one softmax over all items
     ItemVectors item;            // the embeddings of the items
     const float* scale;          // factor of the vectors that are compared with them
@@ -60,10 +60,12 @@ class CategoryProbabilities {
 };
 
 // The probabilities that the network gives the items for one list. In categories that are not read, the probability of
-// the category is divided by the priors of its items.
+// the category is divided by the priors of its items. Columns have a weight each, given as 1 / weight: the number of
+// columns, if all weigh the same.
 class NetworkProbabilities {
    public:
-    NetworkProbabilities(const TiedClassifier& tied, Tiles hidden, int64_t columns, Workspace& workspace);
+    NetworkProbabilities(const TiedClassifier& tied, Tiles hidden, const std::vector<float>& inverse_weights,
+                         Workspace& workspace);
 
     int64_t chunks() const { return int64_t(chunks_.size()); }
     void score_chunk(int64_t chunk) { chunks_[chunk].category->score_chunk(chunks_[chunk].chunk); }
@@ -88,6 +90,7 @@ class NetworkProbabilities {
     std::vector<std::unique_ptr<CategoryProbabilities>> read_;
     std::vector<Chunk> chunks_;
 
-    Tiles by_position(Tiles transformed, int64_t columns, Workspace& workspace);
+    Tiles transform(Tiles hidden, int64_t columns, Workspace& workspace) const;
+    Tiles by_position(Tiles transformed, const std::vector<float>& inverse_weights, Workspace& workspace);
     std::vector<int64_t> likeliest() const;
 };

@@ -21,6 +21,10 @@ bool all_set(std::initializer_list<const void*> pointers) {
     return std::all_of(pointers.begin(), pointers.end(), [](const void* pointer) { return pointer; });
 }
 
+bool none_set(std::initializer_list<const void*> pointers) {
+    return std::none_of(pointers.begin(), pointers.end(), [](const void* pointer) { return pointer; });
+}
+
 bool all_set(std::initializer_list<Affine> layers) {
     return std::all_of(layers.begin(), layers.end(), [](Affine layer) { return layer.weight && layer.bias; });
 }
@@ -68,7 +72,7 @@ bool has_embeddings(const Encoder& e, const int64_t* categories_of, int64_t item
                  within(e.heads, 1, e.width) && e.width % e.heads == 0 && within(e.positions, 1, MAX_POSITIONS) &&
                  within(e.tokens, items + 4, MAX_ITEMS + 4) && within(e.category_rows, 0, MAX_ITEMS + 1);
     if (!sizes || !all_set({e.item_embedding, e.position_embedding, categories_of})) return false;
-    if (!e.category_embedding != !e.category_rows) return false;
+    if (!e.category_embedding != !e.category_rows || !within(e.causal, 0, 1)) return false;
     return !e.category_embedding || all_below(categories_of, items + 4, e.category_rows);
 }
 
@@ -116,13 +120,16 @@ bool is_valid(const TiedClassifier& tied, int64_t items, int64_t width) {
     if (tied.items != items || tied.width != width || tied.item.width != width) return false;
     if (!within(tied.categories, 1, items) || !are_offsets(tied.starts, tied.categories, items, 1)) return false;
     if (tied.category.weight ? !tied.category.bias || tied.read_categories < 1 : tied.categories > 1) return false;
-    return all_set({tied.transform, tied.transform_norm}) &&
+    std::initializer_list<const void*> transform = {tied.transform.weight, tied.transform.bias,
+                                                    tied.transform_norm.weight, tied.transform_norm.bias};
+    return (all_set(transform) || none_set(transform)) &&
            all_set({tied.item.weight, tied.item.bias, tied.scale, tied.prior, tied.highest_prior});
 }
 
 bool is_valid(const Hybrid& hybrid, int64_t items, int64_t width) {
     const SparseParts& parts = hybrid.parts;
-    return is_valid(hybrid.tied, items, width) && (!parts.memory || is_valid(*parts.memory, items)) &&
+    return is_valid(hybrid.tied, items, width) && hybrid.next_share >= 0 && hybrid.next_share <= 1 &&
+           (!parts.memory || is_valid(*parts.memory, items)) &&
            (!parts.linear || is_valid(*parts.linear, items));
 }
 

@@ -71,8 +71,9 @@ class Weights:
         self._kept.append(structure)
         return ctypes.addressof(structure)
 
-    def affine(self, module: Any) -> Structure:
-        return Affine(self.tensor(module.weight), self.tensor(module.bias))
+    def affine(self, module: Any | None) -> Structure:
+        """Return weight and bias of a layer; both are null if there is none."""
+        return Affine() if module is None else Affine(self.tensor(module.weight), self.tensor(module.bias))
 
     def layers(self, kind: type[Any], layers: Any, part: Callable[[Any, str], Any]) -> int:
         """Return the address of one structure per layer, whose fields come from `part(layer, field name)`."""
@@ -97,7 +98,7 @@ class Weights:
         )
 
     def encoder(self, model: Any) -> Structure:
-        """Return the encoder of FANS or BERT4Rec (models/layers/encoder.py)."""
+        """Return the encoder of FANS, BERT4Rec or the hybrid model (models/layers/encoder.py)."""
 
         def part(layer: Any, name: str) -> Any:
             return getattr(layer.attention if name in ("qkv", "out") else layer, name)
@@ -105,6 +106,7 @@ class Weights:
         return self.embeddings(
             model,
             feedforward=sizes_of(model).feedforward,
+            causal=model.causal,
             segment_embedding=self.tensor(model.embed.segments.weight),
             norm=self.affine(model.embed.norm),
             layer=self.layers(EncoderLayer, model.layers, part),

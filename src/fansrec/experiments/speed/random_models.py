@@ -26,6 +26,7 @@ from fansrec.models.registry import build
 EMBEDDED = 10  # categories that models without a two-stage classifier embed
 # As `--recipe best` finds them on spotify-attlist.
 KERNEL: dict[str, Any] = {"before": 0.4, "recency": 0.6, "near": 0.5}
+NETWORK: dict[str, Any] = {"causal": True, "transform": False, "next_share": 0.5}  # as `fitting` in training/plan.py
 
 
 def random_model(name: str, items: int, categories: int, positions: int, seed: int, **values: Any) -> Any:
@@ -58,7 +59,7 @@ def random_best(of: str, items: int, categories: int, positions: int, seed: int)
     """
     torch.manual_seed(seed)
     sizes = {"category_starts": even_categories(items, categories), "positions": positions}
-    model = HybridFans(from_settings(HybridConfig, sizes | KERNEL))
+    model = HybridFans(from_settings(HybridConfig, sizes | KERNEL | NETWORK))
     torch.nn.init.normal_(model.embed.positions.weight)
     model.memory = random_memory(of, items, seed)
     model.tied.start(model.memory.list_starts.diff())

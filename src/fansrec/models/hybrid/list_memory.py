@@ -24,6 +24,7 @@ from fansrec.models.validation import check_indices, check_offsets
 REACH = 15.0  # positions over which the effect of `near` falls to 1/e
 ALIGNED_REACH = 2.0  # and that of `aligned`
 MIN_RARITY = 0.05  # of an item that nearly every list contains
+FEW_ITEMS = 5  # shorter inputs have more neighbors
 MAX_LISTS_OF_ITEM = 2000  # the newest are compared; an item of more lists carries little information
 
 Indices = NDArray[np.int64]
@@ -115,12 +116,12 @@ class Lookup:
     def __call__(self, given: Indices, config: MemoryConfig) -> NDArray[np.float32]:
         """Return the votes (M,) for the input `given`."""
         similarity, last_shared = self._compare(given, config)
-        neighbors = np.flatnonzero(similarity)
-        if len(neighbors) > config.neighbors:
-            neighbors = _nearest(neighbors, similarity[neighbors], config.neighbors)
+        neighbors, count = np.flatnonzero(similarity), voters(config, len(given))
+        if len(neighbors) > count:
+            neighbors = _nearest(neighbors, similarity[neighbors], count)
         if not len(neighbors):
             return np.zeros(self.vocabulary, dtype=np.float32)
-        weights = (similarity[neighbors] / similarity[neighbors].max()) ** config.sharpness
+        weights = (similarity[neighbors] / similarity[neighbors].max()) ** power(config, len(given))
         votes = self._votes(neighbors, weights, last_shared[neighbors], config)
         votes[given] = 0
         highest = votes.max()
@@ -144,9 +145,9 @@ class Lookup:
         similarity: Floats = np.bincount(lists, weights, minlength=self.lists).astype(np.float64)
         last_shared = np.zeros(self.lists, dtype=np.int64)
         last_shared[lists] = places  # the newest item is written last
-        return similarity * self._list_factors(config.newer), last_shared
+        return similarity * self.list_factors(config.newer), last_shared
 
-    def _list_factors(self, newer: float) -> Floats:
+    def list_factors(self, newer: float) -> Floats:
         """Return the factor (lists,) of each list's similarity by its length and its age."""
         if self._factors[0] != newer:
             age = np.arange(self.lists - 1, -1, -1) / self.lists
@@ -170,6 +171,16 @@ class Lookup:
         distance = np.arange(-self.longest, self.longest + 1)
         near: Floats = 1 + config.near * np.exp(-np.abs(distance) / REACH)
         return np.where(distance < 0, config.before, 1.0) * near
+
+
+def voters(config: MemoryConfig, length: int) -> int:
+    """Return how many lists vote for an input of this length: the shorter it is, the more lists are equally similar."""
+    return config.neighbors * -(-FEW_ITEMS // min(max(1, length), FEW_ITEMS))
+
+
+def power(config: MemoryConfig, length: int) -> float:
+    """Return the power of the similarity; after a single item it would only give short lists more weight."""
+    return config.sharpness if length > 1 else 1.0
 
 
 def _nearest(lists: Indices, similarity: Floats, count: int) -> Indices:

@@ -15,7 +15,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fansrec.errors import BadArtifact
 from fansrec.models.config import with_settings
 from fansrec.models.contract import Inputs
 from fansrec.models.hybrid.classifier import TiedClassifier
@@ -87,13 +86,6 @@ class HybridFans(Encoder):
         with torch.no_grad():
             self.vectors.copy_(starting_vectors(items, offsets, *self.vectors.shape))
 
-    def check_arrays(self) -> None:
-        """Raise BadArtifact if no part with a weight exists: nothing would score the items."""
-        weights = self.config.weights
-        memory, linear = self.memory is not None and weights.memory, self.linear is not None and weights.linear
-        if not (weights.network or memory or linear):
-            raise BadArtifact("the model has none of the parts that have a weight")
-
     def with_parts(self, config: HybridConfig, memory: ListMemory | None, linear: LinearPart | None) -> "HybridFans":
         """Return a copy of this network, on the CPU, with these parts; `config` gets their sizes."""
         sizes = {
@@ -120,11 +112,13 @@ class HybridFans(Encoder):
     def parts(self, inputs: Inputs, counts: Sequence[int]) -> dict[str, Tensor]:
         """Return the log scores (B, M) of each part with a weight, by its name in `config.weights`."""
         weights = self.config.weights
-        parts = {"network": self.network_scores(inputs, counts)} if weights.network else {}
-        if self.memory is not None and weights.memory:
-            parts["memory"] = log_scores(self.memory.votes(inputs, self.config.memory).to(self.device))
-        if self.linear is not None and weights.linear:
-            parts["linear"] = log_scores(self.linear.scores(inputs, self.config.linear.decay).to(self.device))
+        memory, linear = self.memory if weights.memory else None, self.linear if weights.linear else None
+        alone = memory is None and linear is None  # then the network scores the items, even with a weight of 0
+        parts = {"network": self.network_scores(inputs, counts)} if alone or weights.network else {}
+        if memory is not None:
+            parts["memory"] = log_scores(memory.votes(inputs, self.config.memory).to(self.device))
+        if linear is not None:
+            parts["linear"] = log_scores(linear.scores(inputs, self.config.linear.decay).to(self.device))
         return parts
 
     def network_scores(self, inputs: Inputs, counts: Sequence[int], next_share: float | None = None) -> Tensor:
