@@ -1,6 +1,6 @@
-"""Measure time and memory of item-kNN, EASE and Markov on generated lists with 100,000 items.
+"""Measure time and memory of item-kNN, EASE, SLIST and Markov on generated lists with 100,000 items.
 
-    python benchmarks/linear_large.py [--items 100000] [--lists 72152] [--models item-knn ease markov]
+    python benchmarks/linear_large.py [--items 100000] [--lists 72152] [--models item-knn ease slist markov]
 
 The lists have the lengths of the paper's Spotify data set and Zipf-distributed items. Each model is trained in its own
 process, then loaded and run in another; their peak memory is read when they end.
@@ -58,7 +58,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--items", type=int, default=100_000)
     parser.add_argument("--lists", type=int, default=72_152)
-    parser.add_argument("--models", nargs="+", default=["item-knn", "ease", "markov"])
+    parser.add_argument("--models", nargs="+", default=["item-knn", "ease", "slist", "markov"])
     options = parser.parse_args()
     shape = replace(workload("spotify"), items=options.items, lists=options.lists)
     with tempfile.TemporaryDirectory() as folder:

@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from fansrec.artifact import read_artifact
 from fansrec.data.corpus import Corpus, write_corpus
 from fansrec.errors import BadArtifact, BadSetting, Interrupted
 from fansrec.models.linear.ease import Ease
+from fansrec.models.registry import build
 from fansrec.training.grid_search import candidates
 from fansrec.training.reporting import Reporter
 from training_runs import train
@@ -71,12 +73,16 @@ def test_best_candidate_is_kept_and_all_are_reported(tmp_path: Path) -> None:
     assert [line.split()[:2] for line in reporter.messages[1:]] == [["regularization", f"{value:g}"] for value in GRID]
 
 
-def test_the_kept_weights_are_those_of_the_chosen_value(tmp_path: Path) -> None:
-    config = searched(hubs(), tmp_path)
-    chosen = {"regularization": config["config"]["regularization"]}
-    train(tmp_path / "corpus", tmp_path / "again", "ease", chosen)
-    both = [(tmp_path / run / "model.safetensors").read_bytes() for run in ("run", "again")]
-    assert both[0] == both[1]
+@pytest.mark.parametrize("model", ["ease", "vstan"])
+def test_chosen_model_is_fitted_again_with_the_validation_lists(model: str, tmp_path: Path) -> None:
+    write_corpus(tmp_path / "corpus", hubs())
+    plan = train(tmp_path / "corpus", tmp_path / "run", model, BEST)
+    again = build(model, plan.config)
+    again.fit(*hubs().flat("train", "valid"))
+    kept = read_artifact(tmp_path / "run").model
+    for name, tensor in again.state_dict().items():
+        assert torch.equal(kept.state_dict()[name], tensor)
+    assert kept.config == again.config  # with the sizes that follow from all these lists
 
 
 def test_other_settings_apply_to_every_candidate(tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,30 +25,39 @@ def test_only_the_hybrid_model_is_fitted_to_the_corpus(model: str) -> None:
     assert fitting(model, walks()) == {}
 
 
-def test_few_lists_get_small_batches_and_many_epochs() -> None:
-    assert fitted(50)["batch_size"] < fitted(10_000)["batch_size"]
-    assert fitted(50)["epochs"] >= fitted(10_000)["epochs"] >= fitted(60_000)["epochs"]
+def test_few_lists_get_small_batches_and_a_low_learning_rate() -> None:
+    few, many = fitted(plans.FEW_LISTS - 1), fitted(plans.FEW_LISTS)
+    assert (few["batch_size"], many["batch_size"]) == (64, 256)
+    assert few["learning_rate"] < many["learning_rate"]
 
 
-@pytest.mark.parametrize("lists", [2000, 4999, 6000, 15_000])
-def test_number_of_steps_is_nearly_constant(lists: int) -> None:
-    steps = fitted(lists)["epochs"] * lists / fitted(lists)["batch_size"]
-    assert steps == pytest.approx(plans.STEPS, rel=0.05)
+@pytest.mark.parametrize(("interactions", "epochs"), [(60_000, 30), (3000, 30), (1200, 25), (800, 16), (100, 14)])
+def test_epochs_read_a_number_of_interactions_within_limits(
+    interactions: int, epochs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plans, "INTERACTIONS", interactions)
+    assert fitted(24)["epochs"] == epochs  # of 48 items
 
 
-def test_only_training_lists_count() -> None:
-    few, all_of_them = corpus(6000), corpus(6000)
-    few = Corpus(few.items, few.offsets, np.repeat([0, 1, 2], 2000).astype(np.uint8), few.vocabulary, few.summary)
-    assert fitting("fans-hybrid", few)["epochs"] == fitting("fans-hybrid", corpus(2000))["epochs"]
-    assert fitting("fans-hybrid", few) != fitting("fans-hybrid", all_of_them)
+def test_only_training_lists_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plans, "FEW_LISTS", 50)
+    every = corpus(60)
+    few = replace(every, parts=np.repeat([0, 1, 2], 20).astype(np.uint8))
+    assert fitting("fans-hybrid", every)["batch_size"] == 256
+    assert fitting("fans-hybrid", few)["batch_size"] == 64
 
 
-def test_large_corpus_gets_a_wider_network_with_less_dropout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plans, "MANY_ITEMS", 1000)
-    small, large = fitted(400), fitted(600)
-    for name in ("width", "heads", "feedforward"):
+def test_many_lists_get_a_wider_network_with_more_dropout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plans, "MANY_LISTS", 500)
+    small, large = fitted(499), fitted(500)
+    for name in ("width", "feedforward"):
         assert large[name] == 2 * small[name]
-    assert large["dropout"] < small["dropout"]
+    assert large["dropout"] > small["dropout"]
+
+
+def test_new_models_read_their_input_causally_and_have_no_transform() -> None:
+    network = make_plan("fans", BEST, corpus(50)).build().config.network
+    assert network.causal and not network.transform and network.next_share == 0.5
 
 
 def test_given_settings_take_precedence() -> None:

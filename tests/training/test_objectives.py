@@ -7,11 +7,19 @@ import pytest
 
 from fansrec.models.tokens import Alphabet, token_categories
 from fansrec.training.masking import MaskingRates, sample_items
-from fansrec.training.objectives import OBJECTIVES, LabeledTokens, Lists, MaskingContext
+from fansrec.training.objectives import (
+    MIDDLE_SHARE,
+    OBJECTIVES,
+    WHOLE_SHARE,
+    LabeledTokens,
+    Lists,
+    MaskingContext,
+)
 
 ALPHABET = Alphabet.of((0, 3, 6))
 CATEGORIES = token_categories((0, 3, 6))
 LISTS = Lists(np.array([3, 5]), np.array([0, 1, 2, 5, 4, 3, 2, 1]))
+NOTHING = MaskingRates(hidden=0.0)
 PAD, MASK, START = ALPHABET.pad, ALPHABET.mask, ALPHABET.cls
 
 
@@ -108,27 +116,51 @@ def test_completion_splits_lists_into_non_empty_parts() -> None:
     assert [sorted({*column.tolist()}) for column in seen.T] == [[0], [1], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3]]
 
 
+def test_completion_by_hand() -> None:
+    # Split before the last item: the next item at CLS and at each token of the input, the last item at SEP's neighbors.
+    sep, lists = ALPHABET.sep, Lists(np.array([1, 4]), np.array([3, 5, 4, 2, 0]))
+    seeds = (seed for seed in range(100) if cuts(build("completion", seed=seed, lists=lists, rates=NOTHING)) == [0, 3])
+    made = build("completion", seed=next(seeds), lists=lists, rates=NOTHING)
+    assert made.inputs.items.tolist() == [
+        [START, sep, MASK, sep, PAD, PAD, PAD],
+        [START, 5, 4, 2, sep, MASK, sep],
+    ]
+    assert np.where(made.labeled, made.labels, -1).tolist() == [
+        [3, -1, 3, -1, -1, -1, -1],
+        [5, 4, 2, 0, -1, 0, -1],
+    ]
+
+
+def test_completion_labels_of_a_longer_target() -> None:
+    lists = Lists(np.array([5]), np.array([5, 4, 3, 2, 1]))
+    seeds = (seed for seed in range(100) if cuts(build("completion", seed=seed, lists=lists)) == [2])
+    made = build("completion", seed=next(seeds), lists=lists, rates=NOTHING)
+    assert made.inputs.items.tolist() == [[START, 5, 4, ALPHABET.sep, MASK, MASK, MASK, ALPHABET.sep]]
+    assert np.where(made.labeled, made.labels, -1).tolist() == [[5, 4, 3, -1, 3, 2, 1, -1]]
+
+
 def test_completion_masks_and_predicts_the_whole_target() -> None:
     lists = np.split(WALKS.items, np.cumsum(WALKS.lengths)[:-1])
     for made in completions():
         for row, (items, cut) in enumerate(zip(lists, cuts(made), strict=True)):
-            assert made.labels[row][made.labeled[row]].tolist() == items[cut:].tolist()
             behind = made.inputs.items[row, cut + 2 : len(items) + 3].tolist()
             assert behind == [MASK] * (len(items) - cut) + [ALPHABET.sep]
-            assert made.labeled[row].nonzero()[0].tolist() == list(range(cut + 2, len(items) + 2))
+            assert made.labeled[row].nonzero()[0].tolist() == [*range(cut + 1), *range(cut + 2, len(items) + 2)]
+            assert made.labels[row, cut + 2 : len(items) + 2].tolist() == items[cut:].tolist()
 
 
-def test_completion_masks_some_input_items_without_predicting_them() -> None:
+def test_completion_predicts_the_next_item_also_at_masked_input_items() -> None:
     lists = np.split(WALKS.items, np.cumsum(WALKS.lengths)[:-1])
-    hidden = shown = 0
+    masked = shown = 0
     for made in completions(rates=MaskingRates(hidden=0.3)):
         for row, (items, cut) in enumerate(zip(lists, cuts(made), strict=True)):
             given = made.inputs.items[row, 1 : cut + 1].numpy()
             assert ((given == MASK) | (given == items[:cut])).all()
-            assert not made.labeled[row, : cut + 2].any()
-            hidden += int((given == MASK).sum())
+            assert made.labeled[row, : cut + 1].all() and not made.labeled[row, cut + 1]
+            assert made.labels[row, : cut + 1].tolist() == items[: cut + 1].tolist()
+            masked += int((given == MASK).sum())
             shown += cut
-    assert 0.2 < hidden / shown < 0.4
+    assert 0.2 < masked / shown < 0.4
 
 
 def test_completion_categories() -> None:
@@ -136,14 +168,16 @@ def test_completion_categories() -> None:
         assert made.inputs.categories.numpy().tolist() == CATEGORIES[made.inputs.items.numpy()].tolist()
 
 
-def test_completion_splits_half_of_the_lists_in_the_middle() -> None:
+def test_completion_splits_before_the_last_item_in_the_middle_or_anywhere() -> None:
     many = Lists(np.full(4000, 21), np.zeros(4000 * 21, dtype=np.int64))
     (made,) = completions(1, lists=many)
     shares = np.bincount(cuts(made), minlength=22) / 4000
+    anywhere = (1 - WHOLE_SHARE - MIDDLE_SHARE) / 20  # of the lists, at each of 20 places
     assert shares[0] == shares[21] == 0
-    assert 0.45 < shares[11] < 0.6  # 10 of 21 are the target; a twentieth of the others are cut there too
-    others = np.delete(shares[1:21], 10)
-    assert others.min() > 0.015 and others.max() < 0.04
+    assert shares[20] == pytest.approx(WHOLE_SHARE + anywhere, abs=0.03)
+    assert shares[11] == pytest.approx(MIDDLE_SHARE + anywhere, abs=0.03)  # 10 of 21 are the target
+    others = np.delete(shares[1:20], 10)
+    assert others == pytest.approx(np.full(18, anywhere), abs=0.008)
 
 
 def test_completion_depends_on_the_seed() -> None:

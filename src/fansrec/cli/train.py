@@ -78,12 +78,12 @@ def train(
     of one process.
 
     Settings for `--set a=1 b=2` and `--config`: `epochs`, `patience`, `watch`, `batch_size`, `learning_rate`,
-    `warmup`, `weight_decay`, `average`, `precision`, `checkpoint_seconds`, `validation_lists`, `seed`; `width`,
-    `layers`, `heads`, `feedforward`, `dropout`, `classifier`, `use_categories`; and each model's own. FANS with
-    `--recipe best` also has `asked_categories` and `linear_decay`, and settings that are searched unless given:
-    `sharpness`, `recency`, `before`, `near`, `neighbours`, `aligned`, `network_weight`, `memory_weight` and
-    `linear_weight`. With `--recipe paper` it also has `scheduler` and `steps`. An unknown name is refused with a list
-    of the known ones.
+    `warmup`, `weight_decay`, `gradient_norm`, `average`, `precision`, `checkpoint_seconds`, `validation_lists`,
+    `seed`; `width`, `layers`, `heads`, `feedforward`, `dropout`, `classifier`, `use_categories`; and each model's own.
+    FANS with `--recipe best` also has `asked_categories`, `causal` and `transform`, and settings that are searched
+    unless given: `sharpness`, `recency`, `before`, `near`, `neighbours`, `aligned`, `newer`, `linear_decay`,
+    `next_share`, `network_weight`, `memory_weight` and `linear_weight`. With `--recipe paper` it also has `scheduler`
+    and `steps`. An unknown name is refused with a list of the known ones.
     """
     from fansrec.evaluation.report import draw_history
 

@@ -11,6 +11,7 @@ from fansrec.export.lists import arange
 from fansrec.models.hybrid.config import MemoryConfig
 from fansrec.models.hybrid.list_memory import (
     ALIGNED_REACH,
+    FEW_ITEMS,
     MAX_LISTS_OF_ITEM,
     MIN_RARITY,
     REACH,
@@ -26,10 +27,13 @@ def memory_votes(g: Graph, memory: ListMemory, config: MemoryConfig, given: Valu
     """Return the votes (M,) of the lists most similar to the input."""
     similarity, last_shared = _compare(g, memory, config, given)
     similar = g.ReduceSum(g.Cast(g.Greater(similarity, np.float64(0)), to=INT64), [0])
-    count = g.Min(similar, config.neighbors)
+    length = g.Min(g.Max(g.Size(given), 1), FEW_ITEMS)
+    more = g.Div(g.Add(length, FEW_ITEMS - 1), length)  # integers: rounded up
+    count = g.Min(similar, g.Mul(min(config.neighbors, len(memory)), more))
     highest, backwards = g.TopK(_reversed(g, similarity), count, outputs=2)  # of equals the newest list comes first
     neighbors = g.Sub(len(memory) - 1, backwards)
-    weights = g.Pow(g.Div(highest, _highest(g, similarity)), np.float64(config.sharpness))
+    power = g.Where(g.Greater(g.Size(given), 1), np.float64(config.sharpness), np.float64(1))
+    weights = g.Pow(g.Div(highest, _highest(g, similarity)), power)
     starts = memory.starts
     first = g.Gather(starts, neighbors)
     sizes = g.Sub(g.Gather(starts, g.Add(neighbors, 1)), first)

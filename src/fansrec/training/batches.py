@@ -1,7 +1,8 @@
 """Training batches, built with array operations and determined by (seed, epoch, batch)."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -105,3 +106,13 @@ class BatchBuilder:
         positions = ranges(self.corpus.offsets[lists[owned]], lengths[owned])
         items[np.repeat(owned, lengths)] = self.corpus.items[positions]
         return Lists(lengths, items)
+
+
+def build_ahead(build: Callable[[int], Batch], numbers: Sequence[int]) -> Iterator[tuple[int, Batch]]:
+    """Yield each number with its batch; while a batch is used, another thread builds the next one."""
+    with ThreadPoolExecutor(1) as thread:
+        coming = [thread.submit(build, number) for number in numbers[:1]]
+        for index, number in enumerate(numbers):
+            batch = coming.pop().result()
+            coming += [thread.submit(build, later) for later in numbers[index + 1 : index + 2]]
+            yield number, batch

@@ -3,7 +3,6 @@
 import math
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,14 @@ from fansrec.data.corpus import Corpus
 from fansrec.errors import BadSetting, Interrupted
 from fansrec.models.tokens import Batch
 from fansrec.training import checkpoint
-from fansrec.training.batches import BatchBuilder, epoch_plan, share_of
+from fansrec.training.batches import BatchBuilder, build_ahead, epoch_plan, share_of
 from fansrec.training.curriculum import Curriculum, ratio
 from fansrec.training.masking import MaskingRates
 from fansrec.training.optimization import WeightAverage, learning_rate_factor, make_optimizer
 from fansrec.training.plan import Plan
 from fansrec.training.process import make_accelerator
 from fansrec.training.reporting import NULL_REPORTER, Events, Reporter, write_metrics
-from fansrec.training.validation import Validation
+from fansrec.training.validation import EpochFigures, Validation
 
 
 class Loop:
@@ -46,7 +45,7 @@ class Loop:
         self.builder = BatchBuilder(corpus, network.config.alphabet, rates, network.objective)
         self.rank, self.processes = self.accelerator.process_index, self.accelerator.num_processes
         self.share = share_of(corpus.part("train"), self.rank, self.processes)
-        self.validation = Validation(self.network, corpus, self.settings, self.accelerator)
+        self.validation: EpochFigures = Validation(self.network, corpus, self.settings, self.accelerator)
         self.best: dict[str, Tensor] = {}
         self.counters = checkpoint.Counters()
         self.saved_at = time.monotonic()
@@ -85,20 +84,13 @@ class Loop:
         self._end_epoch(time.monotonic() - started, len(plan))
 
     def _built(self, plan: list[NDArray[np.int64]]) -> Iterator[tuple[int, Batch]]:
-        """Yield the remaining batches of an epoch; another thread builds the next one meanwhile."""
+        """Yield the remaining batches of an epoch, with their numbers."""
         share = ratio(self.counters.progress.step, self.curriculum.steps)
 
         def build(number: int) -> Batch:
             return self.builder.build(plan[number], share, self._seed(number), self.share)
 
-        remaining = range(self.counters.batch, len(plan))
-        with ThreadPoolExecutor(1) as thread:
-            coming = [thread.submit(build, number) for number in remaining[:1]]
-            for number in remaining:
-                batch = coming.pop().result()
-                if number + 1 < len(plan):
-                    coming.append(thread.submit(build, number + 1))
-                yield number, batch
+        return build_ahead(build, range(self.counters.batch, len(plan)))
 
     def _seed(self, number: int) -> list[int]:
         return [self.settings.seed, 1, self.counters.epoch, number]

@@ -1,7 +1,7 @@
 """The figures on the validation lists, which the processes of a training run share."""
 
 import math
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -12,6 +12,13 @@ from fansrec.data.corpus import Corpus
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.evaluation.protocol import evaluation_lists, list_metrics, mean, predict, protocol
 from fansrec.training.settings import TrainSettings
+
+
+class EpochFigures(Protocol):
+    """What the training loop validates with after each epoch."""
+
+    def figures(self) -> dict[str, float]:
+        """Return the figures of the network as it is now; those named `valid …` may decide which epoch is kept."""
 
 
 class Validation:

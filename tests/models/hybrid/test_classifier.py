@@ -18,10 +18,10 @@ COUNTS = torch.tensor([4, 0, 2, 7, 1, 1, 0, 3, 9])
 EVERY_KIND = pytest.mark.parametrize("requested", [0, 1, 2, CATEGORIES])
 
 
-def tied(requested: int = CATEGORIES, starts: tuple[int, ...] = STARTS) -> TiedClassifier:
+def tied(requested: int = CATEGORIES, starts: tuple[int, ...] = STARTS, transform: bool = True) -> TiedClassifier:
     """Return a classifier with random weights, so that no probability is 0 or 1."""
     torch.manual_seed(0)
-    classifier = TiedClassifier(WIDTH, starts, requested)
+    classifier = TiedClassifier(WIDTH, starts, requested, transform)
     classifier.start(COUNTS[: starts[-1]])
     for parameter in classifier.parameters():
         parameter.data += 0.5 * torch.randn_like(parameter)
@@ -150,7 +150,7 @@ def test_lists_of_different_lengths_do_not_affect_each_other(requested: int) -> 
 @torch.inference_mode()
 def test_start_scores_items_by_popularity() -> None:
     torch.manual_seed(0)
-    classifier = TiedClassifier(WIDTH, STARTS, 1)
+    classifier = TiedClassifier(WIDTH, STARTS, 1, transform=True)
     classifier.start(COUNTS)
     probable = classifier.probabilities(torch.zeros(1, 1, WIDTH), torch.ones(1, 1), torch.zeros(ITEMS, WIDTH))[0]
     for start, end in pairwise(STARTS):  # inside every category, scored or not
@@ -203,3 +203,28 @@ def test_chunks_of_lists_give_the_same_probabilities(requested: int, monkeypatch
     at_once = classifier.probabilities(states, even_shares(5, 3), items)
     monkeypatch.setattr("fansrec.models.hybrid.classifier.LOGITS_AT_ONCE", 2 * 3 * ITEMS)
     torch.testing.assert_close(classifier.probabilities(states, even_shares(5, 3), items), at_once)
+
+
+@torch.inference_mode()
+@EVERY_KIND
+def test_without_a_transform_hidden_states_are_scored_as_they_are(requested: int) -> None:
+    classifier, states, items = tied(requested, transform=False), hidden(3, 4), vectors()
+    assert not any(name.startswith("transform") for name in classifier.state_dict())
+    logits = classifier.scale * states @ items.T + classifier.bias
+    probable = by_hand(classifier, states, items)  # (B, K, M)
+    for start, end in pairwise(STARTS) if requested else [(0, ITEMS)]:
+        within = probable[..., start:end] / probable[..., start:end].sum(-1, keepdim=True)
+        torch.testing.assert_close(within, logits[..., start:end].softmax(-1))
+    if requested in (0, CATEGORIES):  # otherwise some categories are not scored
+        torch.testing.assert_close(classifier.probabilities(states, even_shares(3, 4), items), probable.mean(1))
+    expected = -probable[0, range(4), LABELS[:4]].log().mean()
+    torch.testing.assert_close(classifier.loss(states[0], items, batch(LABELS[:4])).total, expected)
+
+
+@torch.inference_mode()
+def test_shares_weight_the_positions() -> None:
+    classifier, states, items = tied(), hidden(1, 3), vectors()
+    by_position = by_hand(classifier, states, items)[0]
+    expected = 0.5 * by_position[0] + 0.3 * by_position[1] + 0.2 * by_position[2]
+    probable = classifier.probabilities(states, torch.tensor([[0.5, 0.3, 0.2]]), items)
+    torch.testing.assert_close(probable[0], expected)

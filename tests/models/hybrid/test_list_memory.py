@@ -11,13 +11,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fansrec.models.hybrid.config import MemoryConfig
-from fansrec.models.hybrid.list_memory import ALIGNED_REACH, MIN_RARITY, REACH, ListMemory
+from fansrec.models.hybrid.list_memory import ALIGNED_REACH, FEW_ITEMS, MIN_RARITY, REACH, ListMemory
 
 ITEMS = 10
 PLAIN = MemoryConfig(sharpness=1.0)
 # Items 0 and 1 are in three lists of five, 2 in two, all others in one.
 LISTS = [[0, 1, 2, 3], [0, 4], [1, 2, 5], [0, 1, 6, 7], [8]]
 TWICE, THRICE = math.log(5 / 2), math.log(5 / 3)
+LONG = [8] * 4  # an item of no list, so that the input is not short
 
 
 def memory_of(lists: Sequence[Sequence[int]], items: int = ITEMS) -> ListMemory:
@@ -65,7 +66,7 @@ def test_shared_items_add_up() -> None:
 
 def test_newest_of_equally_similar_lists_vote() -> None:
     lists = [[0, 1], [0, 2], [0, 3], [0, 4], [5, 6, 7]]  # the first four share the same item with the input
-    newest_two = votes(lists, [0], replace(PLAIN, neighbors=2))
+    newest_two = votes(lists, [*LONG, 0], replace(PLAIN, neighbors=2))
     assert newest_two == pytest.approx(expected(i3=1, i4=1))
 
 
@@ -84,7 +85,7 @@ def test_item_of_every_list_has_a_small_weight() -> None:
 def test_sharpness_is_the_power_of_the_similarity() -> None:
     ratio = math.sqrt(2 / 4)  # both share one item with the input, and have 2 and 4
     for sharpness in (0.0, 1.0, 2.5):
-        made = votes([[0, 1], [0, 2, 3, 4], [5]], [0], MemoryConfig(sharpness=sharpness))
+        made = votes([[0, 1], [0, 2, 3, 4], [5]], [8, 0], MemoryConfig(sharpness=sharpness))
         assert made == pytest.approx(expected(i1=1, i2=ratio**sharpness, i3=ratio**sharpness, i4=ratio**sharpness))
 
 
@@ -102,6 +103,11 @@ def test_last_shared_item_is_the_last_in_the_input() -> None:
 
 def test_no_votes_if_all_items_are_before_and_weigh_0() -> None:
     assert votes([[1, 2, 0], [9]], [0], replace(PLAIN, before=0.0)) == [0.0] * ITEMS
+
+
+def test_memory_without_lists_has_no_votes() -> None:
+    empty = ListMemory.of(ITEMS, np.array([], dtype=np.int32), np.array([0]))
+    assert len(empty) == 0 and not empty.votes([indices([0, 1]), indices([])], PLAIN).any()
 
 
 def test_older_items_of_the_input_weigh_less() -> None:
@@ -133,10 +139,23 @@ def test_positions_are_counted_from_the_start_in_both_directions() -> None:
 
 def test_only_the_most_similar_lists_vote() -> None:
     lists = [[0, 1, 2, 3], [0, 4], [0, 5, 6], [9]]  # by their sizes the second is nearest, then the third
-    assert votes(lists, [0], replace(PLAIN, neighbors=1)) == pytest.approx(expected(i4=1))
+    assert votes(lists, [*LONG, 0], replace(PLAIN, neighbors=1)) == pytest.approx(expected(i4=1))
     ratio = math.sqrt(2 / 3)
     two = expected(i4=1, i5=ratio, i6=ratio)
-    assert votes(lists, [0], replace(PLAIN, neighbors=2)) == pytest.approx(two)
+    assert votes(lists, [*LONG, 0], replace(PLAIN, neighbors=2)) == pytest.approx(two)
+
+
+def test_more_lists_vote_for_a_short_input() -> None:
+    lists = [[0, number] for number in range(1, 8)]  # all are equally similar
+    for length, more in ((1, 5), (2, 3), (3, 2), (4, 2), (5, 1), (9, 1)):
+        made = votes(lists, [8] * (length - 1) + [0], replace(PLAIN, neighbors=1))
+        assert made == pytest.approx(expected(**{f"i{number}": 1.0 for number in range(8 - more, 8)}))
+
+
+def test_similarity_has_no_power_after_a_single_item() -> None:
+    ratio = math.sqrt(2 / 4)
+    made = votes([[0, 1], [0, 2, 3, 4], [5]], [0], MemoryConfig(sharpness=3.0))
+    assert made == pytest.approx(expected(i1=1, i2=ratio, i3=ratio, i4=ratio))
 
 
 def test_input_that_shares_no_item_gets_no_votes() -> None:
@@ -171,34 +190,37 @@ def test_inputs_of_a_batch_do_not_affect_each_other() -> None:
         assert torch.equal(row, memory.votes([items], MemoryConfig())[0])
 
 
-def test_list_that_is_left_out_does_not_vote() -> None:
-    memory = memory_of(LISTS)
-    (alone,) = memory.votes([indices([0, 1])], PLAIN, without=indices([0]))
-    assert alone[3] == 0 and alone[6] > 0  # only the list that is left out has item 3
+def test_newer_lists_count_more() -> None:
+    # Four lists that are equally similar but for their age: 3/4, 2/4, 1/4 and 0 of the memory are newer.
+    lists = [[0, 1], [0, 2], [0, 3], [0, 4]]
+    made = votes(lists, [0], replace(PLAIN, newer=2.0))
+    assert made == pytest.approx(expected(i1=math.exp(-1.5), i2=math.exp(-1.0), i3=math.exp(-0.5), i4=1))
+    assert votes(lists, [0]) == pytest.approx(expected(i1=1, i2=1, i3=1, i4=1))
 
 
-def test_each_input_leaves_out_its_own_list() -> None:
-    memory = memory_of(LISTS)
-    both = memory.votes([indices([0, 1])] * 2, PLAIN, without=indices([0, 3]))
-    for row, absent in zip(both, (0, 3), strict=True):
-        assert torch.equal(row, memory.votes([indices([0, 1])], PLAIN, without=indices([absent]))[0])
+def test_age_is_a_factor_of_the_similarity_and_not_of_the_vote() -> None:
+    made = votes([[0, 1], [0, 2]], [8, 0], MemoryConfig(sharpness=3.0, newer=2.0))
+    assert made == pytest.approx(expected(i1=math.exp(-3.0), i2=1))
 
 
-def test_left_out_list_equals_a_memory_without_it_for_one_item() -> None:
-    # Rarities include the list that is left out; for one shared item they cancel out.
-    config = MemoryConfig(sharpness=1.7, before=0.5, near=0.4, aligned=0.8)
-    for item in (0, 1, 2):
-        for absent in range(len(LISTS)):
-            (out,) = memory_of(LISTS).votes([indices([item])], config, without=indices([absent]))
-            fewer = [one for n, one in enumerate(LISTS) if n != absent]
-            assert out.tolist() == pytest.approx(votes(fewer, [item], config))
+def test_newer_list_is_a_neighbor_before_a_more_similar_old_one() -> None:
+    lists = [[0, 1, 2], [0, 3], [4], [5]]  # the first shares two items with the input
+    assert votes(lists, [*LONG, 0, 1], replace(PLAIN, neighbors=1)) == pytest.approx(expected(i2=1))
+    assert votes(lists, [*LONG, 0, 1], replace(PLAIN, neighbors=1, newer=9.0)) == pytest.approx(expected(i3=1))
+
+
+def test_settings_may_change_from_call_to_call() -> None:
+    memory, asked = memory_of(LISTS), [indices([0, 2])]
+    for newer in (1.0, 0.0, 2.0, 1.0):
+        config = replace(PLAIN, newer=newer)
+        assert torch.equal(memory.votes(asked, config), memory_of(LISTS).votes(asked, config))
 
 
 def test_state_restores_the_memory() -> None:
     memory = memory_of(LISTS)
     again = ListMemory(ITEMS, len(memory), len(memory.items))
     again.load_state_dict(memory.state_dict())
-    config = MemoryConfig(recency=0.3, before=0.5, near=0.5, aligned=1.0)
+    config = MemoryConfig(recency=0.3, before=0.5, near=0.5, aligned=1.0, newer=0.5)
     asked = [indices([0, 2]), indices([1])]
     assert len(again) == len(LISTS) and again.vocabulary == ITEMS
     assert torch.equal(again.votes(asked, config), memory.votes(asked, config))
@@ -210,7 +232,7 @@ def test_memory_stays_in_host_memory() -> None:
     assert {tensor.device.type for tensor in around["other"].state_dict().values()} == {"meta"}
 
 
-def slow_votes(lists: list[list[int]], asked: list[int], config: MemoryConfig, without: int | None) -> list[float]:
+def slow_votes(lists: list[list[int]], asked: list[int], config: MemoryConfig) -> list[float]:
     """Return the votes by loops over plain lists; the last neighbor must not tie with the next list."""
     once = [list(dict.fromkeys(one)) for one in lists]
     similar: list[tuple[float, int, int]] = []
@@ -222,16 +244,19 @@ def slow_votes(lists: list[list[int]], asked: list[int], config: MemoryConfig, w
             aligned = 1 + config.aligned * math.exp(-abs(last - lists[n].index(item)) / ALIGNED_REACH)
             similarity += rarity * aligned * (1 - config.recency * (len(asked) - 1 - last) / len(asked))
             newest = max(newest, last)
-        if newest >= 0 and n != without:
+        if newest >= 0:
+            similarity *= math.exp(-config.newer * (len(lists) - 1 - n) / len(lists))
             similar.append((similarity / math.sqrt(len(one)), n, lists[n].index(asked[newest])))
     similar.sort(reverse=True)
-    edge = similar[config.neighbors - 1 : config.neighbors + 1]
+    most = config.neighbors * math.ceil(FEW_ITEMS / min(max(len(asked), 1), FEW_ITEMS))
+    edge = similar[most - 1 : most + 1]
     assume(len(edge) < 2 or edge[0][0] - edge[1][0] > 1e-9)
     counts = [0.0] * ITEMS
-    for similarity, n, newest in similar[: config.neighbors]:
+    power = config.sharpness if len(asked) > 1 else 1
+    for similarity, n, newest in similar[:most]:
         for item in once[n]:
             distance = lists[n].index(item) - newest
-            weight = (similarity / similar[0][0]) ** config.sharpness * (config.before if distance < 0 else 1)
+            weight = (similarity / similar[0][0]) ** power * (config.before if distance < 0 else 1)
             counts[item] += weight * (1 + config.near * math.exp(-abs(distance) / REACH))
     counts = [0.0 if item in asked else weight for item, weight in enumerate(counts)]
     return [weight / (max(counts) or 1) for weight in counts]
@@ -246,16 +271,13 @@ configs = st.builds(
     near=st.sampled_from([0.0, 0.7]),
     neighbors=st.sampled_from([1, 2, 500]),
     aligned=st.sampled_from([0.0, 1.0, 2.5]),
+    newer=st.sampled_from([0.0, 0.5, 3.0]),
 )
 
 
 @settings(deadline=None, max_examples=150)
-@given(st.lists(some_items, min_size=1, max_size=7), some_items, configs, st.none() | st.integers(0, 6))
-def test_votes_equal_those_of_a_plain_loop(
-    lists: list[list[int]], asked: list[int], config: MemoryConfig, without: int | None
-) -> None:
-    absent = None if without is None else without % len(lists)
-    leave_out = None if absent is None else indices([absent])
-    (made,) = memory_of(lists).votes([indices(asked)], config, leave_out)
-    assert made.tolist() == pytest.approx(slow_votes(lists, asked, config, absent), abs=1e-6)
+@given(st.lists(some_items, min_size=1, max_size=7), some_items, configs)
+def test_votes_equal_those_of_a_plain_loop(lists: list[list[int]], asked: list[int], config: MemoryConfig) -> None:
+    (made,) = memory_of(lists).votes([indices(asked)], config)
+    assert made.tolist() == pytest.approx(slow_votes(lists, asked, config), abs=1e-6)
     assert made.max() in (0, 1) and not made[asked].any()

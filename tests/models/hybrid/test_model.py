@@ -16,6 +16,7 @@ from fansrec.errors import BadSetting
 from fansrec.models.config import flat_settings, from_settings, with_settings
 from fansrec.models.hybrid.config import HybridConfig
 from fansrec.models.hybrid.model import FLOOR, HybridFans, LinearPart
+from fansrec.models.hybrid.starting_vectors import starting_vectors
 from fansrec.models.linear.item_weights import Table
 from fansrec.models.registry import build
 from fansrec.models.tokens import with_masks
@@ -38,6 +39,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "memory": MEMORY,
     "linear": LINEAR,
     "all": MEMORY | LINEAR,
+    "as trained": MEMORY | LINEAR | {"causal": True, "transform": False, "next_share": 0.5, "newer": 1.0},
 }
 EVERY_KIND = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 EMPTY = np.array([], dtype=np.int64)
@@ -106,7 +108,7 @@ def test_scores_are_the_weighted_sum_of_log_parts() -> None:
 def test_memory_uses_the_settings_of_the_config() -> None:
     # The walks differ in the items before and after, so that each of these settings changes the votes.
     plain = hybrid(**MEMORY, network_weight=0.0)
-    others = {"sharpness": 5.0, "recency": 0.9, "before": 0.1, "near": 3.0, "aligned": 2.0}
+    others = {"sharpness": 5.0, "recency": 0.9, "before": 0.1, "near": 3.0, "aligned": 2.0, "newer": 2.0}
     others["neighbours"] = 2  # words: keep
     for name, value in others.items():
         other = hybrid(**MEMORY | {name: value}, network_weight=0.0)
@@ -136,6 +138,42 @@ def test_ten_evenly_spread_masks_are_averaged() -> None:
     together = model.probabilities([given, given], [count, 3])
     torch.testing.assert_close(together[:1], expected)
     torch.testing.assert_close(together[1:], model.probabilities([given], [3]))
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("causal", [False, True])
+def test_share_of_the_state_after_the_input(share: float, causal: bool) -> None:
+    """The state at the last item of the input, or at CLS, has the share; the masks have the rest evenly."""
+    model = hybrid(causal=causal, next_share=share)
+    probable = model.probabilities(INPUTS, COUNTS)
+    for row, given, count in zip(probable, INPUTS, COUNTS, strict=True):
+        tokens = with_masks([given], [count], model._categories, model.config.alphabet)
+        columns = [len(given), *range(len(given) + 2, len(given) + 2 + count)]  # CLS is column 0
+        encoded = model.encode([tokens], torch.tensor(columns))
+        shares = torch.tensor([[share, *[(1 - share) / count] * count]])
+        (expected,) = model.tied.probabilities(encoded[None], shares, model.vectors)
+        torch.testing.assert_close(row, expected)
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize(("share", "states"), [(0.0, 10), (0.3, 11), (1.0, 11)])
+def test_shares_of_a_list_sum_to_one(share: float, states: int) -> None:
+    hidden, shares = hybrid().states(INPUTS, [4, 30, 1, 12], 10, share)
+    assert hidden.shape == (4, states, 16) and shares.shape == (4, states)
+    torch.testing.assert_close(shares.sum(1), torch.ones(4))
+    assert (shares > 0).sum(1).tolist() == [
+        (share > 0) + (share < 1) * masks for masks in (4, 10, 1, 10)
+    ]  # fmt: skip
+    if share:
+        torch.testing.assert_close(shares[:, 0], torch.full((4,), share))
+
+
+@torch.inference_mode()
+def test_given_share_takes_precedence_over_the_setting() -> None:
+    model, other = hybrid(next_share=0.5), hybrid(next_share=0.0)
+    torch.testing.assert_close(model.network_scores(INPUTS, COUNTS, 0.0), other.network_scores(INPUTS, COUNTS))
+    assert not torch.equal(model.network_scores(INPUTS, COUNTS), other.network_scores(INPUTS, COUNTS))
 
 
 @torch.inference_mode()
@@ -219,6 +257,9 @@ def test_linear_part_stays_in_host_memory() -> None:
     ("before", -0.1),
     ("near", -0.1),
     ("aligned", -0.1),
+    ("newer", -0.1),
+    ("next_share", -0.1),
+    ("next_share", 1.1),
     ("linear_decay", 0.0),
     ("linear_decay", -1.0),
     ("network_weight", -0.1),
@@ -271,6 +312,32 @@ def test_parts_are_those_that_the_model_has(kind: dict[str, Any]) -> None:
     model = hybrid(**kind)
     present = {"network": True, "memory": model.memory is not None, "linear": model.linear is not None}
     assert [*model.parts(INPUTS, COUNTS)] == [name for name, there in present.items() if there]
+
+
+def test_network_without_a_weight_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = hybrid(**MEMORY | LINEAR, network_weight=0.0)
+    monkeypatch.setattr(model, "encode", None)  # a call would fail
+    assert [*model.parts(INPUTS, COUNTS)] == ["memory", "linear"]
+    assert scores(model).shape == (4, ITEMS)
+
+
+@pytest.mark.parametrize(("weight", "left"), [("memory_weight", "linear"), ("linear_weight", "memory")])
+def test_other_parts_without_a_weight_are_not_computed(weight: str, left: str) -> None:
+    model = hybrid(**MEMORY | LINEAR | {weight: 0.0})
+    assert [*model.parts(INPUTS, COUNTS)] == ["network", left]
+    other = hybrid(**{"memory": MEMORY, "linear": LINEAR}[left])
+    torch.testing.assert_close(scores(model), scores(other))
+
+
+def test_start_sets_item_vectors_and_leaves_special_tokens() -> None:
+    torch.manual_seed(0)
+    model = HybridFans(CONFIG)
+    before = model.embed.items.weight.detach().clone()
+    torch.manual_seed(1)
+    model.start(CORPUS.items, CORPUS.offsets)
+    torch.manual_seed(1)
+    assert torch.equal(model.vectors, starting_vectors(CORPUS.items, CORPUS.offsets, ITEMS, 16))
+    assert torch.equal(model.embed.items.weight[ITEMS:], before[ITEMS:])
 
 
 def test_added_parts_are_those_given() -> None:

@@ -7,11 +7,12 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from fansrec.errors import BadSetting
 from fansrec.models.linear import neighbor_regression, pair_sums
 from fansrec.models.linear.cooccurrence import portions
 from fansrec.models.linear.ease import EaseConfig
 from fansrec.models.linear.neighbor_regression import approximate, solutions
-from fansrec.models.linear.pair_sums import PairSums, highest
+from fansrec.models.linear.pair_sums import PairSums, highest, summed
 from fansrec.models.linear.symmetric_matrix import SymmetricMatrix
 from linear_models import CORPUS, KEPT, fitted, fitted_to
 
@@ -105,6 +106,15 @@ def test_summing_in_portions_gives_the_same_matrices(monkeypatch: pytest.MonkeyP
     torch.testing.assert_close(sums.dense(), together)
 
 
+@pytest.mark.parametrize("cells_per_pair", [0, 1000])
+def test_sums_by_sorting_and_by_counting(cells_per_pair: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair_sums, "CELLS_PER_PAIR", cells_per_pair)
+    keys, (first, second) = summed(np.array([7, 2, 7]), (np.array([1.0, 2.0, 4.0]), np.array([0.0, 0.0, 3.0])), 9)
+    assert (keys.tolist(), first.tolist(), second.tolist()) == ([2, 7], [2, 5], [0, 3])
+    keys, (nothing,) = summed(np.array([], np.int64), (np.array([]),), 9)
+    assert keys.tolist() == nothing.tolist() == []
+
+
 def test_long_rows_are_cut_if_there_are_too_many_entries(monkeypatch: pytest.MonkeyPatch) -> None:
     sums = PairSums(CORPUS.items, CORPUS.offsets, 60, 1.0)
     monkeypatch.setattr(pair_sums, "MIN_WIDTH", 2)
@@ -133,6 +143,11 @@ def test_indefinite_matrices_are_shrunk_towards_their_diagonal() -> None:
     sides = np.array([[[3], [3]], [[3], [3]]], np.float32)
     # The other entries of the first are halved until the matrix is definite: 5, 2.5, 1.25.
     assert solutions(indefinite, sides)[..., 0] == pytest.approx(np.full((2, 2), 3 / 3.25))
+
+
+def test_matrices_without_a_positive_diagonal_are_refused() -> None:
+    with pytest.raises(BadSetting, match="regularization is too small for these lists"):
+        solutions(np.zeros((1, 2, 2), np.float32), np.ones((1, 2, 2), np.float32))
 
 
 def test_symmetric_matrix_has_the_entries_of_its_shorter_rows() -> None:

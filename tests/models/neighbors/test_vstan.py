@@ -102,12 +102,12 @@ def test_lists_of_a_batch_do_not_affect_each_other() -> None:
         assert torch.equal(row, model.score_next([items])[0])
 
 
-@pytest.mark.parametrize("recipe", ["paper", "best"])
-def test_trained_model_is_read_with_its_lists(tmp_path: Path, recipe: str) -> None:
+@pytest.mark.parametrize(("recipe", "lists"), [("paper", 96), ("best", 108)])  # best: with the validation lists
+def test_trained_model_is_read_with_its_lists(tmp_path: Path, recipe: str, lists: int) -> None:
     corpus = write_walks(tmp_path / "corpus")
     plan = train(corpus, tmp_path / "run", "vstan", {"recipe": recipe})
     model = read_artifact(tmp_path / "run").model
-    assert plan.config["memory_lists"] == model.config.memory_lists == len(model.memory) == 96
+    assert plan.config["memory_lists"] == model.config.memory_lists == len(model.memory) == lists
     assert plan.config["memory_items"] == len(model.memory.items)
     assert model.score_next(INPUTS).argmax(1).tolist()[3] in range(45, 60)  # the walks stay in their category
 

@@ -9,6 +9,7 @@
 namespace {
 
 constexpr double REACH = 15.0, ALIGNED_REACH = 2.0, MIN_RARITY = 0.05;  // as in models/hybrid/list_memory.py
+constexpr int64_t FEW_ITEMS = 5;
 constexpr int64_t MAX_LISTS_OF_ITEM = 2000;  // the newest ones; older lists that hold the item are ignored
 constexpr int64_t SAMPLE_EVERY = 32;  // the threshold is estimated from every 32nd run
 
@@ -29,6 +30,9 @@ NeighborSearch::NeighborSearch(const ListMemory& memory)
 }
 
 void NeighborSearch::search(const int64_t* input, int64_t length) {
+    int64_t few = std::min(std::max<int64_t>(1, length), FEW_ITEMS);
+    most_ = std::min(m_.neighbors, m_.known) * ((FEW_ITEMS + few - 1) / few);
+    power_ = length > 1 ? m_.sharpness : 1;
     add_similarities(input, length);
     select_neighbors();
 }
@@ -60,19 +64,19 @@ void NeighborSearch::add_similarities(const int64_t* input, int64_t length) {
     }
 }
 
-// Keeps the most similar lists, at most `neighbors` of them; of equally similar ones the newest.
+// Keeps the most similar lists, at most `most_` of them; of equally similar ones the newest.
 void NeighborSearch::select_neighbors() {
     runs_.clear();
     found_.drain([&](int64_t first) { runs_.push_back(first); });
     collect_above(estimate_threshold());
-    if (int64_t(neighbors_.size()) < m_.neighbors) collect_above(0);
+    if (int64_t(neighbors_.size()) < most_) collect_above(0);
     for (int64_t first : runs_) std::memset(&similarity_[first], 0, RUN * sizeof(double));
-    if (int64_t(neighbors_.size()) <= m_.neighbors) return;
-    std::nth_element(neighbors_.begin(), neighbors_.begin() + m_.neighbors, neighbors_.end(),
+    if (int64_t(neighbors_.size()) <= most_) return;
+    std::nth_element(neighbors_.begin(), neighbors_.begin() + most_, neighbors_.end(),
                      [](const Neighbor& a, const Neighbor& b) {
                          return a.similarity != b.similarity ? a.similarity > b.similarity : a.list > b.list;
                      });
-    neighbors_.resize(m_.neighbors);
+    neighbors_.resize(most_);
 }
 
 // Writes the similarities of a run of lists, normalized by their lengths and weighted by their ages.
@@ -91,7 +95,7 @@ double NeighborSearch::estimate_threshold() {
     }
     for (double& similarity : sample_)
         if (similarity != similarity) similarity = 0;  // NaN cannot be sorted
-    int64_t expected = m_.neighbors / SAMPLE_EVERY, nth = expected + 3 * int64_t(std::sqrt(double(expected)) + 1);
+    int64_t expected = most_ / SAMPLE_EVERY, nth = expected + 3 * int64_t(std::sqrt(double(expected)) + 1);
     if (nth >= int64_t(sample_.size())) return 0;
     std::nth_element(sample_.begin(), sample_.begin() + nth, sample_.end(), std::greater<double>());
     return sample_[nth];
@@ -130,7 +134,7 @@ void NeighborSearch::vote(SparseSums<float>& votes) const {
     for (size_t i = 0; i < neighbors_.size(); ++i) {
         prefetch(i);
         const Neighbor& n = neighbors_[i];
-        float weight = float(std::pow(n.similarity / highest, m_.sharpness));
+        float weight = float(std::pow(n.similarity / highest, power_));
         const float* position_weight = position_weight_.data() + m_.longest - n.last_shared;
         int64_t start = m_.starts[n.list], length = m_.starts[n.list + 1] - start;
         const int32_t *items = m_.items + start, *positions = m_.places + start;

@@ -39,6 +39,8 @@ class NeighborSearch {
     std::vector<double> alignment_;       // weight of a shared item by the distance between its two positions
     std::vector<double> sample_;
     std::vector<Neighbor> neighbors_;
+    int64_t most_ = 0;  // neighbors of the input
+    double power_ = 1;  // of the similarity
 
     void add_similarities(const int64_t* input, int64_t length);
     void select_neighbors();

@@ -28,9 +28,8 @@ class NetworkConfig(Config):
     # Older files do not have the next three; `fans train` sets them to True, False and a value that is searched.
     causal: bool = False  # tokens of the input see only those before them
     transform: bool = True  # a layer between the encoder and the classifier, as in BERT
-    next_share: float = setting(
-        0.0, "must be from 0 to 1"
-    )  # weight of the state after the input; the masks have the rest
+    # Share of the state after the input in the probabilities of items; the masks have the rest.
+    next_share: float = setting(0.0, "must be from 0 to 1")
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from fansrec.models.validation import check_indices, check_offsets
 REACH = 15.0  # positions over which the effect of `near` falls to 1/e
 ALIGNED_REACH = 2.0  # and that of `aligned`
 MIN_RARITY = 0.05  # of an item that nearly every list contains
+FEW_ITEMS = 5  # shorter inputs have more neighbors
 MAX_LISTS_OF_ITEM = 2000  # the newest are compared; an item of more lists carries little information
 
 Indices = NDArray[np.int64]
@@ -108,18 +109,19 @@ class Lookup:
         self.arrays: dict[str, Any] = {name: getattr(memory, name).numpy() for name in names}
         self.vocabulary, self.lists = memory.vocabulary, len(memory)
         self.longest = int(self.arrays["places"].max(initial=0))
-        self.length_factors = 1 / np.sqrt(np.maximum(np.diff(self.arrays["starts"]), 1))
-        self._factors = 0.0, self.length_factors  # a value of `newer`, and the factors of all lists with it
+        self.length_factors: Floats = 1 / np.sqrt(np.maximum(np.diff(self.arrays["starts"]), 1))
+        # The last value of `newer`, and the factors of all lists with it.
+        self._factors: tuple[float, Floats] = (0.0, self.length_factors)
 
     def __call__(self, given: Indices, config: MemoryConfig) -> NDArray[np.float32]:
         """Return the votes (M,) for the input `given`."""
         similarity, last_shared = self._compare(given, config)
-        neighbors = np.flatnonzero(similarity)
-        if len(neighbors) > config.neighbors:
-            neighbors = _nearest(neighbors, similarity[neighbors], config.neighbors)
+        neighbors, count = np.flatnonzero(similarity), voters(config, len(given))
+        if len(neighbors) > count:
+            neighbors = _nearest(neighbors, similarity[neighbors], count)
         if not len(neighbors):
             return np.zeros(self.vocabulary, dtype=np.float32)
-        weights = (similarity[neighbors] / similarity[neighbors].max()) ** config.sharpness
+        weights = (similarity[neighbors] / similarity[neighbors].max()) ** power(config, len(given))
         votes = self._votes(neighbors, weights, last_shared[neighbors], config)
         votes[given] = 0
         highest = votes.max()
@@ -133,7 +135,7 @@ class Lookup:
         count = np.minimum(list_counts, MAX_LISTS_OF_ITEM)
         found = ranges(starts[distinct + 1] - count, count)
         lists = self.arrays["lists"][found]
-        rarity = np.maximum(np.log(self.lists / np.maximum(list_counts, 1)), MIN_RARITY)
+        rarity = np.maximum(np.log(max(1, self.lists) / np.maximum(list_counts, 1)), MIN_RARITY)
         places = self.arrays["list_places"][found]
         weights = np.repeat(rarity * (1 - config.recency * age / max(1, len(given))), count)
         if config.aligned:
@@ -169,6 +171,16 @@ class Lookup:
         distance = np.arange(-self.longest, self.longest + 1)
         near: Floats = 1 + config.near * np.exp(-np.abs(distance) / REACH)
         return np.where(distance < 0, config.before, 1.0) * near
+
+
+def voters(config: MemoryConfig, length: int) -> int:
+    """Return how many lists vote for an input of this length: the shorter it is, the more lists are equally similar."""
+    return config.neighbors * -(-FEW_ITEMS // min(max(1, length), FEW_ITEMS))
+
+
+def power(config: MemoryConfig, length: int) -> float:
+    """Return the power of the similarity; after a single item it would only give short lists more weight."""
+    return config.sharpness if length > 1 else 1.0
 
 
 def _nearest(lists: Indices, similarity: Floats, count: int) -> Indices:

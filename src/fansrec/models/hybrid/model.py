@@ -111,11 +111,12 @@ class HybridFans(Encoder):
 
     def parts(self, inputs: Inputs, counts: Sequence[int]) -> dict[str, Tensor]:
         """Return the log scores (B, M) of each part with a weight, by its name in `config.weights`."""
+        weights = self.config.weights
         alone = self.memory is None and self.linear is None
-        parts = {"network": self.network_scores(inputs, counts)} if alone or self.config.weights.network else {}
-        if self.memory is not None:
+        parts = {"network": self.network_scores(inputs, counts)} if weights.network or alone else {}
+        if self.memory is not None and weights.memory:
             parts["memory"] = log_scores(self.memory.votes(inputs, self.config.memory).to(self.device))
-        if self.linear is not None:
+        if self.linear is not None and weights.linear:
             parts["linear"] = log_scores(self.linear.scores(inputs, self.config.linear.decay).to(self.device))
         return parts
 
@@ -136,18 +137,18 @@ class HybridFans(Encoder):
     def states(self, inputs: Inputs, counts: Sequence[int], most: int, next_share: float) -> tuple[Tensor, Tensor]:
         """Return the hidden states (B, K, D) at up to `most` masks of each list, and the share (B, K) of each.
 
-        If it has a share, the state at the last token of the input comes first.
+        If `next_share` is above 0, the state at the last token of the input comes first and has that share; the masks
+        divide the rest evenly. Shares of lists with fewer masks end with 0.
         """
         tokens = with_masks(inputs, counts, self._categories, self.config.alphabet)
         masks = np.array(counts, dtype=np.int64)
         read = np.minimum(masks, most)
         there = np.arange(read.max()) < read[:, None]  # (B, K)
-        columns = ((np.arange(read.max()) + 0.5) * (masks / read)[:, None]).astype(
-            np.int64
-        ) + 2  # evenly over all masks
+        evenly = (np.arange(read.max()) + 0.5) * (masks / read)[:, None]  # over all masks
+        columns = evenly.astype(np.int64) + 2  # from the last token of the input; SEP is between it and the masks
         shares = there * ((1 - next_share) / read)[:, None]
         if next_share:
-            there, columns = (np.insert(part, 0, first, axis=1) for part, first in ((there, True), (columns, 0)))
+            there, columns = np.insert(there, 0, True, axis=1), np.insert(columns, 0, 0, axis=1)
             shares = np.insert(shares, 0, next_share, axis=1)
         first = np.array([len(items) for items in inputs]) + np.arange(len(masks)) * tokens.items.shape[1]
         indices = torch.from_numpy((first[:, None] + columns)[there])

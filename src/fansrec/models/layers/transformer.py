@@ -70,16 +70,14 @@ def rectangle(tokens: Tokens, causal: bool = False) -> Rectangle:
     """Return the shape and the attention mask of some lists.
 
     Every token sees all tokens of its list; if `causal`, those of the first segment see only themselves and those
-    before them. There is no mask, which is faster, where there is no padding.
+    before them. Without padding there is no mask, which is faster, unless `causal`.
     """
     lists, length = tokens.items.shape
-    seen: Tensor | None = tokens.real[:, None, None, :]
-    if causal:
-        before = torch.ones(length, length, dtype=torch.bool, device=tokens.items.device).tril()
-        seen = (before | (tokens.segments[:, None, :, None] == 1)) & seen  # (B, 1, T, T)
-    elif bool(tokens.real.all()):
-        seen = None
-    return Rectangle(lists=lists, tokens=length, seen=seen)
+    real = tokens.real[:, None, None, :]
+    if not causal:
+        return Rectangle(lists, length, None if bool(real.all()) else real)
+    before = torch.ones(length, length, dtype=torch.bool, device=tokens.items.device).tril()
+    return Rectangle(lists, length, (before | (tokens.segments[:, None, :, None] == 1)) & real)
 
 
 class SelfAttention(nn.Module):

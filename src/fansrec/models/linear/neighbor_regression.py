@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fansrec.errors import BadSetting
 from fansrec.models.config import POSITIVE, setting
 from fansrec.models.linear.cooccurrence import portions, ranges
 from fansrec.models.linear.item_weights import NEIGHBORS, ItemWeightsConfig, Table, merge, strongest
@@ -22,6 +23,7 @@ KEPT_CELLS = 1 << 26  # weights and their items: 512 MB
 ENTRIES = 1 << 26  # of the matrix: 1 GB
 SOLVED_AT_ONCE = 1 << 20  # cells of the predictors' matrices, and entries that are read for them
 LOOKUP_CELLS = 1 << 23
+HALVINGS = 10
 STEPS = 3
 REFINED_CELLS = 1 << 27  # weights to popular items: 512 MB
 REFINED_ENTRIES = 1 << 35  # entries of the matrix times popular items
@@ -67,9 +69,7 @@ class Regressions:
         self.matrix = SymmetricMatrix.of(entries.rows, entries.columns, entries.within, variances)
         self.entries, self.bound = entries, diagonal
         gains = np.where(own, np.inf, entries.across / np.sqrt(variances[entries.columns]))
-        self.chosen = highest(
-            entries.rows, gains, config.predictors
-        )  # the entries of predictors, one target after the other
+        self.chosen = highest(entries.rows, gains, config.predictors)  # entries of predictors, target after target
         self.counts = np.bincount(entries.rows[self.chosen], minlength=items)
         self.starts = np.cumsum(self.counts) - self.counts
         self.weights = np.zeros(len(self.chosen), np.float32)
@@ -116,9 +116,10 @@ class Regressions:
         links = self.matrix.links
         lengths = links.lengths[items]
         read = ranges(links.starts[items], lengths)
-        other = lookup.reshape(-1)[np.repeat(target * lookup.shape[1], lengths) + links.columns[read]]
+        row = np.repeat(np.arange(len(items), dtype=np.int32), lengths)
+        other = lookup.reshape(-1)[(target * lookup.shape[1])[row] + links.columns[read]]
         found = np.flatnonzero(other >= 0)
-        target, place, other = np.repeat(target, lengths)[found], np.repeat(place, lengths)[found], other[found]
+        target, place, other = target[row[found]], place[row[found]], other[found]
         matrices[target, np.maximum(place, other), np.minimum(place, other)] = links.values[read[found]]
         return matrices
 
@@ -148,12 +149,18 @@ class Regressions:
 
 
 def solutions(matrices: Values, sides: Values) -> Values:
-    """Return the solutions (targets, size, 2) of equations whose matrices are given by their lower triangles."""
+    """Return the solutions (targets, size, 2) of equations whose matrices are given by their lower triangles.
+
+    Entries that were left out can make a matrix indefinite. The others off the diagonal are halved until it is not.
+    """
     lower = torch.from_numpy(matrices)
     factors, failed = torch.linalg.cholesky_ex(lower)
-    while failed.any():  # entries that were left out can make a matrix indefinite; it is not if all others are small
+    for _ in range(HALVINGS):
         bad = failed.nonzero()[:, 0]
-        lower[bad] = (lower[bad] + torch.diag_embed(lower[bad].diagonal(dim1=1, dim2=2))) / 2
-        factors[bad], failed[bad] = torch.linalg.cholesky_ex(lower[bad])
+        if len(bad):
+            lower[bad] = (lower[bad] + torch.diag_embed(lower[bad].diagonal(dim1=1, dim2=2))) / 2
+            factors[bad], failed[bad] = torch.linalg.cholesky_ex(lower[bad])
+    if failed.any():
+        raise BadSetting("regularization is too small for these lists; give a larger one")
     solution: Values = torch.cholesky_solve(torch.from_numpy(sides), factors).numpy()
     return solution

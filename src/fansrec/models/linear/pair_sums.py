@@ -6,7 +6,7 @@ S and T are never stored. Over all splits, two positions of a list `gap` apart a
 and exp(-gap / decay) times a geometric series to S'S. The entries are summed for a few items at a time.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from torch import Tensor
 from fansrec.models.linear.cooccurrence import portions, ranges
 
 PAIRS_AT_ONCE = 1 << 21
+CELLS_PER_PAIR = 8  # up to which counting in all cells takes less time than sorting the pairs
 MIN_WIDTH = 512  # entries that every row can have
 
 Indices = NDArray[np.int64]
@@ -63,20 +64,19 @@ class PairSums:
     def blocks(self) -> Iterator[Entries]:
         """Yield all entries, those of a few rows at a time."""
         for some in portions(self.pairs / PAIRS_AT_ONCE):
-            yield self._entries(self.by_item[self.ends[some.start] : self.ends[some.stop]])
+            yield self._entries(some)
 
-    def _entries(self, positions: Indices) -> Entries:
-        """Return the entries of the rows of the items at these positions: their pairs, summed by item."""
+    def _entries(self, some: slice) -> Entries:
+        """Return the entries of some rows: the pairs of the positions of these items, summed by item."""
+        positions = self.by_item[self.ends[some.start] : self.ends[some.stop]]
         lists = self.lists[positions]
         latter = np.repeat(positions, self.lengths[lists])
         former = ranges(self.starts[lists], self.lengths[lists])
-        keys = self.items[latter].astype(np.int64) * len(self) + self.items[former]
-        order = np.argsort(keys)
-        keys, former, latter = keys[order], former[order], latter[order]
-        starts = np.flatnonzero(np.diff(keys, prepend=-1))
-        rows, columns = np.divmod(keys[starts], len(self))
-        within, across = (_sums(values, starts) for values in self._weigh(former, latter))
-        return Entries(rows.astype(np.int32), columns.astype(np.int32), within, across)
+        keys = (self.items[latter].astype(np.int64) - some.start) * len(self) + self.items[former]
+        cells = (some.stop - some.start) * len(self)
+        keys, (within, across) = summed(keys, self._weigh(former, latter), cells)
+        rows, columns = np.divmod(keys, len(self))
+        return Entries((rows + some.start).astype(np.int32), columns.astype(np.int32), within, across)
 
     def _weigh(self, former: Indices, latter: Indices) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return what each pair of positions adds to `within` and to `across`."""
@@ -119,6 +119,16 @@ def highest(rows: NDArray[np.int32], scores: NDArray[np.floating], count: int) -
     return np.flatnonzero(kept)
 
 
-def _sums(values: NDArray[np.float64], starts: Indices) -> Values:
-    """Return the sums of the values from each start to the next."""
-    return np.add.reduceat(values, starts).astype(np.float32) if len(starts) else np.empty(0, np.float32)
+def summed(keys: Indices, values: Iterable[NDArray[np.float64]], cells: int) -> tuple[Indices, list[Values]]:
+    """Return the distinct keys, which are below `cells`, in ascending order, and the sums of the values of each."""
+    if cells <= CELLS_PER_PAIR * len(keys):
+        there = np.zeros(cells, np.bool_)
+        there[keys] = True
+        found = np.flatnonzero(there)
+        return found, [np.bincount(keys, some, cells)[found].astype(np.float32) for some in values]
+    order = np.argsort(keys)
+    keys = keys[order]
+    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    if not len(starts):
+        return keys, [np.empty(0, np.float32) for _ in values]
+    return keys[starts], [np.add.reduceat(some[order], starts).astype(np.float32) for some in values]

@@ -64,7 +64,7 @@ class Vstan(ClosedFormModel):
         "input_decay": (0.0, 0.25),
         "list_decay": (0.0, 2.0),
         "shared_decay": (0.125, 0.25),
-        "idf_weight": (0.0, 0.2),
+        "idf_weight": (0.0, 0.2, 5.0),
     }
     popularity: Tensor
 
@@ -123,7 +123,7 @@ class Votes:
         lists, ages = self.lists[found], np.repeat(age, count)
         sums = np.bincount(lists, decay(ages, self.input_decay), minlength=len(self.lengths))
         similarity = sums * self.list_factors
-        sample = np.flatnonzero(similarity)[-self.config.sample_size :]
+        sample = np.flatnonzero(similarity)[-self.config.sample_size :]  # all of them if it is 0
         neighbors = sample[np.argsort(similarity[sample], kind="stable")[-self.config.neighbors :]]
         last_shared, shared_age = np.zeros((2, len(self.lengths)), dtype=np.int64)
         np.maximum.at(last_shared, lists, self.list_places[found])

@@ -88,7 +88,8 @@ def join(folds: Sequence[Fold]) -> EvaluationLists:
 def metrics_per_list(scores: Tensor, judged: EvaluationLists) -> Figures:
     """Return METRICS (lists, 4) of the best items by scores (lists, M), without the items of the input."""
     rows = np.repeat(np.arange(len(judged.inputs)), [len(given) for given in judged.inputs])
-    blocked = torch.from_numpy(rows), torch.from_numpy(np.concatenate(judged.inputs))
+    given = np.concatenate([np.empty(0, dtype=np.int64), *judged.inputs])  # there may be no lists
+    blocked = torch.from_numpy(rows), torch.from_numpy(given)
     scores = scores.index_put(tuple(part.to(scores.device) for part in blocked), scores.new_tensor(-torch.inf))
     best = scores.topk(min(MAX_CUTOFF, scores.shape[1]), dim=1)
     answers = best.indices.masked_fill(best.values == -torch.inf, NONE).cpu().numpy()

@@ -113,7 +113,7 @@ def search_linear(plan: Plan, folds: Sequence[Fold], memory_settings: Values, fi
             found = metrics_per_list(scores, judged)
             gain = gains(found, figures)
             tried.append({"linear": candidate[0], **candidate[1], **values, "gain": round(float(gain.mean()), 5)})
-            if (best.linear is None and "linear_weight" in plan.given) or is_significant(gain, LINEAR_ERRORS):
+            if (best.linear is None and _must_be_linear(plan)) or is_significant(gain, LINEAR_ERRORS):
                 best, figures = Parts(values, candidate, parts[0] if len(folds) == 1 else None), found
     return replace(best, tried=tried)
 
@@ -172,7 +172,13 @@ def _votes(memories: Sequence[ListMemory], folds: Sequence[Fold], values: Values
     return torch.cat([memory.votes(fold.judged.inputs, config) for memory, fold in pairs])
 
 
+def _must_be_linear(plan: Plan) -> bool:
+    """Return whether there must be a linear part, better or not: it was asked for, or no other part is left."""
+    return "linear_weight" in plan.given or (disabled("memory_weight", plan) and disabled("network_weight", plan))
+
+
 def disabled(weight: str, plan: Plan) -> bool:
+    """Return whether the user gave a weight of 0."""
     return weight in plan.given and not plan.settings[weight]
 
 

@@ -32,7 +32,8 @@ def train_hybrid(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter) -> T
     parts = find_parts(plan, corpus, reporter if main else NULL_REPORTER)
     plan = with_found(plan, parts.settings)
     fitted = fit_parts(parts, corpus.flat("train"), plan)
-    lists = evaluation_lists(corpus, "valid", most_lists(len(corpus.vocabulary)))
+    most = min(plan.training.validation_lists, most_lists(len(corpus.vocabulary)))
+    lists = evaluation_lists(corpus, "valid", most)
     torch.manual_seed(plan.training.seed)  # the same initial weights for the same seed
     network = plan.build()
     network.start(*corpus.flat("train"))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from accelerate import Accelerator
 from torch import Tensor
@@ -111,7 +112,10 @@ def search_weights(
         logs = {"network": network_scores(network, lists.inputs, share)} | closed_form
 
         def evaluate(values: Values, logs: dict[str, Tensor] = logs) -> Figures:
-            return metrics_per_list(mix(logs, {name: values[f"{name}_weight"] for name in logs}), lists)
+            weights = {name: values[f"{name}_weight"] for name in logs}
+            if not any(weights.values()):  # equal scores for all items are not an answer
+                return np.zeros((len(lists.inputs), len(METRICS)))
+            return metrics_per_list(mix(logs, weights), lists)
 
         found = coordinate_search(start | {"next_share": share}, grids, evaluate, errors)
         best = found if best is None else _better(best, found, errors)
