@@ -10,7 +10,7 @@ import torch
 from fansrec.data.corpus import Corpus, FlatLists
 from fansrec.evaluation.protocol import EvaluationLists
 from fansrec.training.hybrid import evidence
-from fansrec.training.hybrid.evidence import FOLDS, Fold, assign, join, make_folds, metrics_per_list, most_lists
+from fansrec.training.hybrid.evidence import FOLDS, Fold, assign, join, lists_in_memory, make_folds, metrics_per_list
 from worlds import corpus_of, vocabulary_of
 
 LISTS = 60
@@ -83,9 +83,9 @@ def test_folds_are_needed_if_validation_lists_are_few(monkeypatch: pytest.Monkey
 
 
 def test_number_of_judged_lists_is_limited_by_the_number_of_items() -> None:
-    assert most_lists(60) == evidence.MAX_LISTS
-    assert most_lists(1 << 20) == 64
-    assert most_lists(1 << 40) == 1
+    assert lists_in_memory(1 << 10) == 1 << 16
+    assert lists_in_memory(1 << 20) == 64
+    assert lists_in_memory(1 << 40) == 1
 
 
 def test_limit_holds_for_all_folds_together(monkeypatch: pytest.MonkeyPatch) -> None:

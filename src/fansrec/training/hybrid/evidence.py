@@ -29,7 +29,7 @@ from fansrec.training.hybrid.coordinate_search import Figures
 PROTOCOL = protocol("standard")
 ENOUGH = 1000  # validation lists
 FOLDS = 5
-MAX_LISTS = 2000  # that are judged
+MAX_LISTS = 1000  # that are judged: more take longer and hardly change what is found
 CELLS = 1 << 26  # lists times items: 256 MB of fp32
 
 
@@ -39,9 +39,9 @@ class Fold:
     judged: EvaluationLists  # that they are judged on
 
 
-def most_lists(items: int) -> int:
-    """Return how many lists are judged, so that the scores of all items fit in memory."""
-    return min(MAX_LISTS, max(1, CELLS // items))
+def lists_in_memory(items: int) -> int:
+    """Return for how many lists the scores of all items fit in memory."""
+    return max(1, CELLS // items)
 
 
 def needs_folds(corpus: Corpus) -> bool:
@@ -51,7 +51,7 @@ def needs_folds(corpus: Corpus) -> bool:
 
 def make_folds(corpus: Corpus, count: int) -> list[Fold]:
     """Return the training lists with the validation lists to judge, or `count` folds of both if `count` is above 1."""
-    most = most_lists(len(corpus.vocabulary))
+    most = min(MAX_LISTS, lists_in_memory(len(corpus.vocabulary)))
     if count == 1:
         return [Fold(corpus.flat("train"), _judged(corpus, corpus.part("valid"), most))]
     known = np.isin(corpus.parts, (0, 1))

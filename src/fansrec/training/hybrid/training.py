@@ -17,7 +17,7 @@ from fansrec.models.config import with_settings
 from fansrec.models.hybrid.list_memory import ListMemory
 from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.registry import configured, entry
-from fansrec.training.hybrid.evidence import most_lists
+from fansrec.training.hybrid.evidence import lists_in_memory
 from fansrec.training.hybrid.part_search import Parts, affordable_fits, find_parts, fit_linear
 from fansrec.training.hybrid.weight_search import FittedParts, MixtureValidation, search_weights
 from fansrec.training.interrupts import stop_signals
@@ -33,7 +33,7 @@ def train_hybrid(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter) -> T
     parts = find_parts(plan, corpus, reporter if main else NULL_REPORTER)
     plan = with_found(plan, parts.settings)
     fitted = fit_parts(parts, corpus.flat("train"), plan)
-    most = min(plan.training.validation_lists, most_lists(len(corpus.vocabulary)))
+    most = min(plan.training.validation_lists, lists_in_memory(len(corpus.vocabulary)))
     lists = evaluation_lists(corpus, "valid", most)
     network, history, figures = _train_network(plan, corpus, out, reporter, fitted, lists)
     if not main:
