@@ -11,14 +11,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fansrec.models.hybrid.config import MemoryConfig
-from fansrec.models.hybrid.list_memory import ALIGNED_REACH, FEW_ITEMS, MIN_RARITY, REACH, ListMemory
+from fansrec.models.hybrid.list_memory import ALIGNED_REACH, MIN_RARITY, REACH, ListMemory
 
 ITEMS = 10
 PLAIN = MemoryConfig(sharpness=1.0)
 # Items 0 and 1 are in three lists of five, 2 in two, all others in one.
 LISTS = [[0, 1, 2, 3], [0, 4], [1, 2, 5], [0, 1, 6, 7], [8]]
+LONG = [0] * 5  # the number of neighbors and their power are those of the settings
 TWICE, THRICE = math.log(5 / 2), math.log(5 / 3)
-LONG = [8] * 4  # an item of no list, so that the input is not short
 
 
 def memory_of(lists: Sequence[Sequence[int]], items: int = ITEMS) -> ListMemory:
@@ -66,7 +66,7 @@ def test_shared_items_add_up() -> None:
 
 def test_newest_of_equally_similar_lists_vote() -> None:
     lists = [[0, 1], [0, 2], [0, 3], [0, 4], [5, 6, 7]]  # the first four share the same item with the input
-    newest_two = votes(lists, [*LONG, 0], replace(PLAIN, neighbors=2))
+    newest_two = votes(lists, LONG, replace(PLAIN, neighbors=2))
     assert newest_two == pytest.approx(expected(i3=1, i4=1))
 
 
@@ -85,7 +85,7 @@ def test_item_of_every_list_has_a_small_weight() -> None:
 def test_sharpness_is_the_power_of_the_similarity() -> None:
     ratio = math.sqrt(2 / 4)  # both share one item with the input, and have 2 and 4
     for sharpness in (0.0, 1.0, 2.5):
-        made = votes([[0, 1], [0, 2, 3, 4], [5]], [8, 0], MemoryConfig(sharpness=sharpness))
+        made = votes([[0, 1], [0, 2, 3, 4], [5]], LONG, MemoryConfig(sharpness=sharpness))
         assert made == pytest.approx(expected(i1=1, i2=ratio**sharpness, i3=ratio**sharpness, i4=ratio**sharpness))
 
 
@@ -139,23 +139,25 @@ def test_positions_are_counted_from_the_start_in_both_directions() -> None:
 
 def test_only_the_most_similar_lists_vote() -> None:
     lists = [[0, 1, 2, 3], [0, 4], [0, 5, 6], [9]]  # by their sizes the second is nearest, then the third
-    assert votes(lists, [*LONG, 0], replace(PLAIN, neighbors=1)) == pytest.approx(expected(i4=1))
+    assert votes(lists, LONG, replace(PLAIN, neighbors=1)) == pytest.approx(expected(i4=1))
     ratio = math.sqrt(2 / 3)
     two = expected(i4=1, i5=ratio, i6=ratio)
-    assert votes(lists, [*LONG, 0], replace(PLAIN, neighbors=2)) == pytest.approx(two)
+    assert votes(lists, LONG, replace(PLAIN, neighbors=2)) == pytest.approx(two)
 
 
-def test_more_lists_vote_for_a_short_input() -> None:
-    lists = [[0, number] for number in range(1, 8)]  # all are equally similar
-    for length, more in ((1, 5), (2, 3), (3, 2), (4, 2), (5, 1), (9, 1)):
-        made = votes(lists, [8] * (length - 1) + [0], replace(PLAIN, neighbors=1))
-        assert made == pytest.approx(expected(**{f"i{number}": 1.0 for number in range(8 - more, 8)}))
+@pytest.mark.parametrize(("length", "voting"), [(1, 10), (2, 6), (3, 4), (4, 4), (5, 2), (6, 2)])
+def test_more_lists_vote_for_a_short_input(length: int, voting: int) -> None:
+    lists = [[0, 1 + n % 9] for n in range(12)]  # equally similar, so that the newest vote
+    made = votes(lists, [0] * length, replace(PLAIN, neighbors=2))
+    newest = [1 + n % 9 for n in range(12)][-voting:]
+    assert made == pytest.approx(expected(**{f"i{item}": newest.count(item) for item in newest}))
 
 
-def test_similarity_has_no_power_after_a_single_item() -> None:
-    ratio = math.sqrt(2 / 4)
-    made = votes([[0, 1], [0, 2, 3, 4], [5]], [0], MemoryConfig(sharpness=3.0))
-    assert made == pytest.approx(expected(i1=1, i2=ratio, i3=ratio, i4=ratio))
+@pytest.mark.parametrize("sharpness", [0.0, 3.0])
+def test_similarity_after_a_single_item_has_no_power(sharpness: float) -> None:
+    lists = [[0, 1], [0, 2, 3, 4], [5]]
+    assert votes(lists, [0], MemoryConfig(sharpness=sharpness)) == pytest.approx(votes(lists, [0], PLAIN))
+    assert votes(lists, [0, 0], MemoryConfig(sharpness=sharpness)) != pytest.approx(votes(lists, [0, 0], PLAIN))
 
 
 def test_input_that_shares_no_item_gets_no_votes() -> None:
@@ -199,14 +201,14 @@ def test_newer_lists_count_more() -> None:
 
 
 def test_age_is_a_factor_of_the_similarity_and_not_of_the_vote() -> None:
-    made = votes([[0, 1], [0, 2]], [8, 0], MemoryConfig(sharpness=3.0, newer=2.0))
+    made = votes([[0, 1], [0, 2]], LONG, MemoryConfig(sharpness=3.0, newer=2.0))
     assert made == pytest.approx(expected(i1=math.exp(-3.0), i2=1))
 
 
 def test_newer_list_is_a_neighbor_before_a_more_similar_old_one() -> None:
     lists = [[0, 1, 2], [0, 3], [4], [5]]  # the first shares two items with the input
-    assert votes(lists, [*LONG, 0, 1], replace(PLAIN, neighbors=1)) == pytest.approx(expected(i2=1))
-    assert votes(lists, [*LONG, 0, 1], replace(PLAIN, neighbors=1, newer=9.0)) == pytest.approx(expected(i3=1))
+    assert votes(lists, [*LONG, 1], replace(PLAIN, neighbors=1)) == pytest.approx(expected(i2=1))
+    assert votes(lists, [*LONG, 1], replace(PLAIN, neighbors=1, newer=9.0)) == pytest.approx(expected(i3=1))
 
 
 def test_settings_may_change_from_call_to_call() -> None:
@@ -248,14 +250,14 @@ def slow_votes(lists: list[list[int]], asked: list[int], config: MemoryConfig) -
             similarity *= math.exp(-config.newer * (len(lists) - 1 - n) / len(lists))
             similar.append((similarity / math.sqrt(len(one)), n, lists[n].index(asked[newest])))
     similar.sort(reverse=True)
-    most = config.neighbors * math.ceil(FEW_ITEMS / min(max(len(asked), 1), FEW_ITEMS))
-    edge = similar[most - 1 : most + 1]
+    voting = config.neighbors * (5, 5, 3, 2, 2, 1)[min(len(asked), 5)]
+    edge = similar[voting - 1 : voting + 1]
     assume(len(edge) < 2 or edge[0][0] - edge[1][0] > 1e-9)
     counts = [0.0] * ITEMS
-    power = config.sharpness if len(asked) > 1 else 1
-    for similarity, n, newest in similar[:most]:
+    for similarity, n, newest in similar[:voting]:
         for item in once[n]:
             distance = lists[n].index(item) - newest
+            power = config.sharpness if len(asked) > 1 else 1
             weight = (similarity / similar[0][0]) ** power * (config.before if distance < 0 else 1)
             counts[item] += weight * (1 + config.near * math.exp(-abs(distance) / REACH))
     counts = [0.0 if item in asked else weight for item, weight in enumerate(counts)]

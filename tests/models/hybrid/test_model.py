@@ -329,6 +329,11 @@ def test_other_parts_without_a_weight_are_not_computed(weight: str, left: str) -
     torch.testing.assert_close(scores(model), scores(other))
 
 
+@pytest.mark.parametrize("parts", [{}, MEMORY | {"memory_weight": 0.0}, LINEAR | {"linear_weight": 0.0}])
+def test_model_without_any_part_that_has_a_weight_answers_equal_scores(parts: dict[str, Any]) -> None:
+    assert not scores(hybrid(**parts, network_weight=0.0)).any()
+
+
 def test_start_sets_item_vectors_and_leaves_special_tokens() -> None:
     torch.manual_seed(0)
     model = HybridFans(CONFIG)

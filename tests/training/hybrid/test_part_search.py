@@ -35,6 +35,7 @@ from worlds import corpus_of, vocabulary_of, walks
 
 WALKS = walks()
 GIVEN_MEMORY = {name: values[0] for name, values in MEMORY_GRID.items()}  # given, so that none is searched
+FEW_NEIGHBORS = GIVEN_MEMORY | {"neighbours": 1}  # words: keep
 SLIST, KNN = CANDIDATES[:2]
 
 
@@ -51,10 +52,10 @@ def plan_of(corpus: Corpus = WALKS, **given: Any) -> Plan:
 def pairs() -> Corpus:
     """Return lists in which items 2n and 2n + 1 always come together, one in the first half, the other in the second.
 
-    Other lists that contain some of the first items contain other second items too: only a linear part is exact.
+    Each of the other lists has other second items too: a memory with few neighbors misses some, a linear part does not.
     """
     random = np.random.default_rng(0)
-    chosen = [random.choice(20, 4, replace=False) for _ in range(300)]
+    chosen = [random.choice(20, 5, replace=False) for _ in range(300)]  # not short: a memory has more voters then
     lists = [[*(2 * pair).tolist(), *(2 * pair + 1).tolist()] for pair in chosen]
     return corpus_of(lists, vocabulary_of([20, 20]), [0] * 200 + [1] * 100)
 
@@ -193,7 +194,7 @@ def test_memory_alone_is_kept_where_single_items_say_nothing() -> None:
 def test_linear_part_alone_is_kept_where_the_memory_misleads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(part_search, "LINEAR_WEIGHTS", (0.01,))  # so that every mixture is nearly the memory
     corpus = pairs()
-    found = find_parts(plan_of(corpus, **GIVEN_MEMORY), corpus, Reporter())
+    found = find_parts(plan_of(corpus, **FEW_NEIGHBORS), corpus, Reporter())
     assert found.linear is not None
     assert (found.settings["memory_weight"], found.settings["linear_weight"]) == (0.0, 1.0)
     part = fit_linear(found.linear, corpus.flat("train"), plan_of(corpus))
@@ -203,7 +204,7 @@ def test_linear_part_alone_is_kept_where_the_memory_misleads(monkeypatch: pytest
 
 @pytest.mark.usefixtures("few_candidates")
 def test_linear_part_joins_the_memory_if_it_helps() -> None:
-    found = find_parts(plan_of(pairs(), **GIVEN_MEMORY), pairs(), Reporter())
+    found = find_parts(plan_of(pairs(), **FEW_NEIGHBORS), pairs(), Reporter())
     assert found.linear is not None and found.settings["linear_weight"] > 0
 
 

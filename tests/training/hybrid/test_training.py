@@ -233,7 +233,7 @@ class Killed(Exception):
 
 @dataclass
 class KilledAt(Reporter):
-    """Raises at ("batch", epoch, batch), at ("epoch", epoch, 0), or at a message that begins with a word."""
+    """Raises at ("batch", epoch, batch), at ("epoch", epoch, 0), or at a message by its first word."""
 
     moment: tuple[str, int, int] | str
 

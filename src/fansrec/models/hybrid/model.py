@@ -112,12 +112,13 @@ class HybridFans(Encoder):
     def parts(self, inputs: Inputs, counts: Sequence[int]) -> dict[str, Tensor]:
         """Return the log scores (B, M) of each part with a weight, by its name in `config.weights`."""
         weights = self.config.weights
-        alone = self.memory is None and self.linear is None
-        parts = {"network": self.network_scores(inputs, counts)} if weights.network or alone else {}
-        if self.memory is not None and weights.memory:
-            parts["memory"] = log_scores(self.memory.votes(inputs, self.config.memory).to(self.device))
-        if self.linear is not None and weights.linear:
-            parts["linear"] = log_scores(self.linear.scores(inputs, self.config.linear.decay).to(self.device))
+        memory, linear = self.memory if weights.memory else None, self.linear if weights.linear else None
+        alone = memory is None and linear is None  # then the network scores the items, even with a weight of 0
+        parts = {"network": self.network_scores(inputs, counts)} if alone or weights.network else {}
+        if memory is not None:
+            parts["memory"] = log_scores(memory.votes(inputs, self.config.memory).to(self.device))
+        if linear is not None:
+            parts["linear"] = log_scores(linear.scores(inputs, self.config.linear.decay).to(self.device))
         return parts
 
     def network_scores(self, inputs: Inputs, counts: Sequence[int], next_share: float | None = None) -> Tensor:

@@ -1,4 +1,4 @@
-"""Compare the trained hybrid model with simple models, on lists that were not used in training.
+"""Compare the trained hybrid model with simple models, on test lists: they were not used in training.
 
 The others have their default settings here; `--model ease --recipe best` searches them.
 """
@@ -36,12 +36,12 @@ Figures = dict[str, NDArray[np.float64]]  # of every list, by metric
 
 
 def compare(plan: Plan, network: Any, corpus: Corpus, reporter: Reporter) -> Comparison | None:
-    """Return the content of the table, or None without lists to evaluate."""
-    part = next((part for part in ("test", "valid") if len(corpus.part(part))), None)
-    if part is None:
+    """Return the content of the table, or None without test lists: all others were used in training."""
+    of = len(corpus.part("test"))
+    if not of:
         return None
-    asked, items = evaluation_lists(corpus, part, LISTS), len(corpus.vocabulary)
-    lists = corpus.flat(*(("train", "valid") if part == "test" else ("train",)))  # as the hybrid model's own parts
+    asked, items = evaluation_lists(corpus, "test", LISTS), len(corpus.vocabulary)
+    lists = corpus.flat("train", "valid")  # as for the hybrid model's own parts
     reporter.message("comparing it with popularity, item-kNN, EASE and SLIST")
     rows, judged = [], []
     for model, settings in rivals(len(lists[0]), items):
@@ -52,9 +52,8 @@ def compare(plan: Plan, network: Any, corpus: Corpus, reporter: Reporter) -> Com
     ours = _judged(network, asked, items)
     best = int(np.argmax([row[FIRST] for row in rows]))
     return {
-        "part": part,
         "lists": len(asked.inputs),
-        "of": len(corpus.part(part)),
+        "of": of,
         "protocol": PROTOCOL.name,
         "rows": [*rows, _row(command_name(plan.model), plan.variant, {}, ours)],
         "against": rows[best]["model"],
@@ -93,8 +92,7 @@ def cells(found: Comparison) -> list[list[str]]:
 def headline(found: Comparison) -> str:
     """Return which lists were evaluated, and how."""
     lists = f"{found['lists']:,}" + (f" of {found['of']:,}" if found["lists"] < found["of"] else "")
-    which = "test lists" if found["part"] == "test" else "validation lists (no test lists; these figures are too high)"
-    return f"On {lists} {which}; 10 items, those of the input excluded (protocol {found['protocol']})"
+    return f"On {lists} test lists; 10 items, those of the input excluded (protocol {found['protocol']})"
 
 
 def verdict(found: Comparison) -> list[str]:

@@ -45,6 +45,7 @@ def most_lists(items: int) -> int:
 
 
 def needs_folds(corpus: Corpus) -> bool:
+    """Return whether the validation lists are too few to decide alone."""
     return len(corpus.part("valid")) < ENOUGH
 
 
@@ -73,6 +74,7 @@ def assign(corpus: Corpus, count: int) -> NDArray[np.int64]:
 
 
 def _judged(corpus: Corpus, lists: NDArray[np.int64], most: int) -> EvaluationLists:
+    """Return at most `most` of these lists with inputs and targets; those of one item have nothing to continue."""
     long_enough = lists[corpus.lengths[lists] >= 2]
     return cut_lists(corpus.items, corpus.offsets, evenly_spaced(long_enough, most))
 

@@ -140,7 +140,7 @@ def _weights(decay: float, memory: float, linear: float) -> Values:
 
 
 def affordable_fits(plan: Plan, corpus: Corpus) -> int:
-    """Return how many linear parts may be fitted."""
+    """Return how many linear parts may be fitted: more for many lists, fewer for many items."""
     cost = min(MOST_COST, COST_OF_LIST * len(corpus.part("train")))
     return int(cost / plan.config["category_starts"][-1] ** 3)
 
@@ -167,6 +167,7 @@ def fit_linear(candidate: tuple[str, Mapping[str, Any]], lists: FlatLists, plan:
 
 
 def _votes(memories: Sequence[ListMemory], folds: Sequence[Fold], values: Values) -> Tensor:
+    """Return the votes (lists, M) for the judged lists of all folds, each by the memory of its fold."""
     config = from_settings(MemoryConfig, values)
     pairs = zip(memories, folds, strict=True)
     return torch.cat([memory.votes(fold.judged.inputs, config) for memory, fold in pairs])
@@ -183,8 +184,10 @@ def disabled(weight: str, plan: Plan) -> bool:
 
 
 def _start(grids: Mapping[str, Sequence[Any]], plan: Plan) -> Values:
+    """Return the values of the plan from which a search starts."""
     return {name: plan.settings[name] for name in grids}
 
 
 def not_given(grids: Mapping[str, Sequence[Any]], plan: Plan) -> dict[str, Sequence[Any]]:
+    """Return the grids of the settings that the user did not give."""
     return {name: grid for name, grid in grids.items() if name not in plan.given}

@@ -12,16 +12,17 @@ import torch
 from accelerate import PartialState
 
 from fansrec.data.corpus import Corpus, FlatLists
-from fansrec.evaluation.protocol import evaluation_lists
+from fansrec.evaluation.protocol import EvaluationLists, evaluation_lists
 from fansrec.models.config import with_settings
 from fansrec.models.hybrid.list_memory import ListMemory
+from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.registry import configured, entry
 from fansrec.training.hybrid.evidence import most_lists
 from fansrec.training.hybrid.part_search import Parts, affordable_fits, find_parts, fit_linear
 from fansrec.training.hybrid.weight_search import FittedParts, MixtureValidation, search_weights
 from fansrec.training.interrupts import stop_signals
 from fansrec.training.loop import Loop
-from fansrec.training.plan import Plan, Trained
+from fansrec.training.plan import Plan, Row, Trained
 from fansrec.training.process import keep_freed_memory
 from fansrec.training.reporting import NULL_REPORTER, Reporter
 
@@ -34,6 +35,21 @@ def train_hybrid(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter) -> T
     fitted = fit_parts(parts, corpus.flat("train"), plan)
     most = min(plan.training.validation_lists, most_lists(len(corpus.vocabulary)))
     lists = evaluation_lists(corpus, "valid", most)
+    network, history, figures = _train_network(plan, corpus, out, reporter, fitted, lists)
+    if not main:
+        return Trained(plan, network, figures, history)
+    weights, found, tried = search_weights(plan, network.eval(), fitted, lists)
+    settings = parts.settings | weights
+    reporter.message("found: " + ", ".join(f"{name} {value:g}" for name, value in settings.items()))
+    plan = with_found(plan, weights)
+    whole = network.with_parts(configured(entry(plan.model), plan.config), *_fit_again(parts, corpus, plan))
+    return Trained(plan.of(whole), whole, figures | found, history, parts.tried + tried)
+
+
+def _train_network(
+    plan: Plan, corpus: Corpus, out: Path, reporter: Reporter, fitted: FittedParts, lists: EvaluationLists
+) -> tuple[HybridFans, list[Row], Row]:
+    """Return the network of the epoch that is best for the mixture with the fitted parts, all epochs, its figures."""
     torch.manual_seed(plan.training.seed)  # the same initial weights for the same seed
     network = plan.build()
     network.start(*corpus.flat("train"))
@@ -41,21 +57,18 @@ def train_hybrid(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter) -> T
     with stop_signals() as stopped:
         loop = Loop(plan, corpus, out, network, reporter, stopped)
         loop.validation = MixtureValidation(network, fitted, lists, loop.accelerator)
-        history, figures = loop.train()
-    if not main:
-        return Trained(plan, network, figures, history)
-    weights, found, tried = search_weights(plan, network.eval(), fitted, lists)
-    plan = with_found(plan, weights)
-    message = ", ".join(f"{name} {value:g}" for name, value in (parts.settings | weights).items())
-    reporter.message("found: " + message)
+        return network, *loop.train()
+
+
+def _fit_again(parts: Parts, corpus: Corpus, plan: Plan) -> FittedParts:
+    """Return the parts of the training and validation lists; an expensive linear part stays that of the former."""
     if affordable_fits(plan, corpus) >= 2:
         parts = replace(parts, fitted=None)
-    fitted = fit_parts(parts, corpus.flat("train", "valid"), plan)
-    whole = network.with_parts(configured(entry(plan.model), plan.config), *fitted)
-    return Trained(replace(plan, config=asdict(whole.config)), whole, figures | found, history, parts.tried + tried)
+    return fit_parts(parts, corpus.flat("train", "valid"), plan)
 
 
 def with_found(plan: Plan, settings: dict[str, float]) -> Plan:
+    """Return the plan with settings that a search found."""
     config = with_settings(configured(entry(plan.model), plan.config), settings)
     return replace(plan, config=asdict(config))
 
