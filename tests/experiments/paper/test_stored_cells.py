@@ -1,4 +1,4 @@
-"""The stored cells of an unfinished campaign can be resumed: they fit the catalogue and today's defaults."""
+"""The stored cells of an unfinished campaign can be resumed: they fit the catalog and today's defaults."""
 
 import json
 import tarfile
