@@ -7,7 +7,7 @@
 
 namespace {
 
-constexpr int64_t MAX_MASKS_READ = 10;  // of the hybrid model, as in models/hybrid/model.py
+constexpr int64_t MAX_MASKS_READ = 3;  // of the hybrid model, as in models/hybrid/model.py
 
 // Appends a list: its input, the first `selected` items selected, and `masks` masks, of which `read` evenly spaced ones
 // are read, after the last token of the input if `read_input`. BERT4Rec encodes the items and the masks only, the others

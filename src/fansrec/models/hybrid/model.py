@@ -26,7 +26,7 @@ from fansrec.models.layers.encoder import Encoder
 from fansrec.models.linear.item_weights import SparseWeights
 from fansrec.models.tokens import Batch, with_masks
 
-AVERAGED_MASKS = 10  # a mean over this many positions, evenly spread, is as good as one over hundreds
+AVERAGED_MASKS = 3  # a mean over this many positions, evenly spread, is as good as one over all
 FLOOR = 1e-3  # votes and scores below this share of the highest hardly count
 
 
