@@ -15,7 +15,7 @@ from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting
 from fansrec.models.config import flat_settings, from_settings, with_settings
 from fansrec.models.hybrid.config import HybridConfig
-from fansrec.models.hybrid.model import FLOOR, HybridFans, LinearPart
+from fansrec.models.hybrid.model import AVERAGED_MASKS, FLOOR, HybridFans, LinearPart
 from fansrec.models.hybrid.starting_vectors import starting_vectors
 from fansrec.models.linear.item_weights import Table
 from fansrec.models.registry import build
@@ -118,22 +118,22 @@ def test_memory_uses_the_settings_of_the_config() -> None:
 
 @torch.inference_mode()
 def test_probabilities_come_from_one_pass_with_one_mask_per_position() -> None:
-    model, given, count = hybrid(), np.array([7, 8, 9]), 4
+    model, given, count = hybrid(), np.array([7, 8, 9]), 3
     alphabet = model.config.alphabet
     tokens = with_masks([given], [count], model._categories, alphabet)
-    assert tokens.items.tolist() == [[alphabet.cls, 7, 8, 9, alphabet.sep, *[alphabet.mask] * 4, alphabet.sep]]
-    encoded = model.encode([tokens], torch.arange(5, 9))
+    assert tokens.items.tolist() == [[alphabet.cls, 7, 8, 9, alphabet.sep, *[alphabet.mask] * 3, alphabet.sep]]
+    encoded = model.encode([tokens], torch.arange(5, 8))
     shares = torch.full((1, count), 1 / count)
     expected = model.tied.probabilities(encoded[None], shares, model.vectors)
     torch.testing.assert_close(model.probabilities([given], [count]), expected)
 
 
 @torch.inference_mode()
-def test_ten_evenly_spread_masks_are_averaged() -> None:
-    model, given, count = hybrid(), np.array([7, 8, 9]), 20
+def test_three_evenly_spread_masks_are_averaged() -> None:
+    model, given, count = hybrid(), np.array([7, 8, 9]), 12
     tokens = with_masks([given], [count], model._categories, model.config.alphabet)
-    encoded = model.encode([tokens], 5 + torch.arange(1, count, 2))  # masks start at 5; every second one
-    expected = model.tied.probabilities(encoded[None], torch.full((1, 10), 0.1), model.vectors)
+    encoded = model.encode([tokens], 5 + torch.tensor([2, 6, 10]))  # masks start at 5; the middle of each third
+    expected = model.tied.probabilities(encoded[None], torch.full((1, 3), 1 / 3), model.vectors)
     torch.testing.assert_close(model.probabilities([given], [count]), expected)
     together = model.probabilities([given, given], [count, 3])
     torch.testing.assert_close(together[:1], expected)
@@ -149,9 +149,11 @@ def test_share_of_the_state_after_the_input(share: float, causal: bool) -> None:
     probable = model.probabilities(INPUTS, COUNTS)
     for row, given, count in zip(probable, INPUTS, COUNTS, strict=True):
         tokens = with_masks([given], [count], model._categories, model.config.alphabet)
-        columns = [len(given), *range(len(given) + 2, len(given) + 2 + count)]  # CLS is column 0
+        read = min(count, AVERAGED_MASKS)
+        masks = [int((i + 0.5) * count / read) for i in range(read)]
+        columns = [len(given), *(len(given) + 2 + mask for mask in masks)]  # CLS is column 0
         encoded = model.encode([tokens], torch.tensor(columns))
-        shares = torch.tensor([[share, *[(1 - share) / count] * count]])
+        shares = torch.tensor([[share, *[(1 - share) / read] * read]])
         (expected,) = model.tied.probabilities(encoded[None], shares, model.vectors)
         torch.testing.assert_close(row, expected)
 
