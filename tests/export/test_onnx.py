@@ -30,7 +30,7 @@ SIZES: dict[str, Any] = {
     "heads": 2,
     "feedforward": 32,
 }
-TRAINED = {"causal": True, "transform": False, "next_share": 0.3, "newer": 1.5}
+TRAINED = {"causal": True, "transform": False, "next_share": 0.3, "read_masks": 2, "newer": 1.5}
 TIED = {"recency": 0.6, "before": 0.4, "near": 0.5, "aligned": 0.8, "sharpness": 3.0}
 
 

@@ -57,7 +57,7 @@ def test_many_lists_get_a_wider_network_with_more_dropout(monkeypatch: pytest.Mo
 
 def test_new_models_read_their_input_causally_and_have_no_transform() -> None:
     network = make_plan("fans", BEST, corpus(50)).build().config.network
-    assert network.causal and not network.transform and network.next_share == 0.5
+    assert network.causal and not network.transform and (network.next_share, network.read_masks) == (0.5, 3)
 
 
 def test_given_settings_take_precedence() -> None:

@@ -80,8 +80,8 @@ def train(
     Settings for `--set a=1 b=2` and `--config`: `epochs`, `patience`, `watch`, `batch_size`, `learning_rate`,
     `warmup`, `weight_decay`, `gradient_norm`, `average`, `precision`, `checkpoint_seconds`, `validation_lists`,
     `seed`; `width`, `layers`, `heads`, `feedforward`, `dropout`, `classifier`, `use_categories`; and each model's own.
-    FANS with `--recipe best` also has `asked_categories`, `causal` and `transform`, and settings that are searched
-    unless given: `sharpness`, `recency`, `before`, `near`, `neighbours`, `aligned`, `newer`, `linear_decay`,
+    FANS with `--recipe best` also has `asked_categories` and `read_masks`, and settings that are searched unless
+    given: `sharpness`, `recency`, `before`, `near`, `neighbours`, `aligned`, `newer`, `linear_decay`,
     `next_share`, `network_weight`, `memory_weight` and `linear_weight`. With `--recipe paper` it also has `scheduler`
     and `steps`. An unknown name is refused with a list of the known ones.
     """

@@ -8,7 +8,7 @@ from fansrec.export.graph import DOUBLE, FLOAT, INT64, Graph, Operand, Value
 from fansrec.export.lists import NOTHING, Lists, arange, with_masks
 from fansrec.export.memory import linear_scores, memory_votes
 from fansrec.export.network import encode, linear, transformed
-from fansrec.models.hybrid.model import AVERAGED_MASKS, FLOOR, HybridFans
+from fansrec.models.hybrid.model import FLOOR, HybridFans
 
 
 def best_items(g: Graph, model: HybridFans, lists: Lists, k: Value, blocked: Value) -> tuple[Value, Value]:
@@ -54,7 +54,7 @@ def read_states(g: Graph, model: HybridFans, lists: Lists, k: Value) -> tuple[Va
         columns.append(lists.lengths)
         shares.append(g.Identity(np.array([network.next_share], dtype=np.float32)))
     if network.next_share < 1:
-        masks = g.Min(k, AVERAGED_MASKS)
+        masks = g.Min(k, network.read_masks)
         columns.append(_columns(g, lists, k, masks))
         share = g.Div(np.float64(1 - network.next_share), g.Cast(masks, to=DOUBLE))
         shares.append(g.Expand(g.Cast(share, to=FLOAT), masks))

@@ -40,7 +40,7 @@ class Entry:
 
 MODELS = {
     "fans": Entry(Fans, FansConfig, best="fans-hybrid"),
-    "fans-hybrid": Entry(HybridFans, HybridConfig),
+    "fans-hybrid": Entry(HybridFans, HybridConfig, {"causal": True, "transform": False}),
     "bert4rec": Entry(Bert4Rec, Bert4RecConfig),
     "bert4rec-nar": Entry(Fans, FansConfig, {"classifier": "vanilla", "scheduler": "naive"}, "BERT4Rec_NAR"),
     "sasrec": Entry(SasRec, SasRecConfig),

@@ -37,7 +37,7 @@ class Curriculum:
 
     def after_epoch(self, progress: Progress, score: float) -> Progress:
         """Return the progress after one more epoch with this score on the validation lists."""
-        better = progress.best is None or score > progress.best
+        better = progress.best is None or not score <= progress.best  # without validation lists: the last epoch
         updated = replace(
             progress,
             epoch_in_step=progress.epoch_in_step + 1,

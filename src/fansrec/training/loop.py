@@ -152,7 +152,7 @@ class Loop:
         with self.average.applied():
             figures = self.validation.figures()
             score = figures[f"valid {self.settings.watch}"]
-            if counters.progress.best is None or score > counters.progress.best:
+            if counters.progress.best is None or not score <= counters.progress.best:
                 self.best = {name: tensor.clone() for name, tensor in self.network.state_dict().items()}
         row = self._row(figures, seconds, batches)
         self.counters = checkpoint.Counters(

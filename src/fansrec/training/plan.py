@@ -95,9 +95,8 @@ def fitting(model: str, corpus: Corpus) -> dict[str, Any]:
     lists = len(corpus.part("train"))
     wide = lists >= MANY_LISTS
     return {
-        "causal": True,
-        "transform": False,
         "next_share": 0.5,
+        "read_masks": 3,  # as good as ten on validation lists
         "batch_size": 64 if lists < FEW_LISTS else 256,
         "learning_rate": 0.004 if lists < FEW_LISTS else 0.008,
         "epochs": min(30, max(14, INTERACTIONS // len(corpus.items))),

@@ -35,7 +35,7 @@ SIZES: dict[str, Any] = {"category_starts": STARTS, "positions": 60, "width": 16
 LISTS = 350
 NEIGHBORS, LINEAR_NEIGHBORS = "neighbours", "linear_neighbours"  # words: keep (names of settings)
 ALL: dict[str, Any] = {"memory_lists": LISTS, LINEAR_NEIGHBORS: 30, NEIGHBORS: 60, "before": 0.4, "near": 0.5}
-TRAINED: dict[str, Any] = ALL | {"causal": True, "transform": False, "next_share": 0.5, "newer": 0.7}
+TRAINED: dict[str, Any] = ALL | {"causal": True, "transform": False, "next_share": 0.5, "read_masks": 3, "newer": 0.7}
 KINDS: dict[str, dict[str, Any]] = {
     "network": {},
     "vanilla": {"classifier": "vanilla"},

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from fansrec.data.corpus import Corpus, fingerprint, read_corpus
+from fansrec.data.folds import assign_folds
 from fansrec.errors import BadArtifact, BadSetting
 from fansrec.experiments.command_line import parse_integers
 from fansrec.experiments.crossval.cross_validation import FILE, Split, fold_folder, read_split, start_split
-from fansrec.experiments.crossval.folds import assign_folds, fold_corpus, fold_jobs, make_fold, parts_of_fold
+from fansrec.experiments.crossval.folds import fold_corpus, fold_jobs, make_fold, parts_of_fold
 from fansrec.vocabulary import Vocabulary
 from worlds import walks
 

@@ -15,7 +15,7 @@ from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting
 from fansrec.models.config import flat_settings, from_settings, with_settings
 from fansrec.models.hybrid.config import HybridConfig
-from fansrec.models.hybrid.model import AVERAGED_MASKS, FLOOR, HybridFans, LinearPart
+from fansrec.models.hybrid.model import FLOOR, HybridFans, LinearPart
 from fansrec.models.hybrid.starting_vectors import starting_vectors
 from fansrec.models.linear.item_weights import Table
 from fansrec.models.registry import build
@@ -130,7 +130,7 @@ def test_probabilities_come_from_one_pass_with_one_mask_per_position() -> None:
 
 @torch.inference_mode()
 def test_three_evenly_spread_masks_are_averaged() -> None:
-    model, given, count = hybrid(), np.array([7, 8, 9]), 12
+    model, given, count = hybrid(read_masks=3), np.array([7, 8, 9]), 12
     tokens = with_masks([given], [count], model._categories, model.config.alphabet)
     encoded = model.encode([tokens], 5 + torch.tensor([2, 6, 10]))  # masks start at 5; the middle of each third
     expected = model.tied.probabilities(encoded[None], torch.full((1, 3), 1 / 3), model.vectors)
@@ -149,7 +149,7 @@ def test_share_of_the_state_after_the_input(share: float, causal: bool) -> None:
     probable = model.probabilities(INPUTS, COUNTS)
     for row, given, count in zip(probable, INPUTS, COUNTS, strict=True):
         tokens = with_masks([given], [count], model._categories, model.config.alphabet)
-        read = min(count, AVERAGED_MASKS)
+        read = min(count, model.config.network.read_masks)
         masks = [int((i + 0.5) * count / read) for i in range(read)]
         columns = [len(given), *(len(given) + 2 + mask for mask in masks)]  # CLS is column 0
         encoded = model.encode([tokens], torch.tensor(columns))

@@ -10,7 +10,7 @@ import torch
 from fansrec.data.corpus import Corpus, FlatLists
 from fansrec.evaluation.protocol import EvaluationLists
 from fansrec.training.hybrid import evidence
-from fansrec.training.hybrid.evidence import FOLDS, Fold, assign, join, lists_in_memory, make_folds, metrics_per_list
+from fansrec.training.hybrid.evidence import FOLDS, Fold, join, lists_in_memory, make_folds, metrics_per_list
 from worlds import corpus_of, vocabulary_of
 
 LISTS = 60
@@ -64,15 +64,33 @@ def test_lists_of_a_group_are_in_the_same_fold() -> None:
         assert not {n % 7 for n in fitted(fold.lists)} & {n % 7 for n in judged(fold)}
 
 
-def test_groups_are_divided_evenly() -> None:
-    counts = np.bincount(assign(corpus(), FOLDS))
-    assert counts.tolist() == [LISTS // FOLDS] * FOLDS
-    of_groups = assign(corpus(groups=np.repeat([5, 90, 7], 20)), 3)  # numbers with gaps
-    assert sorted({*of_groups.tolist()}) == [0, 1, 2]
+def test_folds_of_single_lists_and_of_groups_are_even() -> None:
+    known = len(indices("train", "valid"))
+    assert {len(judged(fold)) for fold in make_folds(corpus(), 3)} == {known // 3}
+    # Test lists have groups of their own, which do not take the place of others in the folds.
+    groups = np.where(corpus().parts == 2, 100 + np.arange(LISTS), np.arange(LISTS) % 9)
+    sizes = [len(judged(fold)) for fold in make_folds(corpus(groups=groups), 3)]
+    assert sum(sizes) == known and max(sizes) - min(sizes) <= 3
 
 
 def test_folds_do_not_change_from_call_to_call() -> None:
-    assert assign(corpus(), FOLDS).tolist() == assign(corpus(), FOLDS).tolist()
+    first, second = ([judged(fold) for fold in make_folds(corpus(), FOLDS)] for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize(("preparation", "groups", "needed"), [
+    ({}, None, True),
+    ({"split": "random"}, None, True),
+    ({"split": "file-order"}, None, False),  # a list must not be judged by parts that know its future
+    ({"split_by": "venue"}, None, False),  # the groups are not known
+    ({"split_by": "venue"}, np.arange(LISTS) % 7, True),
+    ({"split_by": "venue"}, np.arange(LISTS) % (FOLDS - 1), False),  # too few groups
+])  # fmt: skip
+def test_folds_need_known_groups_and_no_order(
+    preparation: dict[str, str], groups: np.ndarray | None, needed: bool
+) -> None:
+    made = replace(corpus(groups=groups), summary={"preparation": preparation})
+    assert evidence.needs_folds(made) == needed
 
 
 def test_folds_are_needed_if_validation_lists_are_few(monkeypatch: pytest.MonkeyPatch) -> None:

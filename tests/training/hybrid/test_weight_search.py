@@ -16,6 +16,7 @@ from fansrec.models.hybrid.config import HybridConfig
 from fansrec.models.hybrid.list_memory import ListMemory
 from fansrec.models.hybrid.model import LinearPart, log_scores, mix
 from fansrec.models.linear.item_weights import Table
+from fansrec.training.hybrid import weight_search
 from fansrec.training.hybrid.coordinate_search import FEWEST, Values
 from fansrec.training.hybrid.evidence import metrics_per_list
 from fansrec.training.hybrid.part_search import CANDIDATES, fit_linear
@@ -145,7 +146,8 @@ def test_network_of_noise_gets_weight_0() -> None:
     assert tried[0] == {name: plan_of().settings[name] for name in SEARCHED} | {"gain": 0.0}
 
 
-def test_exact_network_gets_weight() -> None:
+def test_exact_network_gets_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weight_search, "ENOUGH", 1)  # half a standard error decides
     assert searched(walk)[0]["network_weight"] > plan_of().settings["network_weight"]
 
 

@@ -35,6 +35,7 @@ class HybridWeights(Weights):
             parts=SparseParts(self.memory(model), self.linear(model), weights.memory, weights.linear),
             network_weight=weights.network,
             next_share=model.config.network.next_share,
+            read_masks=model.config.network.read_masks,
         ))  # fmt: skip
 
     def tied_classifier(self, model: HybridFans) -> Structure:

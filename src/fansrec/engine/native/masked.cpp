@@ -7,8 +7,6 @@
 
 namespace {
 
-constexpr int64_t MAX_MASKS_READ = 3;  // of the hybrid model, as in models/hybrid/model.py
-
 // Appends a list: its input, the first `selected` items selected, and `masks` masks, of which `read` evenly spaced ones
 // are read, after the last token of the input if `read_input`. BERT4Rec encodes the items and the masks only, the others
 // CLS input SEP masks SEP.
@@ -37,7 +35,7 @@ void append(Tokens& to, const Model& model, const Selection& selection, int64_t 
 std::unique_ptr<NetworkProbabilities> encode_list(const Model& model, const Selection& selection, int64_t masks,
                                                   Workspace& workspace) {
     double next_share = model.hybrid->next_share;
-    int64_t read = next_share < 1 ? std::min(masks, MAX_MASKS_READ) : 0;
+    int64_t read = next_share < 1 ? std::min(masks, model.hybrid->read_masks) : 0;
     if (!read && model.encoder.causal) masks = 0;  // the input does not see them
     Tokens tokens;
     append(tokens, model, selection, 0, masks, read, next_share > 0);

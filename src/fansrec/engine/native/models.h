@@ -17,6 +17,7 @@ struct Hybrid {
     SparseParts parts;
     double network_weight;  // 0: the network is not run
     double next_share;      // weight of the state after the input; the masks that are read share the rest
+    int64_t read_masks;     // at most, evenly spread over all masks
 };
 
 struct Model {

@@ -58,7 +58,7 @@ ListMemory = declare(
 )
 LinearPart = declare("LinearPart", "items* weights* width vocabulary decay.")
 SparseParts = declare("SparseParts", "memory* linear* memory_weight. linear_weight.")
-Hybrid = declare("Hybrid", (TiedClassifier, "tied"), (SparseParts, "parts"), "network_weight. next_share.")
+Hybrid = declare("Hybrid", (TiedClassifier, "tied"), (SparseParts, "parts"), "network_weight. next_share. read_masks")
 Model = declare(
     "Model", "kind categories_of*", (Encoder, "encoder"), "causal*", (Affine, "last_norm"), (Head, "head"), "hybrid*"
 )

@@ -129,6 +129,7 @@ bool is_valid(const TiedClassifier& tied, int64_t items, int64_t width) {
 bool is_valid(const Hybrid& hybrid, int64_t items, int64_t width) {
     const SparseParts& parts = hybrid.parts;
     return is_valid(hybrid.tied, items, width) && hybrid.next_share >= 0 && hybrid.next_share <= 1 &&
+           hybrid.read_masks >= 1 &&
            (!parts.memory || is_valid(*parts.memory, items)) &&
            (!parts.linear || is_valid(*parts.linear, items));
 }

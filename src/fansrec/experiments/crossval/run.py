@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from fansrec.data.corpus import fingerprint, read_corpus
+from fansrec.data.folds import assign_folds
 from fansrec.errors import Unfinished
 from fansrec.evaluation.drawing import LIGHT, new_figure, png, tidy
 from fansrec.experiments.crossval.cross_validation import EVALUATIONS, CrossValidation, Split, has_fold, start_split
-from fansrec.experiments.crossval.folds import assign_folds, fold_jobs
+from fansrec.experiments.crossval.folds import fold_jobs
 from fansrec.experiments.crossval.report import write_result
 from fansrec.experiments.crossval.results import METRICS
 from fansrec.experiments.crossval.systems import System, check_systems

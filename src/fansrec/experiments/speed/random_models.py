@@ -26,7 +26,12 @@ from fansrec.models.registry import build
 EMBEDDED = 10  # categories that models without a two-stage classifier embed
 # As `--recipe best` finds them on spotify-attlist.
 KERNEL: dict[str, Any] = {"before": 0.4, "recency": 0.6, "near": 0.5}
-NETWORK: dict[str, Any] = {"causal": True, "transform": False, "next_share": 0.5}  # as `fitting` in training/plan.py
+NETWORK: dict[str, Any] = {
+    "causal": True,
+    "transform": False,
+    "next_share": 0.5,
+    "read_masks": 3,
+}  # as `fitting` in training/plan.py
 
 
 def random_model(name: str, items: int, categories: int, positions: int, seed: int, **values: Any) -> Any:

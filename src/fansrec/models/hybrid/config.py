@@ -25,11 +25,13 @@ class NetworkConfig(Config):
     classifier: str = setting("two-stage", CLASSIFIERS)
     asked_categories: int = setting(3, "must be at least 1")  # whose items the two-stage classifier scores for a list
     use_categories: bool = True
-    # Older files do not have the next three; `fans train` sets them to True, False and a value that is searched.
+    # Older files do not have the next four. `fans train` sets causal, transform and read_masks to True, False and 3;
+    # next_share is searched.
     causal: bool = False  # tokens of the input see only those before them
     transform: bool = True  # a layer between the encoder and the classifier, as in BERT
     # Share of the state after the input in the probabilities of items; the masks have the rest.
     next_share: float = setting(0.0, "must be from 0 to 1")
+    read_masks: int = setting(10, "must be at least 1")  # whose predictions are averaged, evenly spread over all masks
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class MemoryConfig(Config):
 
 @dataclass(frozen=True)
 class LinearConfig(Config):
-    """The linear model: the strongest item-item weights of SLIST."""
+    """The linear model: the strongest item-item weights of SLIST, EASE or item-kNN, whichever mixes best."""
 
     neighbors: int = setting(0, NOT_NEGATIVE, "linear_neighbours")  # weights kept for each item
     # Positions after which an item's weight is 1/e.

@@ -26,12 +26,11 @@ from fansrec.models.layers.encoder import Encoder
 from fansrec.models.linear.item_weights import SparseWeights
 from fansrec.models.tokens import Batch, with_masks
 
-AVERAGED_MASKS = 3  # a mean over this many positions, evenly spread, is as good as one over all
 FLOOR = 1e-3  # votes and scores below this share of the highest hardly count
 
 
 class LinearPart(SparseWeights):
-    """The strongest item-item weights of SLIST.
+    """The strongest item-item weights of a linear model: SLIST, EASE or item-kNN.
 
     They stay in host memory: adding up a few rows is many small steps, too small for a GPU.
     """
@@ -128,7 +127,7 @@ class HybridFans(Encoder):
     def probabilities(self, inputs: Inputs, counts: Sequence[int], next_share: float | None = None) -> Tensor:
         """Return the mean probability (B, M) of every item over the state after the input and the masks; one pass."""
         share = self.config.network.next_share if next_share is None else next_share
-        states = self.states(inputs, counts, AVERAGED_MASKS, share)
+        states = self.states(inputs, counts, self.config.network.read_masks, share)
         return self.tied.probabilities(*states, self.vectors)
 
     def expected_positions(self, inputs: Inputs, counts: Sequence[int], items: Tensor) -> Tensor:

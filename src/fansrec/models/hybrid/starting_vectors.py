@@ -31,7 +31,7 @@ def starting_vectors(items: NDArray[np.int32], offsets: NDArray[np.int64], vocab
     basis = torch.linalg.qr(torch.randn(vocabulary, min(width + MORE, vocabulary))).Q
     for _ in range(ITERATIONS):
         basis = torch.linalg.qr(transpose @ (matrix @ basis)).Q
-    _, values, right = torch.linalg.svd(torch.linalg.qr(matrix @ basis).R, full_matrices=False)
+    _, values, right = torch.linalg.svd(torch.linalg.qr(matrix @ basis, mode="r").R, full_matrices=False)
     found = (basis @ right.T * values)[:, :width]
     vectors = NOISE * torch.randn(vocabulary, width)
     vectors[:, : found.shape[1]] += found / found.norm(dim=1).mean().clamp(min=1e-12)

@@ -2,7 +2,8 @@
 
 Many validation lists are enough. Few of them mislead, so that training and validation lists are then divided into
 folds, and every fold is judged by parts that were fitted to the others (cross-fitting). Lists of one group, which can
-be nearly equal, are in the same fold.
+be nearly equal, are in the same fold. If lists are split by their order in the file, only the validation lists decide:
+in folds a list would be judged by parts that know its future.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fansrec.data.corpus import Corpus, FlatLists
+from fansrec.data.corpus import PARTS, Corpus, FlatLists
+from fansrec.data.folds import assign_folds
 from fansrec.engine.decoding.limits import NONE
 from fansrec.evaluation.protocol import (
     MAX_CUTOFF,
@@ -45,8 +47,12 @@ def lists_in_memory(items: int) -> int:
 
 
 def needs_folds(corpus: Corpus) -> bool:
-    """Return whether the validation lists are too few to decide alone."""
-    return len(corpus.part("valid")) < ENOUGH
+    """Return whether the validation lists are too few to decide alone, and folds are possible."""
+    preparation = corpus.summary.get("preparation", {})
+    in_order = preparation.get("split") == "file-order" and len(corpus.part("valid")) > 0
+    unknown = preparation.get("split_by") is not None and corpus.groups is None  # a corpus of an older version
+    groups = int(_known(corpus).sum()) if corpus.groups is None else len(np.unique(corpus.groups[_known(corpus)]))
+    return len(corpus.part("valid")) < ENOUGH and not in_order and not unknown and groups >= FOLDS
 
 
 def make_folds(corpus: Corpus, count: int) -> list[Fold]:
@@ -54,8 +60,10 @@ def make_folds(corpus: Corpus, count: int) -> list[Fold]:
     most = min(MAX_LISTS, lists_in_memory(len(corpus.vocabulary)))
     if count == 1:
         return [Fold(corpus.flat("train"), _judged(corpus, corpus.part("valid"), most))]
-    known = np.isin(corpus.parts, (0, 1))
-    fold_of = np.where(known, assign(corpus, count), -1)
+    known = _known(corpus)
+    fold_of = np.full(len(corpus), -1)
+    groups = None if corpus.groups is None else corpus.groups[known]
+    fold_of[known] = assign_folds(int(known.sum()), count, seed=0, groups=groups)
     return [
         Fold(
             corpus.flat_lists(known & (fold_of != fold)),
@@ -65,12 +73,9 @@ def make_folds(corpus: Corpus, count: int) -> list[Fold]:
     ]
 
 
-def assign(corpus: Corpus, count: int) -> NDArray[np.int64]:
-    """Return the fold (lists,) of every list; lists of one group are in the same fold."""
-    groups = np.arange(len(corpus)) if corpus.groups is None else corpus.groups
-    _, index = np.unique(groups, return_inverse=True)
-    shuffled: NDArray[np.int64] = np.random.default_rng(0).permutation(int(index.max(initial=-1)) + 1)
-    return shuffled[index] % count
+def _known(corpus: Corpus) -> NDArray[np.bool_]:
+    """Return which lists (lists,) may be used in training: all but the test lists."""
+    return corpus.parts != PARTS.index("test")
 
 
 def _judged(corpus: Corpus, lists: NDArray[np.int64], most: int) -> EvaluationLists:

@@ -17,10 +17,11 @@ from fansrec.models.config import from_settings
 from fansrec.models.hybrid.config import MemoryConfig
 from fansrec.models.hybrid.list_memory import ListMemory
 from fansrec.models.hybrid.model import LinearPart, log_scores
-from fansrec.models.linear.item_weights import PrunedWeights, Table
+from fansrec.models.linear.item_weights import NEIGHBORS, PrunedWeights, Table
+from fansrec.models.linear.neighbor_regression import KEPT_CELLS
 from fansrec.models.registry import build
 from fansrec.training.hybrid.coordinate_search import Figures, Values, coordinate_search, gains, is_significant
-from fansrec.training.hybrid.evidence import FOLDS, Fold, join, make_folds, metrics_per_list, needs_folds
+from fansrec.training.hybrid.evidence import ENOUGH, FOLDS, Fold, join, make_folds, metrics_per_list, needs_folds
 from fansrec.training.plan import Plan
 from fansrec.training.reporting import Reporter
 
@@ -35,7 +36,7 @@ MEMORY_GRID: dict[str, Sequence[Any]] = {
     "newer": (0.5, 1.0, 2.0),
 }
 MEMORY_ERRORS = 1.0  # standard errors by which a change of the memory must improve the metrics
-LINEAR_ERRORS = 0.5  # and one of the linear part or its weight
+LINEAR_ERRORS = 0.5  # and one of the linear part or its weight; twice that for few lists, and for giving up the memory
 LINEAR_WEIGHTS = (0.1, 0.2, 0.3, 0.5, 1.0, 3.0)  # beside a memory of weight 1
 DECAYS = (20.0, 5.0, 1e6)  # of the input's items; the last one: none
 LINEAR_NEIGHBORS = 1000
@@ -50,7 +51,7 @@ CANDIDATES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("slist", {"alpha": 1.0, "regularization": 1000.0}),
     ("slist", {"alpha": 0.2, "regularization": 30.0, "diagonal": 1.0}),
 )
-# A fit of SLIST takes about 60 picoseconds times the third power of the number of items.
+# An exact fit of SLIST takes about 60 picoseconds times the third power of the number of items.
 COST_OF_LIST = 2.5e8  # items^3 that a training list may cost in all fits together
 MOST_COST = 2.5e12
 
@@ -113,7 +114,8 @@ def search_linear(plan: Plan, folds: Sequence[Fold], memory_settings: Values, fi
             found = metrics_per_list(scores, judged)
             gain = gains(found, figures)
             tried.append({"linear": candidate[0], **candidate[1], **values, "gain": round(float(gain.mean()), 5)})
-            if (best.linear is None and _must_be_linear(plan)) or is_significant(gain, LINEAR_ERRORS):
+            certain = LINEAR_ERRORS * (2 if len(gain) < ENOUGH or not values["memory_weight"] else 1)
+            if (best.linear is None and _must_be_linear(plan)) or is_significant(gain, certain):
                 best, figures = Parts(values, candidate, parts[0] if len(folds) == 1 else None), found
     return replace(best, tried=tried)
 
@@ -157,7 +159,8 @@ def fit_linear(candidate: tuple[str, Mapping[str, Any]], lists: FlatLists, plan:
     """Fit a linear model and return its largest weights."""
     model, settings = candidate
     starts = plan.config["category_starts"]
-    neighbors = {"neighbours": min(LINEAR_NEIGHBORS, starts[-1] - 1)}  # words: keep
+    width = min(LINEAR_NEIGHBORS, max(NEIGHBORS, KEPT_CELLS // starts[-1]))
+    neighbors = {"neighbours": min(width, starts[-1] - 1)}  # words: keep
     fitted = build(model, {"category_starts": starts, **settings, **neighbors})
     fitted.fit(*lists)
     assert isinstance(fitted.weights, PrunedWeights)

@@ -38,7 +38,7 @@ WEIGHT_GRID: dict[str, Sequence[Any]] = {
 NEXT_SHARES = (0.5, 0.0, 1.0)
 # A change must improve the metrics by this many standard errors; few validation lists have to be more certain, since
 # they chose the best epoch too.
-ERRORS, ERRORS_OF_FEW = 0.5, 1.0
+ERRORS, ERRORS_OF_FEW = 0.5, 2.0
 # Of these, the best counts when epochs are compared.
 WATCHED_SHARES, WATCHED_WEIGHTS = (0.5, 0.0), (0.1, 0.3, 1.0)
 LISTS_AT_ONCE = 64
