@@ -75,7 +75,7 @@ def make_folds(corpus: Corpus, count: int) -> list[Fold]:
 
 def _known(corpus: Corpus) -> NDArray[np.bool_]:
     """Return which lists (lists,) may be used in training: all but the test lists."""
-    return corpus.parts != PARTS.index("test")
+    return np.isin(corpus.parts, PARTS.index("test"), invert=True)
 
 
 def _judged(corpus: Corpus, lists: NDArray[np.int64], most: int) -> EvaluationLists:
