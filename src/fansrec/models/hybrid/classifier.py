@@ -34,8 +34,8 @@ class TiedClassifier(nn.Module):
         self.starts, self.requested = category_starts, min(requested, len(category_starts) - 1)
         self.transform = Transform(width) if transform else nn.Identity()
         self.category = nn.Linear(width, len(category_starts) - 1) if requested else None
-        # Hidden states have the length sqrt(D). With a scale of 1 the first predictions would be certain and wrong, and the
-        # starting vectors would be lost in the first steps.
+        # Hidden states have the length sqrt(D). With a scale of 1 the first predictions would be certain and wrong, and
+        # the starting vectors would be lost in the first steps.
         self.scale = nn.Parameter(torch.tensor(width**-0.5))
         self.bias = nn.Parameter(torch.zeros(category_starts[-1]))
         items = category_starts[-1]
