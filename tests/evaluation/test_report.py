@@ -93,12 +93,16 @@ def test_metric_without_lists_is_a_dash(
     assert "None" not in text and "nan" not in text
 
 
-def test_file_gets_one_line_per_row(rows: list[Row], tmp_path: Path) -> None:
-    with (tmp_path / "out.txt").open("w+") as file:
+def printed_lines(rows: list[Row], folder: Path) -> list[str]:
+    """Return the lines of all tables that begin with the name of a run, printed to a file."""
+    with (folder / "out.txt").open("w+") as file:
         print_tables(rows, Console(file=file, width=60))
         file.seek(0)
-        lines = file.read().splitlines()
-    ours = [line for line in lines if line.startswith(("fans ", "popularity "))]
+        return [line for line in file.read().splitlines() if line.startswith(("fans ", "popularity "))]
+
+
+def test_file_gets_one_line_per_row(rows: list[Row], tmp_path: Path) -> None:
+    ours = printed_lines(rows, tmp_path)
     assert len(ours) == 2 * len(rows)  # accuracy, and order and diversity
     for line, row in zip(ours[: len(rows)], rows, strict=True):
         assert all(
@@ -159,11 +163,7 @@ def test_curves_with_odd_names_and_missing_values_can_be_drawn(short_rows: list[
 
 
 def test_terminal_shows_short_inputs_in_a_table_of_their_own(short_rows: list[Row], tmp_path: Path) -> None:
-    with (tmp_path / "out.txt").open("w+") as file:
-        print_tables(short_rows, Console(file=file, width=60))
-        file.seek(0)
-        lines = file.read().splitlines()
-    ours = [line for line in lines if line.startswith(("fans ", "popularity "))]
+    ours = printed_lines(short_rows, tmp_path)
     assert len(ours) == 3 * 2
     for line, curve in zip(ours[-2:], curves(short_rows), strict=True):
         assert all(f"{format_value(row['NDCG@5'])} {format_interval(row['NDCG@5_ci'])}" in line for row in curve)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from fansrec.models.hybrid import starting_vectors as module
-from fansrec.models.hybrid.starting_vectors import MIN_RARITY, Sparse, starting_vectors
+from fansrec.models.hybrid.starting_vectors import MIN_RARITY, starting_vectors
 from worlds import walks
 
 Lists = list[list[int]]
@@ -99,11 +99,3 @@ def test_same_seed_gives_the_same_bytes() -> None:
     one, again, other = (vectors_of(random_lists(), 30, 8, seed) for seed in (3, 3, 4))
     assert one.numpy().tobytes() == again.numpy().tobytes()
     assert not torch.equal(one, other)
-
-
-def test_sparse_product_equals_the_dense_one() -> None:
-    dense = np.array([[0, 2.0, 0], [0, 0, 0], [1.0, 0, 3.0], [0, 0, 0]])  # rows without entries, also the last
-    rows, columns = dense.nonzero()
-    sparse = Sparse.of(rows, columns, dense[rows, columns], 4)
-    other = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-    torch.testing.assert_close(sparse @ other, torch.from_numpy(dense).float() @ other)

@@ -129,7 +129,7 @@ class Lookup:
 
     def _compare(self, given: Indices, config: MemoryConfig) -> tuple[Floats, Indices]:
         """Return the similarity of every list to the input, and where it has the most recent input item it contains."""
-        distinct, age = _distinct(given)
+        distinct, age = distinct_items(given)
         starts = self.arrays["list_starts"]
         list_counts = starts[distinct + 1] - starts[distinct]
         count = np.minimum(list_counts, MAX_LISTS_OF_ITEM)
@@ -191,7 +191,7 @@ def _nearest(lists: Indices, similarity: Floats, count: int) -> Indices:
     return chosen
 
 
-def _distinct(given: Indices) -> tuple[Indices, Indices]:
+def distinct_items(given: Indices) -> tuple[Indices, Indices]:
     """Return the distinct items of a list, the oldest first, and the distance of their last position from the end."""
     items, age = np.unique(given[::-1], return_index=True)
     order = np.argsort(-age)

@@ -4,33 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 
-Integers = NDArray[np.int32]
-Values = NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class Half:
-    """The entries of a matrix row after row: `columns` and `values` from `starts[i]`, `lengths[i]` of them."""
-
-    starts: NDArray[np.int64]
-    lengths: NDArray[np.int64]
-    columns: Integers
-    values: Values
-
-    @staticmethod
-    def of(rows: Integers, columns: Integers, values: Values, size: int) -> "Half":
-        """Return entries that are sorted by row."""
-        lengths = np.bincount(rows, minlength=size)
-        return Half(np.cumsum(lengths) - lengths, lengths, columns, values)
-
-    def times(self, vectors: Tensor) -> Tensor:
-        """Return the product with vectors (M, n)."""
-        columns, starts, values = map(torch.from_numpy, (self.columns, self.starts.astype(np.int32), self.values))
-        return functional.embedding_bag(columns, vectors, starts, mode="sum", per_sample_weights=values)
+from fansrec.models.linear.sparse_rows import Integers, SparseRows, Values
 
 
 @dataclass(frozen=True)
@@ -38,8 +14,8 @@ class SymmetricMatrix:
     """The diagonal (M,), and every other pair once: in `links`, from the row with fewer entries, and transposed."""
 
     diagonal: Values
-    links: Half
-    transposed: Half
+    links: SparseRows
+    transposed: SparseRows
 
     @staticmethod
     def of(rows: Integers, columns: Integers, values: Values, diagonal: Values) -> "SymmetricMatrix":
@@ -55,8 +31,8 @@ class SymmetricMatrix:
         one = np.flatnonzero(rank[columns] < rank[rows])
         rows, columns, values = rows[one], columns[one], values[one]
         back = np.argsort(columns, kind="stable")
-        transposed = Half.of(columns[back], rows[back], values[back], size)
-        return SymmetricMatrix(diagonal, Half.of(rows, columns, values, size), transposed)
+        transposed = SparseRows.of(columns[back], rows[back], values[back], size)
+        return SymmetricMatrix(diagonal, SparseRows.of(rows, columns, values, size), transposed)
 
     def times(self, vectors: Tensor) -> Tensor:
         """Return the product with vectors (M, n)."""

@@ -30,7 +30,7 @@ from torch import Tensor
 
 from fansrec.models.config import NOT_NEGATIVE, ItemsConfig, setting
 from fansrec.models.contract import Inputs
-from fansrec.models.hybrid.list_memory import ListMemory
+from fansrec.models.hybrid.list_memory import ListMemory, distinct_items
 from fansrec.models.linear.cooccurrence import ranges
 from fansrec.models.linear.item_weights import TIE, shares
 from fansrec.models.linear.popularity import ClosedFormModel
@@ -115,9 +115,7 @@ class Votes:
 
     def _neighbors(self, given: Indices) -> tuple[Indices, Floats, Indices]:
         """Return the neighbors, their weights, and the last position of each with an item of the input."""
-        distinct, age = np.unique(given[::-1], return_index=True)
-        oldest_first = np.argsort(-age)
-        distinct, age = distinct[oldest_first], age[oldest_first]
+        distinct, age = distinct_items(given)
         count = self.list_starts[distinct + 1] - self.list_starts[distinct]
         found = ranges(self.list_starts[distinct], count)
         lists, ages = self.lists[found], np.repeat(age, count)
