@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from accelerate import Accelerator
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -26,10 +27,20 @@ from fansrec.training.validation import EpochFigures, Validation
 
 
 class Loop:
-    """A training run by gradient; its state between two batches is in `counters`."""
+    """A training run by gradient; its state between two batches is in `counters`.
+
+    `validation` makes what compares epochs; None: the figures of the network on the validation lists.
+    """
 
     def __init__(
-        self, plan: Plan, corpus: Corpus, out: Path, network: Any, reporter: Reporter, stopped: Callable[[], bool]
+        self,
+        plan: Plan,
+        corpus: Corpus,
+        out: Path,
+        network: Any,
+        reporter: Reporter,
+        stopped: Callable[[], bool],
+        validation: Callable[[Accelerator], EpochFigures] | None = None,
     ) -> None:
         self.plan, self.settings, self.corpus, self.out = plan, plan.training, corpus, out
         self.folder = out / checkpoint.FOLDER
@@ -45,7 +56,11 @@ class Loop:
         self.builder = BatchBuilder(corpus, network.config.alphabet, rates, network.objective)
         self.rank, self.processes = self.accelerator.process_index, self.accelerator.num_processes
         self.share = share_of(corpus.part("train"), self.rank, self.processes)
-        self.validation: EpochFigures = Validation(self.network, corpus, self.settings, self.accelerator)
+        self.validation: EpochFigures = (
+            Validation(self.network, corpus, self.settings, self.accelerator)
+            if validation is None
+            else validation(self.accelerator)
+        )
         self.best: dict[str, Tensor] = {}
         self.counters = checkpoint.Counters()
         self.saved_at = time.monotonic()

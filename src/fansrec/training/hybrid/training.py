@@ -6,6 +6,7 @@ nothing left to decide.
 """
 
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -55,9 +56,8 @@ def _train_network(
     network.start(*corpus.flat("train"))
     keep_freed_memory()
     with stop_signals() as stopped:
-        loop = Loop(plan, corpus, out, network, reporter, stopped)
-        loop.validation = MixtureValidation(network, fitted, lists, loop.accelerator)
-        return network, *loop.train()
+        mixture = partial(MixtureValidation, network, fitted, lists)
+        return network, *Loop(plan, corpus, out, network, reporter, stopped, mixture).train()
 
 
 def _fit_again(parts: Parts, corpus: Corpus, plan: Plan) -> FittedParts:
