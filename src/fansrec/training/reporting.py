@@ -46,11 +46,12 @@ class PlainReporter(Reporter):
 
 
 def write_metrics(folder: Path, history: list[dict[str, Any]]) -> None:
-    """Write the figures of every epoch to metrics.csv."""
+    """Write the figures of every epoch, or of every candidate of a search, to metrics.csv."""
     if not history:
         return
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(history[0]), lineterminator="\n")
+    columns = dict.fromkeys(name for row in history for name in row)  # rows of different searches have different ones
+    writer = csv.DictWriter(text, list(columns), lineterminator="\n")
     writer.writeheader()
     writer.writerows(history)
     write_text(folder / METRICS, text.getvalue())

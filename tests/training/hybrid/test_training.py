@@ -1,5 +1,6 @@
 """Training of the whole hybrid model: parts, network, weights, and what is stored."""
 
+import csv
 import json
 from dataclasses import dataclass
 from itertools import pairwise
@@ -134,13 +135,29 @@ def test_part_that_is_fitted_already_is_used() -> None:
     assert fit_parts(parts, WALKS.flat("train"), plan_of(linear_weight=0.5))[1] is part
 
 
-def test_given_network_weight_of_0_stays(tmp_path: Path) -> None:
-    made = trained(tmp_path, **GIVEN_MEMORY, network_weight=0.0)
+@pytest.fixture(scope="module")
+def without_network(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    return trained(tmp_path_factory.mktemp("without"), **GIVEN_MEMORY, network_weight=0.0)
+
+
+def test_given_network_weight_of_0_stays(without_network: Trained) -> None:
+    made = without_network
     assert made.plan.settings["network_weight"] == made.network.config.weights.network == 0
     assert made.network.parts([np.arange(3)], [5]).keys() <= {"memory", "linear"}
     engine = TorchEngine(made.network, 60)
     (answer,) = engine.continue_lists([np.arange(15, 22)], 5, Rules())
     assert set(answer.items.tolist()) == set(range(22, 27))
+    (arranged,) = engine.continue_lists([np.arange(15, 22)], 5, Rules(fill="arranged"))
+    assert arranged.items.tolist() == answer.items.tolist()
+
+
+def test_network_without_a_weight_is_not_trained(without_network: Trained) -> None:
+    assert without_network.history == []
+    assert without_network.figures.keys() == {f"valid {name}" for name in METRICS}
+    assert not any(parameter.any() for parameter in without_network.network.parameters())
+    weights = [row for row in without_network.tried if "network_weight" in row]
+    assert {row["linear_weight"] for row in weights} >= {*WEIGHT_GRID["linear_weight"]}
+    assert {row["network_weight"] for row in weights} == {0}
 
 
 def test_given_settings_are_those_of_the_network(tmp_path: Path) -> None:
@@ -252,6 +269,22 @@ class KilledAt(Reporter):
 
 
 MOMENTS = ["searching", ("epoch", 0, 0), ("batch", 1, 1), "found:"]
+
+
+def test_run_without_a_network_is_resumed_and_stored(corpus_folder: Path, tmp_path: Path) -> None:
+    values, whole, resumed = BEST | {"network_weight": "0"}, tmp_path / "whole", tmp_path / "resumed"
+    train(corpus_folder, whole, "fans", values)
+    with pytest.raises(Killed):
+        train(corpus_folder, resumed, "fans", values, KilledAt("network_weight"))
+    assert [path.name for path in (resumed / "checkpoints").iterdir()] == ["plan.json"]
+    train(corpus_folder, resumed, "fans", {}, resume=True)
+    assert weights_of(resumed) == weights_of(whole)
+    config = json.loads((whole / "config.json").read_text())
+    rows = list(csv.DictReader((whole / "metrics.csv").open()))
+    assert [row["gain"] for row in rows] == [str(row["gain"]) for row in config["search"]]
+    assert {"sharpness", "linear", "network_weight"} <= rows[0].keys()
+    assert (whole / "README.md").is_file() and not (whole / "checkpoints").exists()
+    assert continued(whole)[0][0] == 22
 
 
 @pytest.mark.parametrize("moment", MOMENTS, ids=str)

@@ -204,6 +204,14 @@ def test_given_settings_stay(given: dict[str, float]) -> None:
         assert weights[name] == value and {row[name] for row in tried} == {value}
 
 
+def test_network_without_a_weight_is_not_evaluated() -> None:
+    plan = plan_of(network_weight=0.0)
+    network: Any = KnownNetwork(walk, plan.build().config)
+    weights, _, tried = search_weights(plan, network, PARTS, VALID)
+    assert network.calls == [] and weights["next_share"] == plan.settings["next_share"]
+    assert {row["linear_weight"] for row in tried} == {*WEIGHT_GRID["linear_weight"]} | {weights["linear_weight"]}
+
+
 def test_parts_that_do_not_exist_keep_their_weights() -> None:
     weights, _, tried = searched(walk, parts=(None, None), linear_weight=0.0)
     assert {row["memory_weight"] for row in tried} == {plan_of().settings["memory_weight"]}

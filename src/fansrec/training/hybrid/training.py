@@ -19,7 +19,7 @@ from fansrec.models.hybrid.list_memory import ListMemory
 from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.registry import configured, entry
 from fansrec.training.hybrid.evidence import lists_in_memory
-from fansrec.training.hybrid.part_search import Parts, affordable_fits, find_parts, fit_linear
+from fansrec.training.hybrid.part_search import Parts, affordable_fits, disabled, find_parts, fit_linear
 from fansrec.training.hybrid.weight_search import FittedParts, MixtureValidation, search_weights
 from fansrec.training.interrupts import stop_signals
 from fansrec.training.loop import Loop
@@ -31,7 +31,8 @@ from fansrec.training.reporting import NULL_REPORTER, Reporter
 def train_hybrid(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter) -> Trained:
     """Return the trained model; only the main process of several gets all parts of it."""
     main = PartialState().is_main_process
-    parts = find_parts(plan, corpus, reporter if main else NULL_REPORTER)
+    reporter = reporter if main else NULL_REPORTER
+    parts = find_parts(plan, corpus, reporter)
     plan = with_found(plan, parts.settings)
     fitted = fit_parts(parts, corpus.flat("train"), plan)
     most = min(plan.training.validation_lists, lists_in_memory(len(corpus.vocabulary)))
@@ -51,6 +52,9 @@ def _train_network(
     plan: Plan, corpus: Corpus, out: Path, reporter: Reporter, fitted: FittedParts, lists: EvaluationLists
 ) -> tuple[HybridFans, list[Row], Row]:
     """Return the network of the epoch that is best for the mixture with the fitted parts, all epochs, its figures."""
+    if disabled("network_weight", plan):
+        reporter.message("network_weight is 0: the network is not trained")
+        return _unused_network(plan), [], {}
     torch.manual_seed(plan.training.seed)  # the same initial weights for the same seed
     network = plan.build()
     network.start(*corpus.flat("train"))
@@ -58,6 +62,15 @@ def _train_network(
     with stop_signals() as stopped:
         mixture = partial(MixtureValidation, network, fitted, lists)
         return network, *Loop(plan, corpus, out, network, reporter, stopped, mixture).train()
+
+
+def _unused_network(plan: Plan) -> HybridFans:
+    """Return a network of zeros; to it all orders of an answer are equal, so `--fill arranged` keeps the best first."""
+    network: HybridFans = plan.build()
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.zero_()
+    return network
 
 
 def _fit_again(parts: Parts, corpus: Corpus, plan: Plan) -> FittedParts:

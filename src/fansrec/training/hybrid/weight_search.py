@@ -26,7 +26,7 @@ from fansrec.training.hybrid.coordinate_search import (
     is_significant,
 )
 from fansrec.training.hybrid.evidence import ENOUGH, metrics_per_list
-from fansrec.training.hybrid.part_search import not_given
+from fansrec.training.hybrid.part_search import disabled, not_given
 from fansrec.training.plan import Plan
 from fansrec.training.validation import mean_of_processes
 
@@ -108,8 +108,9 @@ def search_weights(
     grids = {name: grid for name, grid in not_given(WEIGHT_GRID, plan).items() if name not in missing}
     errors = ERRORS if len(lists.inputs) >= ENOUGH else ERRORS_OF_FEW
     best: SearchResult | None = None
-    for share in (start["next_share"],) if "next_share" in plan.given else NEXT_SHARES:
-        logs = {"network": network_scores(network, lists.inputs, share)} | closed_form
+    unused = disabled("network_weight", plan)
+    for share in (start["next_share"],) if unused or "next_share" in plan.given else NEXT_SHARES:
+        logs = closed_form if unused else {"network": network_scores(network, lists.inputs, share)} | closed_form
 
         def evaluate(values: Values, logs: dict[str, Tensor] = logs) -> Figures:
             weights = {name: values[f"{name}_weight"] for name in logs}
