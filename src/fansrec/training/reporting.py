@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,11 @@ class PlainReporter(Reporter):
 
     def message(self, text: str) -> None:
         print(printable(text), flush=True)
+
+
+def format_values(values: Mapping[str, Any]) -> str:
+    """Return names and values as text: alpha 0.2, similarity cosine."""
+    return ", ".join(f"{name} {value if isinstance(value, str) else f'{value:g}'}" for name, value in values.items())
 
 
 def write_metrics(folder: Path, history: list[dict[str, Any]]) -> None:

@@ -14,19 +14,10 @@ from fansrec.errors import BadSetting
 from fansrec.evaluation.protocol import METRICS, protocol
 from fansrec.evaluation.rows import measure_run, open_run
 from fansrec.training.hybrid import comparison
-from fansrec.training.reporting import Reporter
-from training_runs import train
+from training_runs import Recorder, train
 from worlds import walks, write_walks
 
 QUICK = {"recipe": "best", "epochs": 1, "width": 8, "heads": 2, "feedforward": 8, "layers": 1}
-
-
-class Recorder(Reporter):
-    def __init__(self) -> None:
-        self.messages: list[str] = []
-
-    def message(self, text: str) -> None:
-        self.messages.append(text)
 
 
 def trained(folder: Path, corpus: Corpus, **values: Any) -> tuple[dict[str, Any], list[str]]:

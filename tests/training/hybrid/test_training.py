@@ -27,7 +27,7 @@ from fansrec.training.hybrid.training import fit_parts, train_hybrid
 from fansrec.training.hybrid.weight_search import WEIGHT_GRID
 from fansrec.training.plan import Plan, Trained, make_plan
 from fansrec.training.reporting import Reporter
-from training_runs import train
+from training_runs import Recorder, train
 from worlds import corpus_of, vocabulary_of, walks, write_walks
 
 SMALL = {"width": 8, "heads": 2, "layers": 1, "feedforward": 8, "batch_size": 48, "epochs": 2}
@@ -50,9 +50,9 @@ def plan_of(corpus: Corpus = WALKS, **given: Any) -> Plan:
     return make_plan("fans", BEST | given, corpus)
 
 
-def trained(folder: Path, corpus: Corpus = WALKS, **given: Any) -> Trained:
+def trained(folder: Path, corpus: Corpus = WALKS, reporter: Reporter | None = None, **given: Any) -> Trained:
     (folder / "checkpoints").mkdir()
-    return train_hybrid(plan_of(corpus, **given), corpus, folder, Reporter())
+    return train_hybrid(plan_of(corpus, **given), corpus, folder, reporter or Reporter())
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +87,20 @@ def test_final_parts_are_fitted_to_more_lists_than_the_judged_ones(
     other = fit_linear(CANDIDATES[1], WALKS.flat("train", "valid"), made.plan)
     weights = made.network.linear.weights
     assert torch.equal(weights, expected.weights) or torch.equal(weights, other.weights)
+
+
+def test_linear_model_is_reported_and_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(part_search, "CANDIDATES", CANDIDATES[1:2])
+    recorder = Recorder()
+    made = trained(tmp_path, reporter=recorder, **GIVEN, network_weight=0.0)
+    assert made.linear == {"model": "item-knn", "settings": {"similarity": "cosine", "shrinkage": 10.0}}
+    assert recorder.messages[-1].endswith("; linear part: item-knn, similarity cosine, shrinkage 10")
+
+
+def test_linear_model_without_a_weight_is_not_reported(tmp_path: Path) -> None:
+    recorder = Recorder()
+    made = trained(tmp_path, reporter=recorder, **GIVEN_MEMORY, network_weight=0.0, linear_weight=0.0)
+    assert made.linear is None and "linear part" not in recorder.messages[-1]
 
 
 def test_linear_part_is_not_fitted_again_if_that_is_expensive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,7 +286,8 @@ MOMENTS = ["searching", ("epoch", 0, 0), ("batch", 1, 1), "found:"]
 
 
 def test_run_without_a_network_is_resumed_and_stored(corpus_folder: Path, tmp_path: Path) -> None:
-    values, whole, resumed = BEST | {"network_weight": "0"}, tmp_path / "whole", tmp_path / "resumed"
+    whole, resumed = tmp_path / "whole", tmp_path / "resumed"
+    values = BEST | {"network_weight": "0", "linear_weight": "0.2"}
     train(corpus_folder, whole, "fans", values)
     with pytest.raises(Killed):
         train(corpus_folder, resumed, "fans", values, KilledAt("network_weight"))
@@ -283,7 +298,8 @@ def test_run_without_a_network_is_resumed_and_stored(corpus_folder: Path, tmp_pa
     rows = list(csv.DictReader((whole / "metrics.csv").open()))
     assert [row["gain"] for row in rows] == [str(row["gain"]) for row in config["search"]]
     assert {"sharpness", "linear", "network_weight"} <= rows[0].keys()
-    assert (whole / "README.md").is_file() and not (whole / "checkpoints").exists()
+    assert f"| linear_model | {config['linear_model']['model']}, " in (whole / "README.md").read_text()
+    assert not (whole / "checkpoints").exists()
     assert continued(whole)[0][0] == 22
 
 

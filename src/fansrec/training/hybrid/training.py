@@ -18,6 +18,7 @@ from fansrec.models.config import with_settings
 from fansrec.models.hybrid.list_memory import ListMemory
 from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.registry import configured, entry
+from fansrec.training.hybrid.coordinate_search import Values
 from fansrec.training.hybrid.evidence import lists_in_memory
 from fansrec.training.hybrid.part_search import Parts, affordable_fits, disabled, find_parts, fit_linear
 from fansrec.training.hybrid.weight_search import FittedParts, MixtureValidation, search_weights
@@ -25,7 +26,7 @@ from fansrec.training.interrupts import stop_signals
 from fansrec.training.loop import Loop
 from fansrec.training.plan import Plan, Row, Trained
 from fansrec.training.process import keep_freed_memory
-from fansrec.training.reporting import NULL_REPORTER, Reporter
+from fansrec.training.reporting import NULL_REPORTER, Reporter, format_values
 
 
 def train_hybrid(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter) -> Trained:
@@ -41,11 +42,24 @@ def train_hybrid(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter) -> T
     if not main:
         return Trained(plan, network, figures, history)
     weights, found, tried = search_weights(plan, network.eval(), fitted, lists)
-    settings = parts.settings | weights
-    reporter.message("found: " + ", ".join(f"{name} {value:g}" for name, value in settings.items()))
     plan = with_found(plan, weights)
+    linear = _linear_model(parts, plan)
+    reporter.message(_found_message(parts.settings | weights, linear))
     whole = network.with_parts(configured(entry(plan.model), plan.config), *_fit_again(parts, corpus, plan))
-    return Trained(plan.of(whole), whole, figures | found, history, parts.tried + tried)
+    return Trained(plan.of(whole), whole, figures | found, history, parts.tried + tried, linear)
+
+
+def _linear_model(parts: Parts, plan: Plan) -> Row | None:
+    """Return the name and the settings of the linear model, or None if it has no weight."""
+    if parts.linear is None or not plan.settings["linear_weight"]:
+        return None
+    model, settings = parts.linear
+    return {"model": model, "settings": settings}
+
+
+def _found_message(settings: Values, linear: Row | None) -> str:
+    of_linear = "" if linear is None else f"; linear part: {linear['model']}, {format_values(linear['settings'])}"
+    return f"found: {format_values(settings)}{of_linear}"
 
 
 def _train_network(
