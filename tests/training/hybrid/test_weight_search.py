@@ -78,9 +78,11 @@ def linear_part(first: tuple[int, float], second: tuple[int, float]) -> LinearPa
     return part
 
 
-def figures_of_one(scores: Scores, parts: FittedParts = (None, None), **settings: Any) -> dict[str, float]:
+def figures_of_one(
+    scores: Scores, parts: FittedParts = (None, None), given: dict[str, float] | None = None, **settings: Any
+) -> dict[str, float]:
     network: Any = KnownNetwork(scores, with_settings(TWELVE, settings))
-    return MixtureValidation(network, parts, ONE, make_accelerator("fp32")).figures()
+    return MixtureValidation(plan_of(**given or {}), network, parts, ONE, make_accelerator("fp32")).figures()
 
 
 def test_figures_of_a_network_alone_are_those_of_the_better_readout() -> None:
@@ -101,6 +103,19 @@ def test_weights_of_the_closed_form_parts_count() -> None:
     part = linear_part((5, 1.0), (3, 0.5))
     found = figures_of_one(lambda *_: ranking(6, 3, 5), (None, part), linear_weight=10.0)
     assert found["valid NDCG@5"] == pytest.approx(1 / log2(3))
+
+
+def test_given_network_weight_is_the_only_one_that_counts() -> None:
+    # As above, where 1 was the best of all weights: 0.3 leaves item 5 before 3.
+    part = linear_part((5, 1.0), (3, 0.5))
+    found = figures_of_one(lambda *_: ranking(6, 3, 5), (None, part), {"network_weight": 0.3}, linear_weight=1.0)
+    assert found == pytest.approx({"valid HR@5": 1, "valid NDCG@5": 1 / log2(3), "network NDCG@5": 1 / log2(3)})
+
+
+def test_given_share_of_the_next_item_is_the_only_one_that_counts() -> None:
+    by_share = {0.25: ranking(5, 6, 3), 0.5: ranking(3), 0.0: ranking(3)}
+    found = figures_of_one(lambda _, share: by_share[share], given={"next_share": 0.25})
+    assert found["valid NDCG@5"] == found["network NDCG@5"] == pytest.approx(1 / log2(4))
 
 
 def test_scores_are_computed_for_a_few_lists_at_a_time() -> None:
@@ -205,10 +220,10 @@ def test_given_settings_stay(given: dict[str, float]) -> None:
 
 
 def test_network_without_a_weight_is_not_evaluated() -> None:
-    plan = plan_of(network_weight=0.0)
+    plan = plan_of(network_weight=0.0, next_share=0.25)
     network: Any = KnownNetwork(walk, plan.build().config)
     weights, _, tried = search_weights(plan, network, PARTS, VALID)
-    assert network.calls == [] and weights["next_share"] == plan.settings["next_share"]
+    assert network.calls == [] and {row["next_share"] for row in tried} == {weights["next_share"]} == {0.25}
     assert {row["linear_weight"] for row in tried} == {*WEIGHT_GRID["linear_weight"]} | {weights["linear_weight"]}
 
 

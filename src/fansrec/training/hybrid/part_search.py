@@ -22,6 +22,7 @@ from fansrec.models.linear.neighbor_regression import KEPT_CELLS
 from fansrec.models.registry import build
 from fansrec.training.hybrid.coordinate_search import Figures, Values, coordinate_search, gains, is_significant
 from fansrec.training.hybrid.evidence import ENOUGH, FOLDS, Fold, join, make_folds, metrics_per_list, needs_folds
+from fansrec.training.hybrid.given import disabled, not_given, values_to_try
 from fansrec.training.plan import Plan
 from fansrec.training.reporting import Reporter
 
@@ -124,8 +125,7 @@ def _mixtures(
     plan: Plan, parts: Sequence[LinearPart], folds: Sequence[Fold], base: Tensor, with_memory: bool
 ) -> Iterator[tuple[Values, Tensor]]:
     """Yield the settings of each mixture of a linear part with the memory's log scores, and its scores."""
-    decays = (plan.settings["linear_decay"],) if "linear_decay" in plan.given else DECAYS
-    for decay in decays:
+    for decay in values_to_try("linear_decay", DECAYS, plan):
         pairs = zip(parts, folds, strict=True)
         logs = log_scores(torch.cat([part.scores(fold.judged.inputs, decay) for part, fold in pairs]))
         if "memory_weight" in plan.given or "linear_weight" in plan.given:
@@ -181,16 +181,6 @@ def _must_be_linear(plan: Plan) -> bool:
     return "linear_weight" in plan.given or (disabled("memory_weight", plan) and disabled("network_weight", plan))
 
 
-def disabled(weight: str, plan: Plan) -> bool:
-    """Return whether the user gave a weight of 0."""
-    return weight in plan.given and not plan.settings[weight]
-
-
 def _start(grids: Mapping[str, Sequence[Any]], plan: Plan) -> Values:
     """Return the values of the plan from which a search starts."""
     return {name: plan.settings[name] for name in grids}
-
-
-def not_given(grids: Mapping[str, Sequence[Any]], plan: Plan) -> dict[str, Sequence[Any]]:
-    """Return the grids of the settings that the user did not give."""
-    return {name: grid for name, grid in grids.items() if name not in plan.given}

@@ -20,7 +20,8 @@ from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.registry import configured, entry
 from fansrec.training.hybrid.coordinate_search import Values
 from fansrec.training.hybrid.evidence import lists_in_memory
-from fansrec.training.hybrid.part_search import Parts, affordable_fits, disabled, find_parts, fit_linear
+from fansrec.training.hybrid.given import disabled
+from fansrec.training.hybrid.part_search import Parts, affordable_fits, find_parts, fit_linear
 from fansrec.training.hybrid.weight_search import FittedParts, MixtureValidation, search_weights
 from fansrec.training.interrupts import stop_signals
 from fansrec.training.loop import Loop
@@ -74,7 +75,7 @@ def _train_network(
     network.start(*corpus.flat("train"))
     keep_freed_memory()
     with stop_signals() as stopped:
-        mixture = partial(MixtureValidation, network, fitted, lists)
+        mixture = partial(MixtureValidation, plan, network, fitted, lists)
         return network, *Loop(plan, corpus, out, network, reporter, stopped, mixture).train()
 
 
