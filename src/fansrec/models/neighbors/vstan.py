@@ -66,6 +66,7 @@ class Vstan(ClosedFormModel):
         "shared_decay": (0.125, 0.25),
         "idf_weight": (0.0, 0.2, 5.0),
     }
+    scoring: ClassVar[tuple[str, ...]] = tuple(search)
     popularity: Tensor
 
     def __init__(self, config: VstanConfig) -> None:
