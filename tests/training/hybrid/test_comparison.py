@@ -114,7 +114,7 @@ def test_no_warning_if_the_trained_model_is_better() -> None:
 
 
 def test_no_table_without_test_lists(tmp_path: Path) -> None:
-    # The parts of the hybrid model are fitted to the validation lists too, so that these cannot judge it.
+    # The parts of the hybrid model are fitted to the validation lists too, so that these cannot evaluate it.
     corpus = walks(lists=40)
     corpus.parts[corpus.parts == 2] = 0
     write_corpus(tmp_path / "corpus", corpus)

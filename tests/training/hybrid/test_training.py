@@ -71,7 +71,7 @@ def test_memory_has_training_and_validation_lists(made: Trained) -> None:
     assert made.plan.settings["memory_lists"] == len(known) == 108
 
 
-def test_final_parts_are_fitted_to_more_lists_than_the_judged_ones(
+def test_final_parts_are_fitted_to_more_lists_than_the_evaluated_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fitted: list[int] = []
@@ -187,16 +187,16 @@ def test_weights_that_are_all_0_are_refused() -> None:
 
 
 def test_number_of_validation_lists_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    judged: list[int] = []
+    evaluated: list[int] = []
     real = training.search_weights
 
     def counted(plan: Plan, network: Any, parts: Any, lists: EvaluationLists) -> Any:
-        judged.append(len(lists.inputs))
+        evaluated.append(len(lists.inputs))
         return real(plan, network, parts, lists)
 
     monkeypatch.setattr(training, "search_weights", counted)
     trained(tmp_path, **GIVEN, validation_lists=5)
-    assert judged == [5]
+    assert evaluated == [5]
 
 
 @pytest.fixture(scope="module")

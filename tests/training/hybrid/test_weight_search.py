@@ -18,7 +18,7 @@ from fansrec.models.hybrid.model import LinearPart, log_scores, mix
 from fansrec.models.linear.item_weights import Table
 from fansrec.training.hybrid import weight_search
 from fansrec.training.hybrid.coordinate_search import FEWEST, Values
-from fansrec.training.hybrid.evidence import metrics_per_list
+from fansrec.training.hybrid.held_out import metrics_per_list
 from fansrec.training.hybrid.part_search import CANDIDATES, fit_linear
 from fansrec.training.hybrid.weight_search import (
     LISTS_AT_ONCE,
@@ -181,8 +181,8 @@ def test_figures_are_those_of_the_returned_weights() -> None:
     weights, figures, _ = searched(walk)
     network: Any = KnownNetwork(walk, plan_of().build().config)
     logs = {"network": network_scores(network, VALID.inputs, 0.5)} | closed_form_scores(network, PARTS, VALID.inputs)
-    judged = metrics_per_list(mix(logs, {name: weights[f"{name}_weight"] for name in logs}), VALID)
-    assert figures == pytest.approx({f"valid {n}": v for n, v in zip(METRICS, judged.mean(0), strict=True)})
+    expected = metrics_per_list(mix(logs, {name: weights[f"{name}_weight"] for name in logs}), VALID)
+    assert figures == pytest.approx({f"valid {n}": v for n, v in zip(METRICS, expected.mean(0), strict=True)})
 
 
 def test_closed_form_scores_are_logs_of_votes_and_linear_scores() -> None:

@@ -1,8 +1,8 @@
 """Train the hybrid model: search its closed-form parts, train its network, search the weights, fit the parts again.
 
-The parts are searched first, because the network is judged by what it adds to them. Everything is chosen by lists that
-the chosen part was not fitted to. At the end the parts are fitted once more, with the validation lists, which have
-nothing left to decide.
+The parts are searched first, because the network is evaluated by what it adds to them. Everything is chosen by lists
+that the chosen part was not fitted to. At the end the parts are fitted once more, with the validation lists, which
+have nothing left to decide.
 """
 
 from dataclasses import asdict, replace
@@ -19,8 +19,8 @@ from fansrec.models.hybrid.list_memory import ListMemory
 from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.registry import configured, entry
 from fansrec.training.hybrid.coordinate_search import Values
-from fansrec.training.hybrid.evidence import lists_in_memory
 from fansrec.training.hybrid.given import disabled
+from fansrec.training.hybrid.held_out import lists_in_memory
 from fansrec.training.hybrid.part_search import Parts, affordable_fits, find_parts, fit_linear
 from fansrec.training.hybrid.weight_search import FittedParts, MixtureValidation, search_weights
 from fansrec.training.interrupts import stop_signals

@@ -25,8 +25,8 @@ from fansrec.training.hybrid.coordinate_search import (
     gains,
     is_significant,
 )
-from fansrec.training.hybrid.evidence import ENOUGH, metrics_per_list
 from fansrec.training.hybrid.given import disabled, not_given, values_to_try
+from fansrec.training.hybrid.held_out import ENOUGH, metrics_per_list
 from fansrec.training.plan import Plan
 from fansrec.training.validation import mean_of_processes
 
