@@ -10,9 +10,9 @@ import torch
 from fansrec.data.corpus import Corpus, FlatLists
 from fansrec.evaluation.protocol import evaluation_lists
 from fansrec.models.config import from_settings
-from fansrec.models.hybrid.config import MemoryConfig
-from fansrec.models.hybrid.list_memory import ListMemory
 from fansrec.models.hybrid.model import LinearPart
+from fansrec.models.neighbors.list_memory import ListMemory
+from fansrec.models.neighbors.list_votes import MemoryConfig
 from fansrec.models.registry import build
 from fansrec.training.hybrid import held_out, part_search
 from fansrec.training.hybrid.coordinate_search import FEWEST

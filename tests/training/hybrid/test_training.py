@@ -19,8 +19,8 @@ from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting
 from fansrec.evaluation.protocol import METRICS, EvaluationLists
 from fansrec.models.config import flat_settings
-from fansrec.models.hybrid.list_memory import ListMemory
 from fansrec.models.hybrid.model import LinearPart
+from fansrec.models.neighbors.list_memory import ListMemory
 from fansrec.training.hybrid import part_search, training
 from fansrec.training.hybrid.part_search import CANDIDATES, MEMORY_GRID, Parts, fit_linear
 from fansrec.training.hybrid.training import fit_parts, train_hybrid

@@ -13,9 +13,9 @@ from fansrec.evaluation.protocol import METRICS, EvaluationLists, evaluation_lis
 from fansrec.models.config import from_settings, with_settings
 from fansrec.models.contract import Inputs
 from fansrec.models.hybrid.config import HybridConfig
-from fansrec.models.hybrid.list_memory import ListMemory
 from fansrec.models.hybrid.model import LinearPart, log_scores, mix
 from fansrec.models.linear.item_weights import Table
+from fansrec.models.neighbors.list_memory import ListMemory
 from fansrec.training.hybrid import weight_search
 from fansrec.training.hybrid.coordinate_search import FEWEST, Values
 from fansrec.training.hybrid.held_out import metrics_per_list

@@ -15,8 +15,8 @@ from accelerate import PartialState
 from fansrec.data.corpus import Corpus, FlatLists
 from fansrec.evaluation.protocol import EvaluationLists, evaluation_lists
 from fansrec.models.config import with_settings
-from fansrec.models.hybrid.list_memory import ListMemory
 from fansrec.models.hybrid.model import HybridFans
+from fansrec.models.neighbors.list_memory import ListMemory
 from fansrec.models.registry import configured, entry
 from fansrec.training.hybrid.coordinate_search import Values
 from fansrec.training.hybrid.given import disabled

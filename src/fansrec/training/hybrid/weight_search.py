@@ -15,8 +15,8 @@ from torch import Tensor
 
 from fansrec.evaluation.protocol import MAX_CUTOFF, METRICS, EvaluationLists
 from fansrec.models.contract import Inputs
-from fansrec.models.hybrid.list_memory import ListMemory
 from fansrec.models.hybrid.model import HybridFans, LinearPart, log_scores, mix
+from fansrec.models.neighbors.list_memory import ListMemory
 from fansrec.training.hybrid.coordinate_search import (
     Figures,
     SearchResult,
