@@ -25,8 +25,8 @@ from fansrec.engine.interface import Engine
 from fansrec.engine.rules import Rules
 from fansrec.evaluation.protocol import evaluation_lists
 from fansrec.experiments.speed.workloads import make_corpus, workload
-from fansrec.models.hybrid.list_memory import ListMemory
 from fansrec.models.hybrid.model import HybridFans
+from fansrec.models.neighbors.list_memory import ListMemory
 from fansrec.training.plan import make_plan
 
 LISTS = 72_152  # of the paper's Spotify data set

@@ -14,9 +14,9 @@ from safetensors.torch import load_file, save_file
 from fansrec.artifact import CONFIG, WEIGHTS, seal, write_artifact
 from fansrec.data.corpus import Corpus
 from fansrec.models.config import setting_name, settings_of
-from fansrec.models.hybrid.list_memory import ListMemory
 from fansrec.models.hybrid.model import LinearPart
 from fansrec.models.linear.item_weights import prune
+from fansrec.models.neighbors.list_memory import ListMemory
 from fansrec.models.registry import entry, names
 from fansrec.training.plan import make_plan
 from fansrec.training.settings import known_names

@@ -13,7 +13,7 @@ from fansrec.training.reporting import Reporter
 
 def test_demo_runs_and_the_best_recipe_beats_the_baselines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "FANS", demo.FANS | {"epochs": 1, "warmup": 20})
-    monkeypatch.setattr("fansrec.training.hybrid.evidence.MAX_LISTS", 200)
+    monkeypatch.setattr("fansrec.training.hybrid.held_out.MAX_LISTS", 200)
     out = io.StringIO()
     rows = demo.run_demo(tmp_path / "demo", 0, Console(file=out, width=200), Reporter())
     assert [row["model"] for row in rows] == ["popularity", "item-knn", "ease", "fans"]

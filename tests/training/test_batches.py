@@ -1,4 +1,6 @@
+import threading
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from fansrec.data.corpus import Corpus, target_lengths
 from fansrec.errors import BadSetting
 from fansrec.models.fans import Fans, FansConfig
 from fansrec.models.tokens import Alphabet, Batch
-from fansrec.training.batches import MAX_CHUNKS, BatchBuilder, epoch_plan, length_chunks, share_of
+from fansrec.training.batches import MAX_CHUNKS, BatchBuilder, EpochBatches, Share, epoch_plan, length_chunks, share_of
 from fansrec.training.masking import MaskingRates
 from worlds import corpus_of, vocabulary_of, walks
 
@@ -130,9 +132,9 @@ def test_process_without_lists_has_zero_loss_and_zero_gradients(classifier: str)
 
 
 def same(one: Batch, other: Batch) -> bool:
-    return torch.equal(one.label_positions, other.label_positions) and all(
-        torch.equal(a.items, b.items) for a, b in zip(one.chunks, other.chunks, strict=True)
-    )
+    pairs = [(one.labels, other.labels), (one.label_positions, other.label_positions)]
+    pairs += [(a.items, b.items) for a, b in zip(one.chunks, other.chunks, strict=True)]
+    return all(torch.equal(*pair) for pair in pairs)
 
 
 def test_batch_depends_on_the_seed() -> None:
@@ -158,3 +160,47 @@ def test_without_random_masking_only_the_end_of_the_target_is_masked() -> None:
 def test_an_objective_that_does_not_exist_is_refused() -> None:
     with pytest.raises(BadSetting, match="no objective 'nextitem'; the objectives are continuation, completion"):
         BatchBuilder(walks(), Alphabet.of((0, 15, 30, 45, 60)), MaskingRates(), "nextitem")
+
+
+def batches_of_walks() -> EpochBatches:
+    corpus = walks()
+    return EpochBatches(builder(corpus), corpus.part("train"), size=20, seed=3)
+
+
+@pytest.mark.parametrize("done", [0, 3, 5])
+def test_remaining_batches_are_those_that_are_built_directly(done: int) -> None:
+    batches = batches_of_walks()
+    plan = epoch_plan(batches.lists, 20, [3, 0, 7])
+    built = list(batches.of_epoch(7, 0.5, done))
+    assert [number for number, _ in built] == list(range(done, len(plan))) and len(plan) == len(batches) == 5
+    for number, batch in built:
+        assert same(batch, batches.builder.build(plan[number], 0.5, [3, 1, 7, number]))
+
+
+def test_batches_are_built_in_one_other_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    batches, threads = batches_of_walks(), set()
+    build = batches.builder.build
+
+    def watched(*arguments: Any) -> Batch:
+        threads.add(threading.get_ident())
+        return build(*arguments)
+
+    monkeypatch.setattr(batches.builder, "build", watched)
+    assert len(list(batches.of_epoch(0, 0.5))) == 5
+    assert len(threads) == 1 and threading.get_ident() not in threads
+
+
+def test_error_while_a_batch_is_built_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    batches = batches_of_walks()
+    build = batches.builder.build
+
+    def broken(lists: np.ndarray, ratio: float, seed: list[int], share: Share) -> Batch:
+        if seed[-1] == 2:
+            raise OSError("the disk is gone")
+        return build(lists, ratio, seed, share)
+
+    monkeypatch.setattr(batches.builder, "build", broken)
+    epoch = batches.of_epoch(0, 0.5)
+    assert [next(epoch)[0], next(epoch)[0]] == [0, 1]
+    with pytest.raises(OSError, match="the disk is gone"):
+        next(epoch)

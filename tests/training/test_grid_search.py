@@ -9,24 +9,19 @@ import torch
 
 from fansrec.artifact import read_artifact
 from fansrec.data.corpus import Corpus, write_corpus
+from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadArtifact, BadSetting, Interrupted
+from fansrec.evaluation.protocol import evaluation_lists, list_metrics, mean, predict
 from fansrec.models.linear.ease import Ease
+from fansrec.models.linear.slist import Slist
 from fansrec.models.registry import build
-from fansrec.training.grid_search import candidates
+from fansrec.training.grid_search import PROTOCOL, candidates
 from fansrec.training.reporting import Reporter
-from training_runs import train
+from training_runs import Recorder, train
 from worlds import corpus_of, vocabulary_of, walks
 
 BEST = {"recipe": "best"}
 GRID = Ease.search["regularization"]
-
-
-class RecordingReporter(Reporter):
-    def __init__(self) -> None:
-        self.messages: list[str] = []
-
-    def message(self, text: str) -> None:
-        self.messages.append(text)
 
 
 def hubs(valid: bool = True) -> Corpus:
@@ -60,7 +55,7 @@ def test_much_regularization_is_chosen_where_counts_suffice(tmp_path: Path) -> N
 
 
 def test_best_candidate_is_kept_and_all_are_reported(tmp_path: Path) -> None:
-    reporter = RecordingReporter()
+    reporter = Recorder()
     config = searched(hubs(), tmp_path, reporter)
     tried = config["search"]
     assert [row["regularization"] for row in tried] == list(GRID)
@@ -103,7 +98,7 @@ def test_search_without_validation_lists_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("model", ["item-knn", "rp3beta", "slist", "vstan"])
 def test_other_models_are_searched_including_text_settings(model: str, tmp_path: Path) -> None:
-    reporter = RecordingReporter()
+    reporter = Recorder()
     write_corpus(tmp_path / "corpus", hubs())
     train(tmp_path / "corpus", tmp_path / "run", model, BEST, reporter)
     tried = json.loads((tmp_path / "run" / "config.json").read_text())["search"]
@@ -130,6 +125,28 @@ def test_interrupted_fit_leaves_no_artifact_and_can_be_resumed(tmp_path: Path, m
         read_artifact(tmp_path / "run")
     train(tmp_path / "corpus", tmp_path / "run", resume=True)
     assert read_artifact(tmp_path / "run").model.config.regularization == GRID[0]
+
+
+def test_settings_of_scoring_share_a_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fit, fits = Slist.fit, []
+
+    def counted(self: Slist, *lists: Any) -> None:
+        fits.append((self.config.alpha, self.config.regularization))
+        fit(self, *lists)
+
+    monkeypatch.setattr(Slist, "fit", counted)
+    monkeypatch.setattr(Slist, "search", {"alpha": (0.2, 0.5), "regularization": (1.0,), "input_decay": (20.0, 1.0)})
+    write_corpus(tmp_path / "corpus", walks())
+    plan = train(tmp_path / "corpus", tmp_path / "run", "slist", BEST)
+    assert fits == [(0.2, 1.0), (0.5, 1.0), (plan.config["alpha"], 1.0)]  # the last one with the validation lists
+    tried = json.loads((tmp_path / "run" / "config.json").read_text())["search"]
+    lists = evaluation_lists(walks(), "valid")
+    for row in tried:
+        alone = build("slist", plan.config | {name: row[name] for name in Slist.search})
+        fit(alone, *walks().flat("train"))
+        figures = list_metrics(predict(TorchEngine(alone, 60), lists, PROTOCOL), lists, PROTOCOL)
+        assert row["valid NDCG@5"] == mean(figures["NDCG@5"])
+    assert len({row["valid NDCG@5"] for row in tried}) == 4
 
 
 def test_candidates_are_all_combinations(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,8 @@ import pytest
 import torch
 from torch import nn
 
-from fansrec.training.optimization import WeightAverage, learning_rate_factor
+from fansrec.training.optimization import WeightAverage, learning_rate, learning_rate_factor
+from fansrec.training.settings import TrainSettings
 
 
 def test_learning_rate_has_linear_warmup_and_decay() -> None:
@@ -20,6 +21,12 @@ def test_learning_rate_without_warmup_starts_full() -> None:
 def test_warmup_longer_than_training() -> None:
     factors = [learning_rate_factor(step, warmup=100, total=10) for step in range(10)]
     assert factors == pytest.approx([0.01 * (step + 1) for step in range(10)])
+
+
+def test_warmup_is_at_most_a_fifth_of_all_steps() -> None:
+    settings = TrainSettings(learning_rate=0.1, warmup=600, epochs=10)  # 40 steps in all
+    rates = [learning_rate(settings, step, batches=4) for step in (0, 7, 8, 24)]
+    assert rates == pytest.approx([0.1 / 8, 0.1, 0.1, 0.05])
 
 
 def network() -> nn.Linear:

@@ -1,6 +1,6 @@
-"""The list memory and the linear part of the hybrid model as a graph, for one list: models/hybrid/.
+"""The list memory and the linear part of the hybrid model as a graph, for one list.
 
-Sums are in float64, as there.
+Sums are in float64, as in models/neighbors/list_votes.py and models/hybrid/model.py.
 """
 
 import numpy as np
@@ -8,17 +8,16 @@ from torch import Tensor
 
 from fansrec.export.graph import DOUBLE, FLOAT, INT64, Graph, Operand, Value
 from fansrec.export.lists import arange
-from fansrec.models.hybrid.config import MemoryConfig
-from fansrec.models.hybrid.list_memory import (
+from fansrec.models.hybrid.model import LinearPart
+from fansrec.models.neighbors.list_memory import ListMemory
+from fansrec.models.neighbors.list_votes import (
     ALIGNED_REACH,
     FEW_ITEMS,
     MAX_LISTS_OF_ITEM,
     MIN_RARITY,
     REACH,
-    ListMemory,
-    Lookup,
+    MemoryConfig,
 )
-from fansrec.models.hybrid.model import LinearPart
 
 LEAST = 1e-30  # avoids a division by 0
 
@@ -76,7 +75,7 @@ def _compare(g: Graph, memory: ListMemory, config: MemoryConfig, given: Value) -
         closeness = g.Exp(g.Div(distance, np.float64(-ALIGNED_REACH)))
         weights = g.Mul(weights, g.Add(np.float64(1), g.Mul(np.float64(config.aligned), closeness)))
     similarity = g.ScatterElements(np.zeros(len(memory)), lists, weights, reduction="add")
-    factors = Lookup(memory).list_factors(config.newer)
+    factors = memory.lookup().list_factors(config.newer)
     return g.Mul(similarity, factors), _last_shared(g, memory, owner, lists, positions)
 
 

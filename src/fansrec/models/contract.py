@@ -3,7 +3,8 @@
 A model is trained in one of two ways. Either it has `fit(items, offsets)`, which learns from all training lists at
 once and may add the sizes of its arrays to `config`, or it names an `objective` of `training/objectives.py`, is called
 with a `Batch` and returns a `Loss`; `training/loop.py` does the rest. Its `defaults`, if it has them, replace those of
-`training/settings.py`.
+`training/settings.py`. A model with `fit` may have a `search`, the values of settings that `--recipe best` tries, and
+`scoring`, the names of those that do not matter to `fit`: one fit then serves all their values.
 
 A model supports one or more of three generation modes, and names its default one as `generation`:
 

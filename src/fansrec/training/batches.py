@@ -108,6 +108,30 @@ class BatchBuilder:
         return Lists(lengths, items)
 
 
+class EpochBatches:
+    """The batches of a process in every epoch; an epoch has each of `lists` once, in random order."""
+
+    def __init__(self, builder: BatchBuilder, lists: Indices, size: int, seed: int, share: Share = ALL) -> None:
+        self.builder, self.lists, self.size, self.share, self._seed = builder, lists, size, share, seed
+
+    def __len__(self) -> int:
+        """Return how many batches an epoch has."""
+        return -(-len(self.lists) // self.size)
+
+    def seed(self, epoch: int, number: int) -> list[int]:
+        """Return the seed of all random draws of a batch."""
+        return [self._seed, 1, epoch, number]
+
+    def of_epoch(self, epoch: int, ratio: float, first: int = 0) -> Iterator[tuple[int, Batch]]:
+        """Yield the batches of an epoch from number `first` on, with their numbers, at a curriculum `ratio`."""
+        plan = epoch_plan(self.lists, self.size, [self._seed, 0, epoch])
+
+        def build(number: int) -> Batch:
+            return self.builder.build(plan[number], ratio, self.seed(epoch, number), self.share)
+
+        return build_ahead(build, range(first, len(plan)))
+
+
 def build_ahead(build: Callable[[int], Batch], numbers: Sequence[int]) -> Iterator[tuple[int, Batch]]:
     """Yield each number with its batch; while a batch is used, another thread builds the next one."""
     with ThreadPoolExecutor(1) as thread:

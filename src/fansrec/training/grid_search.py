@@ -22,23 +22,33 @@ def search(plan: Plan, corpus: Corpus, lists: FlatLists, reporter: Reporter) -> 
     validation = evaluation_lists(corpus, "valid", plan.training.validation_lists)
     if not validation.inputs:
         raise BadSetting("the corpus has no validation lists to choose by; prepare it again, or use --recipe paper")
-    best: Trained | None = None
     tried: list[Row] = []
-    for values in candidates(plan.model):
-        candidate = replace(plan, config=plan.config | values)
-        started = time.perf_counter()
-        network = candidate.build()
-        network.fit(*lists)
+    started = time.perf_counter()
+    for values, network in _fitted_candidates(plan, lists):
         figures = values | _evaluate(network, validation, len(corpus.vocabulary))
         tried.append(figures | {"seconds": round(time.perf_counter() - started, 3)})
         reporter.message(_format_row(tried[-1]))
-        watched = f"valid {plan.training.watch}"
-        if best is None or figures[watched] > best.figures[watched]:
-            best = Trained(candidate, network, figures, tried=tried)
-    assert best is not None
-    # Fitted again with the validation lists, which have nothing left to decide.
-    best.network.fit(*corpus.flat("train", "valid"))
-    return replace(best, plan=best.plan.of(best.network))
+        started = time.perf_counter()
+    best = max(tried, key=lambda row: row[f"valid {plan.training.watch}"])
+    plan = replace(plan, config=plan.config | {name: best[name] for name in _grids(plan.model)})
+    network = plan.build()
+    # Fitted to the validation lists too, which have nothing left to decide.
+    network.fit(*corpus.flat("train", "valid"))
+    figures = {name: value for name, value in best.items() if name != "seconds"}
+    return Trained(plan.of(network), network, figures, tried=tried)
+
+
+def _fitted_candidates(plan: Plan, lists: FlatLists) -> Iterator[tuple[Row, Any]]:
+    """Yield the values of each candidate and its model; values that only matter in scoring share a fit."""
+    scoring = getattr(entry(plan.model).model, "scoring", ())
+    network, fitted = None, None
+    for values in candidates(plan.model):
+        to_fit = {name: value for name, value in values.items() if name not in scoring}
+        if network is None or to_fit != fitted:
+            network, fitted = replace(plan, config=plan.config | values).build(), to_fit
+            network.fit(*lists)
+        network.config = replace(network.config, **values)
+        yield values, network
 
 
 def candidates(model: str) -> Iterator[Row]:

@@ -2,28 +2,27 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from accelerate import Accelerator
-from numpy.typing import NDArray
 from torch import Tensor
 
 from fansrec.data.corpus import Corpus
 from fansrec.errors import BadSetting, Interrupted
 from fansrec.models.tokens import Batch
 from fansrec.training import checkpoint
-from fansrec.training.batches import BatchBuilder, build_ahead, epoch_plan, share_of
+from fansrec.training.batches import BatchBuilder, EpochBatches, share_of
 from fansrec.training.curriculum import Curriculum, ratio
 from fansrec.training.masking import MaskingRates
-from fansrec.training.optimization import WeightAverage, learning_rate_factor, make_optimizer
+from fansrec.training.optimization import WeightAverage, learning_rate, make_optimizer
 from fansrec.training.plan import Plan
 from fansrec.training.process import make_accelerator
 from fansrec.training.reporting import NULL_REPORTER, Events, Reporter, write_metrics
-from fansrec.training.validation import EpochFigures, Validation
+from fansrec.training.validation import EpochFigures, Validation, best_figures
 
 
 class Loop:
@@ -42,7 +41,7 @@ class Loop:
         stopped: Callable[[], bool],
         validation: Callable[[Accelerator], EpochFigures] | None = None,
     ) -> None:
-        self.plan, self.settings, self.corpus, self.out = plan, plan.training, corpus, out
+        self.settings, self.out = plan.training, out
         self.folder = out / checkpoint.FOLDER
         self.stop_requested, self.stops = stopped, False
         self.accelerator = make_accelerator(self.settings.precision)
@@ -53,9 +52,10 @@ class Loop:
         self.curriculum = Curriculum(self.settings.curriculum_steps, self.settings.epochs, self.settings.patience)
         self.two_stage = plan.settings.get("classifier") == "two-stage"
         rates = MaskingRates(hidden=plan.config.get("hidden_share", MaskingRates.hidden))
-        self.builder = BatchBuilder(corpus, network.config.alphabet, rates, network.objective)
+        builder, lists = BatchBuilder(corpus, network.config.alphabet, rates, network.objective), corpus.part("train")
         self.rank, self.processes = self.accelerator.process_index, self.accelerator.num_processes
-        self.share = share_of(corpus.part("train"), self.rank, self.processes)
+        share = share_of(lists, self.rank, self.processes)
+        self.batches = EpochBatches(builder, lists, self.settings.batch_size, self.settings.seed, share)
         self.validation: EpochFigures = (
             Validation(self.network, corpus, self.settings, self.accelerator)
             if validation is None
@@ -76,43 +76,28 @@ class Loop:
         self.events = Events(self.out) if self.accelerator.is_main_process else None
         if self.processes > 1:
             self.reporter.message(f"{self.processes} processes train together")
-        self.reporter.start(self.settings.epochs, self._batches())
+        self.reporter.start(self.settings.epochs, len(self.batches))
         while not self.counters.progress.finished:
             self._epoch()
         self._save()  # what comes after the last epoch may take long and be interrupted too
         self.network.load_state_dict(self.best)
         if self.events is not None:
             self.events.close()
-        return self.counters.history, self._figures()
-
-    def _batches(self) -> int:
-        return -(-len(self.corpus.part("train")) // self.settings.batch_size)
+        return self.counters.history, best_figures(self.counters.history, self.settings.watch)
 
     def _epoch(self) -> None:
         counters = self.counters
         started = time.monotonic()
         self.network.train()
-        plan = epoch_plan(self.corpus.part("train"), self.settings.batch_size, [self.settings.seed, 0, counters.epoch])
-        for number, batch in self._built(plan):
+        share = ratio(counters.progress.step, self.curriculum.steps)
+        for number, batch in self.batches.of_epoch(counters.epoch, share, counters.batch):
             self._batch(batch, number)
             self._save_if_due()
-        self._end_epoch(time.monotonic() - started, len(plan))
-
-    def _built(self, plan: list[NDArray[np.int64]]) -> Iterator[tuple[int, Batch]]:
-        """Yield the remaining batches of an epoch, with their numbers."""
-        share = ratio(self.counters.progress.step, self.curriculum.steps)
-
-        def build(number: int) -> Batch:
-            return self.builder.build(plan[number], share, self._seed(number), self.share)
-
-        return build_ahead(build, range(self.counters.batch, len(plan)))
-
-    def _seed(self, number: int) -> list[int]:
-        return [self.settings.seed, 1, self.counters.epoch, number]
+        self._end_epoch(time.monotonic() - started)
 
     def _batch(self, batch: Batch, number: int) -> None:
         """Train on a batch and update the counters."""
-        counters, seed = self.counters, self._seed(number)
+        counters, seed = self.counters, self.batches.seed(self.counters.epoch, number)
         torch.manual_seed(int(np.random.SeedSequence([*seed, self.rank]).generate_state(1)[0]))
         loss, hits = self._step(batch)
         if not math.isfinite(loss):
@@ -157,11 +142,9 @@ class Loop:
         return ratio(step, steps) if self.network.objective == "continuation" else None
 
     def _learning_rate(self) -> float:
-        total = self.settings.epochs * self._batches()
-        warmup = min(self.settings.warmup, total // 5)  # small corpora have few steps in all
-        return self.settings.learning_rate * learning_rate_factor(self.counters.step, warmup, total)
+        return learning_rate(self.settings, self.counters.step, len(self.batches))
 
-    def _end_epoch(self, seconds: float, batches: int) -> None:
+    def _end_epoch(self, seconds: float) -> None:
         """Validate, keep the weights if they are the best of the curriculum step, and report the epoch."""
         counters = self.counters
         with self.average.applied():
@@ -169,7 +152,7 @@ class Loop:
             score = figures[f"valid {self.settings.watch}"]
             if counters.progress.best is None or not score <= counters.progress.best:
                 self.best = {name: tensor.clone() for name, tensor in self.network.state_dict().items()}
-        row = self._row(figures, seconds, batches)
+        row = self._row(figures, seconds)
         self.counters = checkpoint.Counters(
             epoch=counters.epoch + 1,
             step=counters.step,
@@ -182,24 +165,18 @@ class Loop:
             write_metrics(self.out, self.counters.history)
         self._save_if_due()
 
-    def _row(self, figures: dict[str, float], seconds: float, batches: int) -> dict[str, Any]:
+    def _row(self, figures: dict[str, float], seconds: float) -> dict[str, Any]:
         """Return the line of the epoch in metrics.csv."""
         return {
             "epoch": self.counters.epoch,
             "curriculum_step": self.counters.progress.step,
             "masked_share": self._masked_share(),
-            "loss": self.counters.loss / batches,
+            "loss": self.counters.loss / len(self.batches),
             "category_accuracy": self._category_accuracy(),
             **figures,
             "learning_rate": self._learning_rate(),
             "seconds": round(seconds, 3),
         }
-
-    def _figures(self) -> dict[str, Any]:
-        """Return the validation figures of the best epoch of the last curriculum step."""
-        last = [row for row in self.counters.history if row["curriculum_step"] == self.curriculum.steps - 1]
-        best = max(last, key=lambda row: row[f"valid {self.settings.watch}"])
-        return {name: value for name, value in best.items() if name.startswith("valid")} | {"epoch": best["epoch"]}
 
     def _save(self) -> None:
         if self.accelerator.is_main_process:

@@ -5,7 +5,8 @@ from typing import Any
 
 from fansrec.models.registry import command_name
 from fansrec.training.hybrid.comparison import Comparison, cells, headline, verdict
-from fansrec.training.plan import Plan
+from fansrec.training.plan import Trained
+from fansrec.training.reporting import format_values
 
 CARD = """\
 # {variant}
@@ -33,18 +34,19 @@ Figures on the validation lists, if it was trained by gradient or by a search. T
 SIZES = ("lists", "items", "interactions", "categories", "longest")
 
 
-def model_card(
-    plan: Plan, summary: dict[str, Any], figures: dict[str, Any], comparison: Comparison | None = None
-) -> str:
-    """Return the text of the model card."""
+def model_card(trained: Trained, summary: dict[str, Any]) -> str:
+    """Return the text of the model card; `summary` is that of the corpus."""
+    plan, comparison, linear = trained.plan, trained.comparison, trained.linear
     data = {name: summary[name] for name in SIZES if name in summary}
     data |= {f"{part} lists": count for part, count in summary.get("splits", {}).items()}
     settings = {name: value for name, value in plan.settings.items() if name != "category_starts"} | vars(plan.training)
+    if linear is not None:
+        settings["linear_model"] = f"{linear['model']}, {format_values(linear['settings'])}"
     return CARD.format(
         variant=plan.variant,
         model=command_name(plan.model),
         data=_table(data),
-        figures=_table(figures),
+        figures=_table(trained.figures),
         comparison="" if comparison is None else _comparison(comparison),
         settings=_table(settings),
     )

@@ -15,6 +15,13 @@ def learning_rate_factor(step: int, warmup: int, total: int) -> float:
     return min((step + 1) / max(1, warmup), max(0.0, (total - step) / max(1, total - warmup)), 1.0)
 
 
+def learning_rate(settings: TrainSettings, step: int, batches: int) -> float:
+    """Return the learning rate of an optimizer step, for epochs of `batches` batches."""
+    total = settings.epochs * batches
+    warmup = min(settings.warmup, total // 5)  # small corpora have few steps in all
+    return settings.learning_rate * learning_rate_factor(step, warmup, total)
+
+
 def make_optimizer(network: Any, settings: TrainSettings) -> torch.optim.Optimizer:
     """Return Adam, or with weight decay AdamW, which decays matrices but not vectors."""
     if not settings.weight_decay:

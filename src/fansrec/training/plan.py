@@ -64,6 +64,7 @@ class Trained:
     figures: Row = field(default_factory=dict)  # on the validation lists
     history: list[Row] = field(default_factory=list)  # one row per epoch
     tried: list[Row] = field(default_factory=list)  # one row per candidate of a search
+    linear: Row | None = None  # "model" and "settings" of the linear model in a mixture
     comparison: Row | None = None  # with models that take little time to train
 
 

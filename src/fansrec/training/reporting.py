@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +46,18 @@ class PlainReporter(Reporter):
         print(printable(text), flush=True)
 
 
+def format_values(values: Mapping[str, Any]) -> str:
+    """Return names and values as text: alpha 0.2, similarity cosine."""
+    return ", ".join(f"{name} {value if isinstance(value, str) else f'{value:g}'}" for name, value in values.items())
+
+
 def write_metrics(folder: Path, history: list[dict[str, Any]]) -> None:
-    """Write the figures of every epoch to metrics.csv."""
+    """Write the figures of every epoch, or of every candidate of a search, to metrics.csv."""
     if not history:
         return
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(history[0]), lineterminator="\n")
+    columns = dict.fromkeys(name for row in history for name in row)  # rows of different searches have different ones
+    writer = csv.DictWriter(text, list(columns), lineterminator="\n")
     writer.writeheader()
     writer.writerows(history)
     write_text(folder / METRICS, text.getvalue())

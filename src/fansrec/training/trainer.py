@@ -97,17 +97,19 @@ def _train_in_closed_form(plan: Plan, corpus: Corpus, _: Path, reporter: Reporte
 
 def _finish(trained: Trained, corpus: Corpus, out: Path, draw: Draw | None) -> None:
     """Write the artifact, then remove the checkpoint."""
-    plan, figures = trained.plan, trained.figures
+    plan = trained.plan
     if draw is not None and trained.history:
         draw(trained.history, out)
-    config = {**asdict(plan), "variant": plan.variant, "validation": figures, "corpus": corpus.summary}
+    config = {**asdict(plan), "variant": plan.variant, "validation": trained.figures, "corpus": corpus.summary}
     if trained.tried:
         if not trained.history:
             write_metrics(out, trained.tried)
         config["search"] = trained.tried
+    if trained.linear is not None:
+        config["linear_model"] = trained.linear
     if trained.comparison is not None:
         config["comparison"] = trained.comparison
-    card = model_card(plan, corpus.summary, figures, trained.comparison)
+    card = model_card(trained, corpus.summary)
     write_artifact(out, trained.network, corpus.vocabulary, config, card)
     shutil.rmtree(out / checkpoint.FOLDER, ignore_errors=True)
 

@@ -1,6 +1,7 @@
 """The figures on the validation lists, which the processes of a training run share."""
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -47,3 +48,10 @@ def mean_of_processes(values: NDArray[np.float64], accelerator: Accelerator) -> 
     own = torch.tensor([values.sum(), len(values)], dtype=torch.float64, device=accelerator.device)
     total, count = accelerator.reduce(own, "sum").tolist()
     return total / count if count else math.nan
+
+
+def best_figures(history: Sequence[Mapping[str, Any]], watch: str) -> dict[str, Any]:
+    """Return the validation figures and the number of the best epoch of the last curriculum step."""
+    last = [row for row in history if row["curriculum_step"] == history[-1]["curriculum_step"]]
+    best = max(last, key=lambda row: row[f"valid {watch}"])
+    return {name: value for name, value in best.items() if name.startswith("valid")} | {"epoch": best["epoch"]}

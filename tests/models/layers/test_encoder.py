@@ -9,6 +9,7 @@ from torch import Tensor
 
 from fansrec.models.config import from_settings
 from fansrec.models.fans import FansConfig
+from fansrec.models.layers import transformer
 from fansrec.models.layers.encoder import Encoder
 from fansrec.models.layers.transformer import rectangle
 from fansrec.models.tokens import Tokens, token_categories, with_masks
@@ -94,6 +95,32 @@ def test_attention_mask_by_hand() -> None:
         everything,
     ]
     assert seen[1, 0].int().tolist()[3:] == [[1, 1, 1, 1, 0, 0], [1] * 6, [1] * 6]
+
+
+@pytest.mark.parametrize(("inputs", "counts"), [
+    ([GIVEN, [6], []], [3, 1, 5]),
+    ([GIVEN, GIVEN[::-1]], [2, 2]),
+    ([GIVEN], [2]),
+], ids=["different lengths", "equal lengths", "one list"])  # fmt: skip
+def test_large_causal_masks_are_avoided_with_equal_results(
+    inputs: list[list[int]], counts: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, tokens = encoder(causal=True), tokens_of(*inputs, counts=counts)
+    found = []
+    for cells in (transformer.MASK_CELLS, 0):
+        monkeypatch.setattr(transformer, "MASK_CELLS", cells)
+        model.zero_grad()
+        states = model.encode([tokens], tokens.real.flatten().nonzero()[:, 0])
+        (states**3).sum().backward()
+        found.append((states, [parameter.grad for parameter in model.parameters()]))
+    (masked, gradients), (by_segment, other_gradients) = found
+    torch.testing.assert_close(by_segment, masked)
+    torch.testing.assert_close(other_gradients, gradients, rtol=1e-4, atol=1e-4)
+
+
+def test_mask_of_long_lists_does_not_grow_with_the_square_of_their_length() -> None:
+    seen = rectangle(tokens_of([1] * 3000, *[[1] * 2900] * 3), causal=True).seen
+    assert seen is not None and seen.shape == (4, 1, 1, 3005)
 
 
 def test_there_is_no_mask_without_padding_unless_causal() -> None:

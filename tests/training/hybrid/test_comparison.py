@@ -14,19 +14,10 @@ from fansrec.errors import BadSetting
 from fansrec.evaluation.protocol import METRICS, protocol
 from fansrec.evaluation.rows import measure_run, open_run
 from fansrec.training.hybrid import comparison
-from fansrec.training.reporting import Reporter
-from training_runs import train
+from training_runs import Recorder, train
 from worlds import walks, write_walks
 
 QUICK = {"recipe": "best", "epochs": 1, "width": 8, "heads": 2, "feedforward": 8, "layers": 1}
-
-
-class Recorder(Reporter):
-    def __init__(self) -> None:
-        self.messages: list[str] = []
-
-    def message(self, text: str) -> None:
-        self.messages.append(text)
 
 
 def trained(folder: Path, corpus: Corpus, **values: Any) -> tuple[dict[str, Any], list[str]]:
@@ -123,7 +114,7 @@ def test_no_warning_if_the_trained_model_is_better() -> None:
 
 
 def test_no_table_without_test_lists(tmp_path: Path) -> None:
-    # The parts of the hybrid model are fitted to the validation lists too, so that these cannot judge it.
+    # The parts of the hybrid model are fitted to the validation lists too, so that these cannot evaluate it.
     corpus = walks(lists=40)
     corpus.parts[corpus.parts == 2] = 0
     write_corpus(tmp_path / "corpus", corpus)

@@ -25,33 +25,33 @@ def test_planted_optimum_is_found() -> None:
 
 
 def test_second_round_finds_gains_that_depend_on_other_changes() -> None:
-    def judge(values: Values) -> Figures:
+    def evaluate(values: Values) -> Figures:
         return flat(1.0 + values["b"] + (5.0 if values == {"a": 1, "b": 1} else -0.5 if values["a"] else 0.0))
 
-    assert coordinate_search(START, {"a": (1,), "b": (1,)}, judge, 1.5).values == {"a": 1, "b": 1}
+    assert coordinate_search(START, {"a": (1,), "b": (1,)}, evaluate, 1.5).values == {"a": 1, "b": 1}
 
 
-def test_start_is_kept_and_judged_once_if_nothing_is_better() -> None:
-    judged: list[Values] = []
+def test_start_is_kept_and_evaluated_once_if_nothing_is_better() -> None:
+    evaluated: list[Values] = []
 
-    def judge(values: Values) -> Figures:
-        judged.append(dict(values))
+    def evaluate(values: Values) -> Figures:
+        evaluated.append(dict(values))
         return flat(1.0)
 
-    assert coordinate_search(START, GRIDS, judge, 1.5).values == START
-    assert judged.count(START) == 1 and len(judged) == 7  # one round, since it changed nothing
+    assert coordinate_search(START, GRIDS, evaluate, 1.5).values == START
+    assert evaluated.count(START) == 1 and len(evaluated) == 7  # one round, since it changed nothing
 
 
 def noisy(gain: float, seed: int) -> Any:
-    """Return a judge under which every candidate differs from the start by `gain` and noise of size 1."""
+    """Return an evaluation under which every candidate differs from the start by `gain` and noise of size 1."""
 
-    def judge(values: Values) -> Figures:
+    def evaluate(values: Values) -> Figures:
         if values == START:
             return flat(1.0, 400)
         noise = np.random.default_rng([seed, *values.values()]).normal(size=(400, 1))
         return 1.0 + gain + np.tile(noise - noise.mean(), 2)
 
-    return judge
+    return evaluate
 
 
 def test_gain_within_the_noise_is_not_kept() -> None:
@@ -69,17 +69,17 @@ def test_gains_are_paired_by_list() -> None:
     # Lists differ a hundred times as much as the change gains, but each of them gains.
     level = np.random.default_rng(0).uniform(1, 100, size=(30, 2))
 
-    def judge(values: Values) -> Figures:
+    def evaluate(values: Values) -> Figures:
         return level + 0.01 * values["a"]
 
-    assert coordinate_search({"a": 0}, {"a": (1,)}, judge, 3.0).values == {"a": 1}
+    assert coordinate_search({"a": 0}, {"a": (1,)}, evaluate, 3.0).values == {"a": 1}
 
 
 def test_no_metric_is_improved_at_the_cost_of_another() -> None:
-    def judge(values: Values) -> Figures:
+    def evaluate(values: Values) -> Figures:
         return np.tile([[100.0, 1.0], [100.0 + 20, 1.0 - 0.5]][values["a"]], (10, 1))
 
-    assert coordinate_search({"a": 0}, {"a": (1,)}, judge, 1.5).values == {"a": 0}
+    assert coordinate_search({"a": 0}, {"a": (1,)}, evaluate, 1.5).values == {"a": 0}
 
 
 def test_figures_of_0_are_accepted() -> None:

@@ -10,13 +10,13 @@ import torch
 from fansrec.data.corpus import Corpus, FlatLists
 from fansrec.evaluation.protocol import evaluation_lists
 from fansrec.models.config import from_settings
-from fansrec.models.hybrid.config import MemoryConfig
-from fansrec.models.hybrid.list_memory import ListMemory
 from fansrec.models.hybrid.model import LinearPart
+from fansrec.models.neighbors.list_memory import ListMemory
+from fansrec.models.neighbors.list_votes import MemoryConfig
 from fansrec.models.registry import build
-from fansrec.training.hybrid import evidence, part_search
+from fansrec.training.hybrid import held_out, part_search
 from fansrec.training.hybrid.coordinate_search import FEWEST
-from fansrec.training.hybrid.evidence import FOLDS, join, make_folds, metrics_per_list
+from fansrec.training.hybrid.held_out import FOLDS, join, make_folds, metrics_per_list
 from fansrec.training.hybrid.part_search import (
     CANDIDATES,
     DECAYS,
@@ -75,10 +75,10 @@ def test_search_finds_that_earlier_items_of_walks_count_less() -> None:
 
 
 def figures_of_memory(row: dict[str, Any]) -> np.ndarray:
-    """Return the figures of all lists, each judged by a memory of the other folds."""
+    """Return the figures of all lists, each by a memory of the other folds."""
     config = from_settings(MemoryConfig, {name: row[name] for name in MEMORY_GRID})
     return np.concatenate([
-        metrics_per_list(ListMemory.of(60, *fold.lists).votes(fold.judged.inputs, config), fold.judged)
+        metrics_per_list(ListMemory.of(60, *fold.lists).votes(fold.held_out.inputs, config), fold.held_out)
         for fold in make_folds(WALKS, FOLDS)
     ])  # fmt: skip
 
@@ -109,7 +109,7 @@ def test_list_never_votes_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ListMemory.of(32, *alone.flat("train")).votes([np.array([0])], MemoryConfig()).any()
 
 
-def test_nothing_is_searched_without_lists_to_judge() -> None:
+def test_nothing_is_searched_without_held_out_lists() -> None:
     corpus = corpus_of([[n % 9] for n in range(20)], vocabulary_of([9]))
     plan, folds = plan_of(corpus), make_folds(corpus, FOLDS)
     assert search_memory(plan, folds) == ({name: plan.settings[name] for name in MEMORY_GRID}, [])
@@ -170,7 +170,7 @@ def test_folds_are_fitted_only_if_that_is_affordable(fits: int, calls: int, monk
 def test_part_that_was_fitted_to_all_training_lists_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = pairs()
     assert find_parts(plan_of(corpus, memory_weight=0.0), corpus, Reporter()).fitted is None  # folds
-    monkeypatch.setattr(evidence, "ENOUGH", 100)
+    monkeypatch.setattr(held_out, "ENOUGH", 100)
     found = find_parts(plan_of(corpus, memory_weight=0.0), corpus, Reporter())
     assert found.linear is not None and found.fitted is not None
     expected = fit_linear(found.linear, corpus.flat("train"), plan_of(corpus))
@@ -285,7 +285,7 @@ def test_linear_part_keeps_the_largest_weights(monkeypatch: pytest.MonkeyPatch) 
     torch.testing.assert_close(some.weights.abs(), whole.weights.abs().topk(7).values)
 
 
-def test_joined_folds_are_judged_in_the_order_of_their_scores() -> None:
+def test_joined_folds_are_evaluated_in_the_order_of_their_scores() -> None:
     # The votes of a fold are for the lists of that fold: with one fold exchanged, the figures would be those of noise.
     folds = make_folds(WALKS, FOLDS)
     memories = [ListMemory.of(60, *fold.lists) for fold in folds]

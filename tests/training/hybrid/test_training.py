@@ -1,5 +1,6 @@
 """Training of the whole hybrid model: parts, network, weights, and what is stored."""
 
+import csv
 import json
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,15 +19,15 @@ from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting
 from fansrec.evaluation.protocol import METRICS, EvaluationLists
 from fansrec.models.config import flat_settings
-from fansrec.models.hybrid.list_memory import ListMemory
 from fansrec.models.hybrid.model import LinearPart
+from fansrec.models.neighbors.list_memory import ListMemory
 from fansrec.training.hybrid import part_search, training
 from fansrec.training.hybrid.part_search import CANDIDATES, MEMORY_GRID, Parts, fit_linear
 from fansrec.training.hybrid.training import fit_parts, train_hybrid
 from fansrec.training.hybrid.weight_search import WEIGHT_GRID
 from fansrec.training.plan import Plan, Trained, make_plan
 from fansrec.training.reporting import Reporter
-from training_runs import train
+from training_runs import Recorder, train
 from worlds import corpus_of, vocabulary_of, walks, write_walks
 
 SMALL = {"width": 8, "heads": 2, "layers": 1, "feedforward": 8, "batch_size": 48, "epochs": 2}
@@ -49,9 +50,9 @@ def plan_of(corpus: Corpus = WALKS, **given: Any) -> Plan:
     return make_plan("fans", BEST | given, corpus)
 
 
-def trained(folder: Path, corpus: Corpus = WALKS, **given: Any) -> Trained:
+def trained(folder: Path, corpus: Corpus = WALKS, reporter: Reporter | None = None, **given: Any) -> Trained:
     (folder / "checkpoints").mkdir()
-    return train_hybrid(plan_of(corpus, **given), corpus, folder, Reporter())
+    return train_hybrid(plan_of(corpus, **given), corpus, folder, reporter or Reporter())
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +71,7 @@ def test_memory_has_training_and_validation_lists(made: Trained) -> None:
     assert made.plan.settings["memory_lists"] == len(known) == 108
 
 
-def test_final_parts_are_fitted_to_more_lists_than_the_judged_ones(
+def test_final_parts_are_fitted_to_more_lists_than_the_evaluated_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fitted: list[int] = []
@@ -86,6 +87,20 @@ def test_final_parts_are_fitted_to_more_lists_than_the_judged_ones(
     other = fit_linear(CANDIDATES[1], WALKS.flat("train", "valid"), made.plan)
     weights = made.network.linear.weights
     assert torch.equal(weights, expected.weights) or torch.equal(weights, other.weights)
+
+
+def test_linear_model_is_reported_and_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(part_search, "CANDIDATES", CANDIDATES[1:2])
+    recorder = Recorder()
+    made = trained(tmp_path, reporter=recorder, **GIVEN, network_weight=0.0)
+    assert made.linear == {"model": "item-knn", "settings": {"similarity": "cosine", "shrinkage": 10.0}}
+    assert recorder.messages[-1].endswith("; linear part: item-knn, similarity cosine, shrinkage 10")
+
+
+def test_linear_model_without_a_weight_is_not_reported(tmp_path: Path) -> None:
+    recorder = Recorder()
+    made = trained(tmp_path, reporter=recorder, **GIVEN_MEMORY, network_weight=0.0, linear_weight=0.0)
+    assert made.linear is None and "linear part" not in recorder.messages[-1]
 
 
 def test_linear_part_is_not_fitted_again_if_that_is_expensive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,13 +149,29 @@ def test_part_that_is_fitted_already_is_used() -> None:
     assert fit_parts(parts, WALKS.flat("train"), plan_of(linear_weight=0.5))[1] is part
 
 
-def test_given_network_weight_of_0_stays(tmp_path: Path) -> None:
-    made = trained(tmp_path, **GIVEN_MEMORY, network_weight=0.0)
+@pytest.fixture(scope="module")
+def without_network(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    return trained(tmp_path_factory.mktemp("without"), **GIVEN_MEMORY, network_weight=0.0)
+
+
+def test_given_network_weight_of_0_stays(without_network: Trained) -> None:
+    made = without_network
     assert made.plan.settings["network_weight"] == made.network.config.weights.network == 0
     assert made.network.parts([np.arange(3)], [5]).keys() <= {"memory", "linear"}
     engine = TorchEngine(made.network, 60)
     (answer,) = engine.continue_lists([np.arange(15, 22)], 5, Rules())
     assert set(answer.items.tolist()) == set(range(22, 27))
+    (arranged,) = engine.continue_lists([np.arange(15, 22)], 5, Rules(fill="arranged"))
+    assert arranged.items.tolist() == answer.items.tolist()
+
+
+def test_network_without_a_weight_is_not_trained(without_network: Trained) -> None:
+    assert without_network.history == []
+    assert without_network.figures.keys() == {f"valid {name}" for name in METRICS}
+    assert not any(parameter.any() for parameter in without_network.network.parameters())
+    weights = [row for row in without_network.tried if "network_weight" in row]
+    assert {row["linear_weight"] for row in weights} >= {*WEIGHT_GRID["linear_weight"]}
+    assert {row["network_weight"] for row in weights} == {0}
 
 
 def test_given_settings_are_those_of_the_network(tmp_path: Path) -> None:
@@ -156,16 +187,16 @@ def test_weights_that_are_all_0_are_refused() -> None:
 
 
 def test_number_of_validation_lists_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    judged: list[int] = []
+    evaluated: list[int] = []
     real = training.search_weights
 
     def counted(plan: Plan, network: Any, parts: Any, lists: EvaluationLists) -> Any:
-        judged.append(len(lists.inputs))
+        evaluated.append(len(lists.inputs))
         return real(plan, network, parts, lists)
 
     monkeypatch.setattr(training, "search_weights", counted)
     trained(tmp_path, **GIVEN, validation_lists=5)
-    assert judged == [5]
+    assert evaluated == [5]
 
 
 @pytest.fixture(scope="module")
@@ -252,6 +283,24 @@ class KilledAt(Reporter):
 
 
 MOMENTS = ["searching", ("epoch", 0, 0), ("batch", 1, 1), "found:"]
+
+
+def test_run_without_a_network_is_resumed_and_stored(corpus_folder: Path, tmp_path: Path) -> None:
+    whole, resumed = tmp_path / "whole", tmp_path / "resumed"
+    values = BEST | {"network_weight": "0", "linear_weight": "0.2"}
+    train(corpus_folder, whole, "fans", values)
+    with pytest.raises(Killed):
+        train(corpus_folder, resumed, "fans", values, KilledAt("network_weight"))
+    assert [path.name for path in (resumed / "checkpoints").iterdir()] == ["plan.json"]
+    train(corpus_folder, resumed, "fans", {}, resume=True)
+    assert weights_of(resumed) == weights_of(whole)
+    config = json.loads((whole / "config.json").read_text())
+    rows = list(csv.DictReader((whole / "metrics.csv").open()))
+    assert [row["gain"] for row in rows] == [str(row["gain"]) for row in config["search"]]
+    assert {"sharpness", "linear", "network_weight"} <= rows[0].keys()
+    assert f"| linear_model | {config['linear_model']['model']}, " in (whole / "README.md").read_text()
+    assert not (whole / "checkpoints").exists()
+    assert continued(whole)[0][0] == 22
 
 
 @pytest.mark.parametrize("moment", MOMENTS, ids=str)

@@ -13,12 +13,12 @@ from fansrec.evaluation.protocol import METRICS, EvaluationLists, evaluation_lis
 from fansrec.models.config import from_settings, with_settings
 from fansrec.models.contract import Inputs
 from fansrec.models.hybrid.config import HybridConfig
-from fansrec.models.hybrid.list_memory import ListMemory
 from fansrec.models.hybrid.model import LinearPart, log_scores, mix
 from fansrec.models.linear.item_weights import Table
+from fansrec.models.neighbors.list_memory import ListMemory
 from fansrec.training.hybrid import weight_search
 from fansrec.training.hybrid.coordinate_search import FEWEST, Values
-from fansrec.training.hybrid.evidence import metrics_per_list
+from fansrec.training.hybrid.held_out import metrics_per_list
 from fansrec.training.hybrid.part_search import CANDIDATES, fit_linear
 from fansrec.training.hybrid.weight_search import (
     LISTS_AT_ONCE,
@@ -78,9 +78,11 @@ def linear_part(first: tuple[int, float], second: tuple[int, float]) -> LinearPa
     return part
 
 
-def figures_of_one(scores: Scores, parts: FittedParts = (None, None), **settings: Any) -> dict[str, float]:
+def figures_of_one(
+    scores: Scores, parts: FittedParts = (None, None), given: dict[str, float] | None = None, **settings: Any
+) -> dict[str, float]:
     network: Any = KnownNetwork(scores, with_settings(TWELVE, settings))
-    return MixtureValidation(network, parts, ONE, make_accelerator("fp32")).figures()
+    return MixtureValidation(plan_of(**given or {}), network, parts, ONE, make_accelerator("fp32")).figures()
 
 
 def test_figures_of_a_network_alone_are_those_of_the_better_readout() -> None:
@@ -101,6 +103,19 @@ def test_weights_of_the_closed_form_parts_count() -> None:
     part = linear_part((5, 1.0), (3, 0.5))
     found = figures_of_one(lambda *_: ranking(6, 3, 5), (None, part), linear_weight=10.0)
     assert found["valid NDCG@5"] == pytest.approx(1 / log2(3))
+
+
+def test_given_network_weight_is_the_only_one_that_counts() -> None:
+    # As above, where 1 was the best of all weights: 0.3 leaves item 5 before 3.
+    part = linear_part((5, 1.0), (3, 0.5))
+    found = figures_of_one(lambda *_: ranking(6, 3, 5), (None, part), {"network_weight": 0.3}, linear_weight=1.0)
+    assert found == pytest.approx({"valid HR@5": 1, "valid NDCG@5": 1 / log2(3), "network NDCG@5": 1 / log2(3)})
+
+
+def test_given_share_of_the_next_item_is_the_only_one_that_counts() -> None:
+    by_share = {0.25: ranking(5, 6, 3), 0.5: ranking(3), 0.0: ranking(3)}
+    found = figures_of_one(lambda _, share: by_share[share], given={"next_share": 0.25})
+    assert found["valid NDCG@5"] == found["network NDCG@5"] == pytest.approx(1 / log2(4))
 
 
 def test_scores_are_computed_for_a_few_lists_at_a_time() -> None:
@@ -166,8 +181,8 @@ def test_figures_are_those_of_the_returned_weights() -> None:
     weights, figures, _ = searched(walk)
     network: Any = KnownNetwork(walk, plan_of().build().config)
     logs = {"network": network_scores(network, VALID.inputs, 0.5)} | closed_form_scores(network, PARTS, VALID.inputs)
-    judged = metrics_per_list(mix(logs, {name: weights[f"{name}_weight"] for name in logs}), VALID)
-    assert figures == pytest.approx({f"valid {n}": v for n, v in zip(METRICS, judged.mean(0), strict=True)})
+    expected = metrics_per_list(mix(logs, {name: weights[f"{name}_weight"] for name in logs}), VALID)
+    assert figures == pytest.approx({f"valid {n}": v for n, v in zip(METRICS, expected.mean(0), strict=True)})
 
 
 def test_closed_form_scores_are_logs_of_votes_and_linear_scores() -> None:
@@ -202,6 +217,14 @@ def test_given_settings_stay(given: dict[str, float]) -> None:
     weights, _, tried = searched(walk, **given)
     for name, value in given.items():
         assert weights[name] == value and {row[name] for row in tried} == {value}
+
+
+def test_network_without_a_weight_is_not_evaluated() -> None:
+    plan = plan_of(network_weight=0.0, next_share=0.25)
+    network: Any = KnownNetwork(walk, plan.build().config)
+    weights, _, tried = search_weights(plan, network, PARTS, VALID)
+    assert network.calls == [] and {row["next_share"] for row in tried} == {weights["next_share"]} == {0.25}
+    assert {row["linear_weight"] for row in tried} == {*WEIGHT_GRID["linear_weight"]} | {weights["linear_weight"]}
 
 
 def test_parts_that_do_not_exist_keep_their_weights() -> None:

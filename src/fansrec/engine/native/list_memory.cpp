@@ -8,7 +8,7 @@
 
 namespace {
 
-constexpr double REACH = 15.0, ALIGNED_REACH = 2.0, MIN_RARITY = 0.05;  // as in models/hybrid/list_memory.py
+constexpr double REACH = 15.0, ALIGNED_REACH = 2.0, MIN_RARITY = 0.05;  // as in models/neighbors/list_votes.py
 constexpr int64_t FEW_ITEMS = 5;
 constexpr int64_t MAX_LISTS_OF_ITEM = 2000;  // the newest ones; older lists that hold the item are ignored
 constexpr int64_t SAMPLE_EVERY = 32;  // the threshold is estimated from every 32nd run

@@ -1,4 +1,4 @@
-// The list memory of the hybrid model (models/hybrid/list_memory.py): the training lists most similar to the input, its
+// The list memory of the hybrid model (models/neighbors/list_votes.py): the training lists most similar to the input, its
 // neighbors, vote for the items that they hold.
 #pragma once
 #include "sparse_sums.h"

@@ -18,9 +18,9 @@ from fansrec.engine.torch.backend import TorchEngine
 from fansrec.experiments.speed.workloads import even_categories, make_lists, workload
 from fansrec.models.config import from_settings
 from fansrec.models.hybrid.config import HybridConfig
-from fansrec.models.hybrid.list_memory import ListMemory
 from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.linear.item_weights import DenseWeights, Table
+from fansrec.models.neighbors.list_memory import ListMemory
 from fansrec.models.registry import build
 
 EMBEDDED = 10  # categories that models without a two-stage classifier embed

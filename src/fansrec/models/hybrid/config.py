@@ -11,6 +11,7 @@ from fansrec.errors import BadSetting
 from fansrec.models.config import NOT_NEGATIVE, POSITIVE, Config, ItemsConfig, setting, setting_name
 from fansrec.models.fans import CLASSIFIERS
 from fansrec.models.linear.slist import SlistConfig
+from fansrec.models.neighbors.list_votes import MemoryConfig
 
 
 @dataclass(frozen=True)
@@ -32,21 +33,6 @@ class NetworkConfig(Config):
     # Share of the state after the input in the probabilities of items; the masks have the rest.
     next_share: float = setting(0.0, "must be from 0 to 1")
     read_masks: int = setting(10, "must be at least 1")  # whose predictions are averaged, evenly spread over all masks
-
-
-@dataclass(frozen=True)
-class MemoryConfig(Config):
-    """How the list memory finds the training lists most similar to the input, and how their items are weighted."""
-
-    lists: int = setting(0, NOT_NEGATIVE, "memory_lists")  # number of training lists
-    items: int = setting(0, NOT_NEGATIVE, "memory_items")  # distinct items of each list, summed over all lists
-    sharpness: float = setting(2.0, NOT_NEGATIVE)  # power of the similarity
-    recency: float = setting(0.0, "must be from 0 to 1")  # how much less the first item of the input weighs
-    before: float = setting(1.0, NOT_NEGATIVE)  # weight of items before the last shared item
-    near: float = setting(0.0, NOT_NEGATIVE)  # extra weight of items near the last shared item
-    neighbors: int = setting(500, "must be at least 1", "neighbours")  # most similar lists that vote  # words: keep
-    aligned: float = setting(0.0, NOT_NEGATIVE)  # extra weight of a shared item at the same position in both lists
-    newer: float = setting(0.0, NOT_NEGATIVE)  # the oldest list has e^-newer times the similarity of the newest
 
 
 @dataclass(frozen=True)
@@ -77,6 +63,6 @@ class MixtureWeights(Config):
 class HybridConfig(ItemsConfig):
     positions: int  # length of the longest training sequence, CLS and SEP included
     network: NetworkConfig = NetworkConfig()
-    memory: MemoryConfig = MemoryConfig()
+    memory: MemoryConfig = MemoryConfig()  # noqa: RUF009  it is frozen
     linear: LinearConfig = LinearConfig()
     weights: MixtureWeights = MixtureWeights()

@@ -1,8 +1,8 @@
 """The hybrid model, which `--model fans --recipe best` trains: the network of FANS, a list memory and a linear model.
 
 The encoder and its mask tokens are the paper's. The probabilities of its classifier (`classifier.py`), the votes of
-similar training lists (`list_memory.py`) and the scores of a linear model (`LinearPart`) are added up as logarithms
-before anything is chosen: the answer is the best K items of the whole continuation, best first.
+similar training lists (`models/neighbors/list_memory.py`) and the scores of a linear model (`LinearPart`) are added up
+as logarithms before anything is chosen: the answer is the best K items of the whole continuation, best first.
 docs/explanation/quality.md has the contribution of each part.
 """
 
@@ -19,11 +19,11 @@ from fansrec.models.config import with_settings
 from fansrec.models.contract import Inputs
 from fansrec.models.hybrid.classifier import TiedClassifier
 from fansrec.models.hybrid.config import HybridConfig
-from fansrec.models.hybrid.list_memory import ListMemory
 from fansrec.models.hybrid.starting_vectors import starting_vectors
 from fansrec.models.layers.classifiers import Loss, Reduce
 from fansrec.models.layers.encoder import Encoder
 from fansrec.models.linear.item_weights import SparseWeights
+from fansrec.models.neighbors.list_memory import ListMemory
 from fansrec.models.tokens import Batch, with_masks
 
 FLOOR = 1e-3  # votes and scores below this share of the highest hardly count

@@ -10,9 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fansrec.models.hybrid.list_memory import MIN_RARITY
 from fansrec.models.linear.popularity import memberships
 from fansrec.models.linear.sparse_rows import Integers, SparseRows, Values
+from fansrec.models.neighbors.list_votes import MIN_RARITY
 
 MORE = 32  # columns beyond those that are returned: the last ones are inaccurate
 ITERATIONS = 6

@@ -12,6 +12,10 @@ from torch.nn import functional as F
 
 from fansrec.models.tokens import Alphabet, Tokens
 
+# A causal mask has a cell for each pair of tokens of a list, and each layer keeps it as floats for the gradient. Larger
+# masks are avoided by attending twice: that needs no mask, and is slower only for lists below a thousand tokens.
+MASK_CELLS = 1 << 25  # 128 MB of fp32
+
 
 class Dropout(nn.Module):
     """Dropout that draws one random byte per element, since torch's own takes three times as long on a CPU."""
@@ -59,11 +63,15 @@ class TokenEmbedding(nn.Module):
 
 @dataclass(frozen=True)
 class Rectangle:
-    """B lists of T tokens among all tokens of a batch, and which of these attention may see (None: all)."""
+    """B lists of T tokens among all tokens of a batch, and which of these attention may see (None: all).
+
+    If there is a `second` segment, `seen` is for its tokens, and those of the first see only the ones before them.
+    """
 
     lists: int
     tokens: int
     seen: Tensor | None  # (B, 1, 1 or T, T)
+    second: Tensor | None = None  # (B, 1, T, 1)
 
 
 def rectangle(tokens: Tokens, causal: bool = False) -> Rectangle:
@@ -73,11 +81,11 @@ def rectangle(tokens: Tokens, causal: bool = False) -> Rectangle:
     before them. Without padding there is no mask, which is faster, unless `causal`.
     """
     lists, length = tokens.items.shape
-    real = tokens.real[:, None, None, :]
-    if not causal:
-        return Rectangle(lists, length, None if bool(real.all()) else real)
-    before = torch.ones(length, length, dtype=torch.bool, device=tokens.items.device).tril()
-    return Rectangle(lists, length, (before | (tokens.segments[:, None, :, None] == 1)) & real)
+    real, second = tokens.real[:, None, None, :], tokens.segments[:, None, :, None] == 1
+    if causal and lists * length**2 <= MASK_CELLS:
+        before = torch.ones(length, length, dtype=torch.bool, device=tokens.items.device).tril()
+        return Rectangle(lists, length, (before | second) & real)
+    return Rectangle(lists, length, None if bool(real.all()) else real, second if causal else None)
 
 
 class SelfAttention(nn.Module):
@@ -100,8 +108,25 @@ class SelfAttention(nn.Module):
         q, k, v = qkv.view(r.lists, r.tokens, 3, self.heads, width // self.heads).permute(
             2, 0, 3, 1, 4
         )  # (B, H, T, D/H)
-        y = F.scaled_dot_product_attention(q, k, v, attn_mask=r.seen)
+        if r.second is None:
+            y = F.scaled_dot_product_attention(q, k, v, attn_mask=r.seen)
+        else:
+            y = _attend_by_segment(q, k, v, r.seen, r.second)
         return y.transpose(1, 2).reshape(r.lists * r.tokens, width)
+
+
+def _attend_by_segment(q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None, second: Tensor) -> Tensor:
+    """Return (B, H, T, D/H): causal attention for the first segments, attention to all `seen` tokens for the others.
+
+    The second segment is the end of a list. It starts at another column in each list, so that some columns are computed
+    both ways.
+    """
+    first = int((~second).all(0).sum())  # columns that are in the first segment of all lists
+    last = int((~second).any(0).sum())  # and of any list
+    causal = F.scaled_dot_product_attention(q[:, :, :last], k[:, :, :last], v[:, :, :last], is_causal=True)
+    full = F.scaled_dot_product_attention(q[:, :, first:], k, v, attn_mask=seen)
+    both = torch.where(second[:, :, first:last], full[:, :, : last - first], causal[:, :, first:])
+    return torch.cat([causal[:, :, :first], both, full[:, :, last - first :]], 2)
 
 
 class EncoderLayer(nn.Module):

@@ -48,7 +48,9 @@ class Slist(ItemToItem):
         "alpha": (0.2, 0.5),
         "diagonal": (0.0, 1.0),
         "regularization": (30.0, 100.0),
+        "input_decay": (20.0, 5.0, 1e6),  # the last one: none
     }
+    scoring: ClassVar[tuple[str, ...]] = ("input_decay",)
 
     def fit(self, items: NDArray[np.int32], offsets: NDArray[np.int64]) -> None:
         """Solve the regression for the lists `items[offsets[i]:offsets[i + 1]]`."""

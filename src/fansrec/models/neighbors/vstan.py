@@ -30,10 +30,11 @@ from torch import Tensor
 
 from fansrec.models.config import NOT_NEGATIVE, ItemsConfig, setting
 from fansrec.models.contract import Inputs
-from fansrec.models.hybrid.list_memory import ListMemory, distinct_items
 from fansrec.models.linear.cooccurrence import ranges
 from fansrec.models.linear.item_weights import TIE, shares
 from fansrec.models.linear.popularity import ClosedFormModel
+from fansrec.models.neighbors.list_memory import ListMemory
+from fansrec.models.neighbors.list_votes import distinct_items
 
 SMALLEST = 1e-30  # divisors are not smaller, so that no quotient overflows
 
@@ -66,6 +67,7 @@ class Vstan(ClosedFormModel):
         "shared_decay": (0.125, 0.25),
         "idf_weight": (0.0, 0.2, 5.0),
     }
+    scoring: ClassVar[tuple[str, ...]] = tuple(search)
     popularity: Tensor
 
     def __init__(self, config: VstanConfig) -> None:

@@ -43,13 +43,13 @@ def compare(plan: Plan, network: Any, corpus: Corpus, reporter: Reporter) -> Com
     asked, items = evaluation_lists(corpus, "test", LISTS), len(corpus.vocabulary)
     lists = corpus.flat("train", "valid")  # as for the hybrid model's own parts
     reporter.message("comparing it with popularity, item-kNN, EASE and SLIST")
-    rows, judged = [], []
+    rows, figures = [], []
     for model, settings in rivals(len(lists[0]), items):
         rival = build(model, {"category_starts": plan.config["category_starts"], **settings})
         rival.fit(*lists)
-        judged.append(_judged(rival, asked, items))
-        rows.append(_row(model, rival.title, settings, judged[-1]))
-    ours = _judged(network, asked, items)
+        figures.append(_figures(rival, asked, items))
+        rows.append(_row(model, rival.title, settings, figures[-1]))
+    ours = _figures(network, asked, items)
     best = int(np.argmax([row[FIRST] for row in rows]))
     return {
         "lists": len(asked.inputs),
@@ -57,7 +57,7 @@ def compare(plan: Plan, network: Any, corpus: Corpus, reporter: Reporter) -> Com
         "protocol": PROTOCOL.name,
         "rows": [*rows, _row(command_name(plan.model), plan.variant, {}, ours)],
         "against": rows[best]["model"],
-        "differences": _differences(ours, judged[best]),
+        "differences": _differences(ours, figures[best]),
     }
 
 
@@ -129,7 +129,7 @@ def command(model: str, corpus: Path, out: Path) -> str:
     return shlex.join(["fans", "train", str(corpus), "--model", model, *recipe, "--out", f"{out}-{model}"])
 
 
-def _judged(network: Any, asked: EvaluationLists, items: int) -> Figures:
+def _figures(network: Any, asked: EvaluationLists, items: int) -> Figures:
     return list_metrics(predict(TorchEngine(network.eval(), items), asked, PROTOCOL), asked, PROTOCOL)
 
 

@@ -21,24 +21,24 @@ class SearchResult:
 
 
 def coordinate_search(
-    start: Values, grids: Mapping[str, Sequence[Any]], judge: Callable[[Values], Figures], errors: float
+    start: Values, grids: Mapping[str, Sequence[Any]], evaluate: Callable[[Values], Figures], errors: float
 ) -> SearchResult:
     """Return the best values found from `start`, trying the values of each grid in turn.
 
     A change is kept if its mean gain over the same lists is more than `errors` standard errors.
     """
-    best, figures = dict(start), judge(start)
+    best, figures = dict(start), evaluate(start)
     tried = [best | {"gain": 0.0}]
     for _ in range(ROUNDS):
         before = best
         for name, grid in grids.items():
             for value in (value for value in grid if value != best[name]):
                 candidate = best | {name: value}
-                judged = judge(candidate)
-                gain = gains(judged, figures)
+                found = evaluate(candidate)
+                gain = gains(found, figures)
                 tried.append(candidate | {"gain": round(float(gain.mean()), 5)})
                 if is_significant(gain, errors):
-                    best, figures = candidate, judged
+                    best, figures = candidate, found
         if best == before:
             break
     return SearchResult(best, figures, tried)

@@ -1,7 +1,7 @@
 """Search the parts of the hybrid model that are fitted in closed form: list memory and linear part.
 
 First the settings of the memory, then the linear part that mixes best with it, and its weight. A candidate is kept only
-if it is better than the best before it by more than the noise, on lists that it was not fitted to (evidence.py). Each
+if it is better than the best before it by more than the noise, on lists that it was not fitted to (held_out.py). Each
 part can also be the only one. Settings that the user gave stay as they are.
 """
 
@@ -14,14 +14,15 @@ from torch import Tensor
 
 from fansrec.data.corpus import Corpus, FlatLists
 from fansrec.models.config import from_settings
-from fansrec.models.hybrid.config import MemoryConfig
-from fansrec.models.hybrid.list_memory import ListMemory
 from fansrec.models.hybrid.model import LinearPart, log_scores
 from fansrec.models.linear.item_weights import NEIGHBORS, PrunedWeights, Table
 from fansrec.models.linear.neighbor_regression import KEPT_CELLS
+from fansrec.models.neighbors.list_memory import ListMemory
+from fansrec.models.neighbors.list_votes import MemoryConfig
 from fansrec.models.registry import build
 from fansrec.training.hybrid.coordinate_search import Figures, Values, coordinate_search, gains, is_significant
-from fansrec.training.hybrid.evidence import ENOUGH, FOLDS, Fold, join, make_folds, metrics_per_list, needs_folds
+from fansrec.training.hybrid.given import disabled, not_given, values_to_try
+from fansrec.training.hybrid.held_out import ENOUGH, FOLDS, Fold, join, make_folds, metrics_per_list, needs_folds
 from fansrec.training.plan import Plan
 from fansrec.training.reporting import Reporter
 
@@ -85,13 +86,13 @@ def find_parts(plan: Plan, corpus: Corpus, reporter: Reporter) -> Parts:
 
 def search_memory(plan: Plan, folds: Sequence[Fold]) -> tuple[Values, list[Values]]:
     """Return the best settings of the memory, and all settings tried."""
-    judged, start = join(folds), _start(MEMORY_GRID, plan)
-    if not judged.inputs:
+    held_out, start = join(folds), _start(MEMORY_GRID, plan)
+    if not held_out.inputs:
         return start, []
     memories = [ListMemory.of(plan.config["category_starts"][-1], *fold.lists) for fold in folds]
 
     def evaluate(values: Values) -> Figures:
-        return metrics_per_list(_votes(memories, folds, values), judged)
+        return metrics_per_list(_votes(memories, folds, values), held_out)
 
     result = coordinate_search(start, not_given(MEMORY_GRID, plan), evaluate, MEMORY_ERRORS)
     return result.values, result.tried
@@ -99,19 +100,19 @@ def search_memory(plan: Plan, folds: Sequence[Fold]) -> tuple[Values, list[Value
 
 def search_linear(plan: Plan, folds: Sequence[Fold], memory_settings: Values, fits: int) -> Parts:
     """Return the linear part that mixes best with the memory, with its decay and both weights."""
-    judged, vocabulary = join(folds), plan.config["category_starts"][-1]
-    if not judged.inputs:
+    held_out, vocabulary = join(folds), plan.config["category_starts"][-1]
+    if not held_out.inputs:
         return Parts(linear=CANDIDATES[0])
-    base = torch.zeros(len(judged.inputs), vocabulary)
+    base = torch.zeros(len(held_out.inputs), vocabulary)
     if memory_settings:
         memories = [ListMemory.of(vocabulary, *fold.lists) for fold in folds]
         base = log_scores(_votes(memories, folds, memory_settings))
-    best, figures = Parts({"linear_weight": 0.0}), metrics_per_list(base, judged)
+    best, figures = Parts({"linear_weight": 0.0}), metrics_per_list(base, held_out)
     tried: list[Values] = []
     for candidate in _affordable(fits):
         parts = [fit_linear(candidate, fold.lists, plan) for fold in folds]
         for values, scores in _mixtures(plan, parts, folds, base, bool(memory_settings)):
-            found = metrics_per_list(scores, judged)
+            found = metrics_per_list(scores, held_out)
             gain = gains(found, figures)
             tried.append({"linear": candidate[0], **candidate[1], **values, "gain": round(float(gain.mean()), 5)})
             certain = LINEAR_ERRORS * (2 if len(gain) < ENOUGH or not values["memory_weight"] else 1)
@@ -124,10 +125,9 @@ def _mixtures(
     plan: Plan, parts: Sequence[LinearPart], folds: Sequence[Fold], base: Tensor, with_memory: bool
 ) -> Iterator[tuple[Values, Tensor]]:
     """Yield the settings of each mixture of a linear part with the memory's log scores, and its scores."""
-    decays = (plan.settings["linear_decay"],) if "linear_decay" in plan.given else DECAYS
-    for decay in decays:
+    for decay in values_to_try("linear_decay", DECAYS, plan):
         pairs = zip(parts, folds, strict=True)
-        logs = log_scores(torch.cat([part.scores(fold.judged.inputs, decay) for part, fold in pairs]))
+        logs = log_scores(torch.cat([part.scores(fold.held_out.inputs, decay) for part, fold in pairs]))
         if "memory_weight" in plan.given or "linear_weight" in plan.given:
             memory, linear = plan.settings["memory_weight"], plan.settings["linear_weight"]
             yield _weights(decay, memory, linear), memory * base + linear * logs
@@ -170,10 +170,10 @@ def fit_linear(candidate: tuple[str, Mapping[str, Any]], lists: FlatLists, plan:
 
 
 def _votes(memories: Sequence[ListMemory], folds: Sequence[Fold], values: Values) -> Tensor:
-    """Return the votes (lists, M) for the judged lists of all folds, each by the memory of its fold."""
+    """Return the votes (lists, M) for the held-out lists of all folds, each by the memory of its fold."""
     config = from_settings(MemoryConfig, values)
     pairs = zip(memories, folds, strict=True)
-    return torch.cat([memory.votes(fold.judged.inputs, config) for memory, fold in pairs])
+    return torch.cat([memory.votes(fold.held_out.inputs, config) for memory, fold in pairs])
 
 
 def _must_be_linear(plan: Plan) -> bool:
@@ -181,16 +181,6 @@ def _must_be_linear(plan: Plan) -> bool:
     return "linear_weight" in plan.given or (disabled("memory_weight", plan) and disabled("network_weight", plan))
 
 
-def disabled(weight: str, plan: Plan) -> bool:
-    """Return whether the user gave a weight of 0."""
-    return weight in plan.given and not plan.settings[weight]
-
-
 def _start(grids: Mapping[str, Sequence[Any]], plan: Plan) -> Values:
     """Return the values of the plan from which a search starts."""
     return {name: plan.settings[name] for name in grids}
-
-
-def not_given(grids: Mapping[str, Sequence[Any]], plan: Plan) -> dict[str, Sequence[Any]]:
-    """Return the grids of the settings that the user did not give."""
-    return {name: grid for name, grid in grids.items() if name not in plan.given}

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from fansrec.evaluation.protocol import MAX_CUTOFF, METRICS, EvaluationLists
 from fansrec.models.contract import Inputs
-from fansrec.models.hybrid.list_memory import ListMemory
 from fansrec.models.hybrid.model import HybridFans, LinearPart, log_scores, mix
+from fansrec.models.neighbors.list_memory import ListMemory
 from fansrec.training.hybrid.coordinate_search import (
     Figures,
     SearchResult,
@@ -25,8 +25,8 @@ from fansrec.training.hybrid.coordinate_search import (
     gains,
     is_significant,
 )
-from fansrec.training.hybrid.evidence import ENOUGH, metrics_per_list
-from fansrec.training.hybrid.part_search import not_given
+from fansrec.training.hybrid.given import disabled, not_given, values_to_try
+from fansrec.training.hybrid.held_out import ENOUGH, metrics_per_list
 from fansrec.training.plan import Plan
 from fansrec.training.validation import mean_of_processes
 
@@ -39,7 +39,7 @@ NEXT_SHARES = (0.5, 0.0, 1.0)
 # A change must improve the metrics by this many standard errors; few validation lists have to be more certain, since
 # they chose the best epoch too.
 ERRORS, ERRORS_OF_FEW = 0.5, 2.0
-# Of these, the best counts when epochs are compared.
+# Of these, the best counts when epochs are compared; given values are the only ones.
 WATCHED_SHARES, WATCHED_WEIGHTS = (0.5, 0.0), (0.1, 0.3, 1.0)
 LISTS_AT_ONCE = 64
 
@@ -50,9 +50,11 @@ class MixtureValidation:
     """The validation lists of a process, with the weighted log scores of the parts that are fitted already."""
 
     def __init__(
-        self, network: HybridFans, parts: FittedParts, lists: EvaluationLists, accelerator: Accelerator
+        self, plan: Plan, network: HybridFans, parts: FittedParts, lists: EvaluationLists, accelerator: Accelerator
     ) -> None:
         self.network, self.accelerator = network, accelerator
+        self.shares = values_to_try("next_share", WATCHED_SHARES, plan)
+        self.weights = values_to_try("network_weight", WATCHED_WEIGHTS, plan)
         self.lists = lists.every(accelerator.num_processes, accelerator.process_index)
         logs = closed_form_scores(network, parts, self.lists.inputs)
         self.base = mix(logs, vars(network.config.weights)) if logs else None
@@ -62,11 +64,11 @@ class MixtureValidation:
         """Return the figures of the best mixture and of the network alone, over the lists of all processes."""
         self.network.eval()
         alone, mixtures = [], []
-        for share in WATCHED_SHARES:
+        for share in self.shares:
             logs = network_scores(self.network, self.lists.inputs, share)
             alone.append(self._means(logs))
             if self.base is not None:
-                mixtures += [self._means(self.base + weight * logs) for weight in WATCHED_WEIGHTS]
+                mixtures += [self._means(self.base + weight * logs) for weight in self.weights]
         best, network = (max(means, key=lambda row: row["NDCG@5"]) for means in (mixtures or alone, alone))
         return {f"valid {name}": best[name] for name in ("HR@5", "NDCG@5")} | {"network NDCG@5": network["NDCG@5"]}
 
@@ -108,8 +110,9 @@ def search_weights(
     grids = {name: grid for name, grid in not_given(WEIGHT_GRID, plan).items() if name not in missing}
     errors = ERRORS if len(lists.inputs) >= ENOUGH else ERRORS_OF_FEW
     best: SearchResult | None = None
-    for share in (start["next_share"],) if "next_share" in plan.given else NEXT_SHARES:
-        logs = {"network": network_scores(network, lists.inputs, share)} | closed_form
+    unused, shares = disabled("network_weight", plan), values_to_try("next_share", NEXT_SHARES, plan)
+    for share in shares[:1] if unused else shares:
+        logs = closed_form if unused else {"network": network_scores(network, lists.inputs, share)} | closed_form
 
         def evaluate(values: Values, logs: dict[str, Tensor] = logs) -> Figures:
             weights = {name: values[f"{name}_weight"] for name in logs}

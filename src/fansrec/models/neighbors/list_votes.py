@@ -1,4 +1,4 @@
-"""A memory of the training lists: the lists most similar to the input vote for their items.
+"""The votes of a list memory: the training lists most similar to the input vote for their items.
 
 Item-kNN and EASE add up the scores of single items of the input. Here every training list is compared with the whole
 input, and lists that share several items with it count far more than those that share one. This is session-kNN
@@ -8,18 +8,15 @@ by its position relative to the most recent input item that the neighbor contain
 Lists are in the order of the corpus: a newer list comes later in it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
-from fansrec.models.hybrid.config import MemoryConfig
-from fansrec.models.limits import LIST_LENGTH
+from fansrec.models.config import NOT_NEGATIVE, Config, setting
 from fansrec.models.linear.cooccurrence import ranges
-from fansrec.models.validation import check_indices, check_offsets
 
 REACH = 15.0  # positions over which the effect of `near` falls to 1/e
 ALIGNED_REACH = 2.0  # and that of `aligned`
@@ -31,83 +28,27 @@ Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-class ListMemory(nn.Module):
-    """The distinct items of every training list, and the lists of every item."""
+@dataclass(frozen=True)
+class MemoryConfig(Config):
+    """How the list memory finds the training lists most similar to the input, and how their items are weighted."""
 
-    items: Tensor
-    places: Tensor
-    starts: Tensor
-    lists: Tensor
-    list_places: Tensor
-    list_starts: Tensor
-
-    def __init__(self, vocabulary: int, lists: int, memberships: int) -> None:
-        super().__init__()
-        # torch.empty takes no memory until it is written, so a model that is about to be loaded takes it once.
-        self.register_buffer("items", torch.empty(memberships, dtype=torch.int32))  # list after list
-        self.register_buffer("places", torch.empty(memberships, dtype=torch.int32))  # position of each in its list
-        self.register_buffer("starts", torch.zeros(lists + 1, dtype=torch.int64))
-        self.register_buffer("lists", torch.empty(memberships, dtype=torch.int32))  # item after item
-        self.register_buffer("list_places", torch.empty(memberships, dtype=torch.int32))
-        self.register_buffer("list_starts", torch.zeros(vocabulary + 1, dtype=torch.int64))
-        self._lookup: Lookup | None = None  # its arrays are views of the buffers
-
-    @classmethod
-    def of(cls, vocabulary: int, items: NDArray[np.int32], offsets: Indices) -> "ListMemory":
-        """Return a memory of these lists; `vocabulary` is the number of items."""
-        memory = cls(vocabulary, 0, 0)
-        memory.fit(items, offsets)
-        return memory
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "ListMemory":
-        """Ignore `.to(device)`: a lookup is many small steps, for which numpy is five times as fast as torch."""
-        return self
-
-    def fit(self, items: NDArray[np.int32], offsets: Indices) -> None:
-        """Store the lists `items[offsets[i]:offsets[i + 1]]`; a repeated item counts at its first position."""
-        lists = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        first = np.sort(np.unique(lists * self.vocabulary + items, return_index=True)[1])
-        places = (first - offsets[lists[first]]).astype(np.int32)
-        items, lists = np.asarray(items[first], dtype=np.int32), lists[first].astype(np.int32)
-        by_item = np.argsort(items, kind="stable")
-        self.items, self.places = torch.from_numpy(items), torch.from_numpy(places)
-        self.starts = torch.from_numpy(_starts(lists, len(offsets) - 1))
-        self.lists, self.list_places = torch.from_numpy(lists[by_item]), torch.from_numpy(places[by_item])
-        self.list_starts = torch.from_numpy(_starts(items, self.vocabulary))
-        self._lookup = None
-
-    def check_arrays(self) -> None:
-        """Raise BadArtifact if an index is outside its array, or `list_places` has a value above those of `places`."""
-        check_offsets("starts", self.starts, len(self.items))
-        check_offsets("list_starts", self.list_starts, len(self.lists))
-        check_indices("items", self.items, self.vocabulary)
-        check_indices("lists", self.lists, len(self))
-        last = check_indices("places", self.places, LIST_LENGTH)
-        check_indices("list_places", self.list_places, last + 1)
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    @property
-    def vocabulary(self) -> int:
-        return len(self.list_starts) - 1
-
-    def votes(self, inputs: Sequence[Indices], config: MemoryConfig) -> Tensor:
-        """Return the votes (B, M) of the neighbors for every item, scaled to a maximum of 1; input items get 0."""
-        self._lookup = lookup = self._lookup or Lookup(self)
-        out = np.zeros((len(inputs), self.vocabulary), dtype=np.float32)
-        for row, given in zip(out, inputs, strict=True):
-            row[:] = lookup(np.asarray(given), config)
-        return torch.from_numpy(out)
+    lists: int = setting(0, NOT_NEGATIVE, "memory_lists")  # number of training lists
+    items: int = setting(0, NOT_NEGATIVE, "memory_items")  # distinct items of each list, summed over all lists
+    sharpness: float = setting(2.0, NOT_NEGATIVE)  # power of the similarity
+    recency: float = setting(0.0, "must be from 0 to 1")  # how much less the first item of the input weighs
+    before: float = setting(1.0, NOT_NEGATIVE)  # weight of items before the last shared item
+    near: float = setting(0.0, NOT_NEGATIVE)  # extra weight of items near the last shared item
+    neighbors: int = setting(500, "must be at least 1", "neighbours")  # most similar lists that vote  # words: keep
+    aligned: float = setting(0.0, NOT_NEGATIVE)  # extra weight of a shared item at the same position in both lists
+    newer: float = setting(0.0, NOT_NEGATIVE)  # the oldest list has e^-newer times the similarity of the newest
 
 
 class Lookup:
-    """Votes for one input at a time, computed with numpy from the memory's arrays."""
+    """Votes for one input at a time, computed with numpy from the arrays of a list memory (list_memory.py)."""
 
-    def __init__(self, memory: ListMemory) -> None:
-        names = ("items", "places", "starts", "lists", "list_places", "list_starts")
-        self.arrays: dict[str, Any] = {name: getattr(memory, name).numpy() for name in names}
-        self.vocabulary, self.lists = memory.vocabulary, len(memory)
+    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self.arrays = arrays
+        self.vocabulary, self.lists = len(arrays["list_starts"]) - 1, len(arrays["starts"]) - 1
         self.longest = int(self.arrays["places"].max(initial=0))
         self.length_factors: Floats = 1 / np.sqrt(np.maximum(np.diff(self.arrays["starts"]), 1))
         # The last value of `newer`, and the factors of all lists with it.
@@ -196,8 +137,3 @@ def distinct_items(given: Indices) -> tuple[Indices, Indices]:
     items, age = np.unique(given[::-1], return_index=True)
     order = np.argsort(-age)
     return items[order], age[order]
-
-
-def _starts(groups: NDArray[np.int32], count: int) -> Indices:
-    """Return where each of `count` groups starts once the entries are sorted by group, and the end of the last."""
-    return np.concatenate([[0], np.cumsum(np.bincount(groups, minlength=count))])

@@ -1,9 +1,9 @@
-"""The lists that decide between settings of the hybrid model: lists that the judged parts were not fitted to.
+"""The lists that decide between settings of the hybrid model: held-out lists, which its parts were not fitted to.
 
 Many validation lists are enough. Few of them mislead, so that training and validation lists are then divided into
-folds, and every fold is judged by parts that were fitted to the others (cross-fitting). Lists of one group, which can
-be nearly equal, are in the same fold. If lists are split by their order in the file, only the validation lists decide:
-in folds a list would be judged by parts that know its future.
+folds, and the parts are evaluated on every fold after they were fitted to the others (cross-fitting). Lists of one
+group, which can be nearly equal, are in the same fold. If lists are split by their order in the file, only the
+validation lists decide: with folds, parts would be evaluated on lists that are older than those they were fitted to.
 """
 
 from collections.abc import Sequence
@@ -31,14 +31,14 @@ from fansrec.training.hybrid.coordinate_search import Figures
 PROTOCOL = protocol("standard")
 ENOUGH = 1000  # validation lists
 FOLDS = 5
-MAX_LISTS = 1000  # that are judged: more take longer and hardly change what is found
+MAX_LISTS = 1000  # that are evaluated: more take longer and hardly change what is found
 CELLS = 1 << 26  # lists times items: 256 MB of fp32
 
 
 @dataclass(frozen=True)
 class Fold:
     lists: FlatLists  # that parts are fitted to
-    judged: EvaluationLists  # that they are judged on
+    held_out: EvaluationLists  # that they are evaluated on
 
 
 def lists_in_memory(items: int) -> int:
@@ -56,10 +56,10 @@ def needs_folds(corpus: Corpus) -> bool:
 
 
 def make_folds(corpus: Corpus, count: int) -> list[Fold]:
-    """Return the training lists with the validation lists to judge, or `count` folds of both if `count` is above 1."""
+    """Return the training lists with the validation lists held out, or `count` folds of both if `count` is above 1."""
     most = min(MAX_LISTS, lists_in_memory(len(corpus.vocabulary)))
     if count == 1:
-        return [Fold(corpus.flat("train"), _judged(corpus, corpus.part("valid"), most))]
+        return [Fold(corpus.flat("train"), _held_out(corpus, corpus.part("valid"), most))]
     known = _known(corpus)
     fold_of = np.full(len(corpus), -1)
     groups = None if corpus.groups is None else corpus.groups[known]
@@ -67,7 +67,7 @@ def make_folds(corpus: Corpus, count: int) -> list[Fold]:
     return [
         Fold(
             corpus.flat_lists(known & (fold_of != fold)),
-            _judged(corpus, np.flatnonzero(fold_of == fold), most // count),
+            _held_out(corpus, np.flatnonzero(fold_of == fold), most // count),
         )
         for fold in range(count)
     ]
@@ -78,27 +78,27 @@ def _known(corpus: Corpus) -> NDArray[np.bool_]:
     return np.isin(corpus.parts, PARTS.index("test"), invert=True)
 
 
-def _judged(corpus: Corpus, lists: NDArray[np.int64], most: int) -> EvaluationLists:
+def _held_out(corpus: Corpus, lists: NDArray[np.int64], most: int) -> EvaluationLists:
     """Return at most `most` of these lists with inputs and targets; those of one item have nothing to continue."""
     long_enough = lists[corpus.lengths[lists] >= 2]
     return cut_lists(corpus.items, corpus.offsets, evenly_spaced(long_enough, most))
 
 
 def join(folds: Sequence[Fold]) -> EvaluationLists:
-    """Return the judged lists of all folds, fold after fold."""
+    """Return the held-out lists of all folds, fold after fold."""
     return EvaluationLists(
-        [given for fold in folds for given in fold.judged.inputs],
-        [target for fold in folds for target in fold.judged.targets],
+        [given for fold in folds for given in fold.held_out.inputs],
+        [target for fold in folds for target in fold.held_out.targets],
     )
 
 
-def metrics_per_list(scores: Tensor, judged: EvaluationLists) -> Figures:
+def metrics_per_list(scores: Tensor, lists: EvaluationLists) -> Figures:
     """Return METRICS (lists, 4) of the best items by scores (lists, M), without the items of the input."""
-    rows = np.repeat(np.arange(len(judged.inputs)), [len(given) for given in judged.inputs])
-    given = np.concatenate([np.empty(0, dtype=np.int64), *judged.inputs])  # there may be no lists
+    rows = np.repeat(np.arange(len(lists.inputs)), [len(given) for given in lists.inputs])
+    given = np.concatenate([np.empty(0, dtype=np.int64), *lists.inputs])  # there may be no lists
     blocked = torch.from_numpy(rows), torch.from_numpy(given)
     scores = scores.index_put(tuple(part.to(scores.device) for part in blocked), scores.new_tensor(-torch.inf))
     best = scores.topk(min(MAX_CUTOFF, scores.shape[1]), dim=1)
     answers = best.indices.masked_fill(best.values == -torch.inf, NONE).cpu().numpy()
-    metrics = list_metrics(answers, judged, PROTOCOL)
+    metrics = list_metrics(answers, lists, PROTOCOL)
     return np.stack([metrics[name] for name in METRICS], 1)

@@ -10,8 +10,8 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from fansrec.models.hybrid.config import MemoryConfig
-from fansrec.models.hybrid.list_memory import ALIGNED_REACH, MIN_RARITY, REACH, ListMemory
+from fansrec.models.neighbors.list_memory import ListMemory
+from fansrec.models.neighbors.list_votes import ALIGNED_REACH, MIN_RARITY, REACH, MemoryConfig
 
 ITEMS = 10
 PLAIN = MemoryConfig(sharpness=1.0)
@@ -71,7 +71,7 @@ def test_newest_of_equally_similar_lists_vote() -> None:
 
 
 def test_item_of_too_many_lists_is_compared_with_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fansrec.models.hybrid.list_memory.MAX_LISTS_OF_ITEM", 2)
+    monkeypatch.setattr("fansrec.models.neighbors.list_votes.MAX_LISTS_OF_ITEM", 2)
     second, fourth = THRICE / math.sqrt(2), THRICE / math.sqrt(4)  # of the lists 0, 1 and 3, those two
     assert votes(LISTS, [0]) == pytest.approx(expected(i4=second, i1=fourth, i6=fourth, i7=fourth))
 
