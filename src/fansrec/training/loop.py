@@ -51,7 +51,8 @@ class Loop:
         self.average = WeightAverage(self.network, self.settings.average)
         self.curriculum = Curriculum(self.settings.curriculum_steps, self.settings.epochs, self.settings.patience)
         self.two_stage = plan.settings.get("classifier") == "two-stage"
-        rates = MaskingRates(hidden=plan.config.get("hidden_share", MaskingRates.hidden))
+        names = {"hidden_share": "hidden", "shuffled_share": "shuffled"}
+        rates = MaskingRates(**{names[name]: value for name, value in plan.settings.items() if name in names})
         builder, lists = BatchBuilder(corpus, network.config.alphabet, rates, network.objective), corpus.part("train")
         self.rank, self.processes = self.accelerator.process_index, self.accelerator.num_processes
         share = share_of(lists, self.rank, self.processes)

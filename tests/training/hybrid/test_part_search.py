@@ -23,9 +23,11 @@ from fansrec.training.hybrid.part_search import (
     LINEAR_WEIGHTS,
     MEMORY_ERRORS,
     MEMORY_GRID,
+    Parts,
     affordable_fits,
     find_parts,
     fit_linear,
+    order_matters,
     search_linear,
     search_memory,
 )
@@ -292,3 +294,12 @@ def test_joined_folds_are_evaluated_in_the_order_of_their_scores() -> None:
     votes = part_search._votes(memories, folds, GIVEN_MEMORY)
     assert votes.shape == (len(join(folds).inputs), 60)
     assert metrics_per_list(votes, join(folds)).mean() > 0.5
+
+
+def test_order_matters_if_the_memory_is_better_with_it() -> None:
+    unordered = {"sharpness": 3.0, "before": 1.0, "recency": 0.0, "near": 0.0, "aligned": 0.0}
+    assert not order_matters(Parts(unordered, tried=[{}]))
+    for name, value in {"before": 0.7, "recency": 0.3, "near": 0.5, "aligned": 1.0}.items():
+        assert order_matters(Parts(unordered | {name: value}, tried=[{}]))
+    assert order_matters(Parts({"linear_weight": 1.0}, tried=[{}]))  # no memory, so nobody knows
+    assert order_matters(Parts(unordered))  # nothing was tried

@@ -23,7 +23,7 @@ from fansrec.models.hybrid.model import LinearPart
 from fansrec.models.neighbors.list_memory import ListMemory
 from fansrec.training.hybrid import part_search, training
 from fansrec.training.hybrid.part_search import CANDIDATES, MEMORY_GRID, Parts, fit_linear
-from fansrec.training.hybrid.training import fit_parts, train_hybrid
+from fansrec.training.hybrid.training import fit_parts, shuffling, train_hybrid
 from fansrec.training.hybrid.weight_search import WEIGHT_GRID
 from fansrec.training.plan import Plan, Trained, make_plan
 from fansrec.training.reporting import Reporter
@@ -179,6 +179,21 @@ def test_given_settings_are_those_of_the_network(tmp_path: Path) -> None:
     made = trained(tmp_path, **given)
     for name, value in given.items():
         assert made.plan.settings[name] == flat_settings(made.network.config)[name] == value
+
+
+def test_lists_are_shuffled_where_order_does_not_matter() -> None:
+    in_order = {"before": 0.7, "recency": 0.0, "near": 0.0, "aligned": 0.0}
+    parts, unordered = Parts(in_order, tried=[{}]), Parts(in_order | {"before": 1.0}, tried=[{}])
+    assert shuffling(plan_of(), parts) == {} and shuffling(plan_of(), unordered) == {"shuffled_share": 0.5}
+    assert shuffling(plan_of(shuffled_share=0.2), unordered) == {}
+
+
+def test_shuffled_lists_train_another_network(tmp_path: Path) -> None:
+    whole = []
+    for share in (0.0, 1.0):
+        (tmp_path / f"{share}").mkdir()
+        whole.append(trained(tmp_path / f"{share}", **GIVEN, shuffled_share=share, epochs=1).network)
+    assert not torch.equal(*(network.vectors for network in whole))
 
 
 def test_weights_that_are_all_0_are_refused() -> None:

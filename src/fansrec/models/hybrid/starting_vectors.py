@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional as F
 
 from fansrec.models.linear.popularity import memberships
 from fansrec.models.linear.sparse_rows import Integers, SparseRows, Values
@@ -20,7 +21,7 @@ NOISE = 0.01  # so that items of no list, and columns beyond the rank of the mat
 
 
 def starting_vectors(items: NDArray[np.int32], offsets: NDArray[np.int64], vocabulary: int, width: int) -> Tensor:
-    """Return vectors (M, D) of mean length 1 for the lists `items[offsets[i]:offsets[i + 1]]`."""
+    """Return vectors (M, D) of length 1 for the lists `items[offsets[i]:offsets[i + 1]]`."""
     lists, columns = (array.astype(np.int32) for array in memberships(items, offsets, vocabulary))
     weights = _weights(lists, columns, len(offsets) - 1, vocabulary)
     by_item = np.argsort(columns, kind="stable")
@@ -32,7 +33,8 @@ def starting_vectors(items: NDArray[np.int32], offsets: NDArray[np.int64], vocab
     _, values, right = torch.linalg.svd(torch.linalg.qr(matrix.times(basis), mode="r").R, full_matrices=False)
     found = (basis @ right.T * values)[:, :width]
     vectors = NOISE * torch.randn(vocabulary, width)
-    vectors[:, : found.shape[1]] += found / found.norm(dim=1).mean().clamp(min=1e-12)
+    # Vectors of popular items are by far the longest: with them the first predictions would be certain and wrong.
+    vectors[:, : found.shape[1]] += F.normalize(found)
     return vectors
 
 

@@ -141,6 +141,12 @@ def _weights(decay: float, memory: float, linear: float) -> Values:
     return {"linear_decay": decay, "memory_weight": memory, "linear_weight": linear}
 
 
+def order_matters(parts: Parts) -> bool:
+    """Return whether the order of items helps the memory; True if nothing was searched, and so nobody knows."""
+    without = {name: getattr(MemoryConfig, name) for name in ("before", "recency", "near", "aligned")}
+    return not parts.tried or any(parts.settings.get(name) != value for name, value in without.items())
+
+
 def affordable_fits(plan: Plan, corpus: Corpus) -> int:
     """Return how many linear parts may be fitted: more for many lists, fewer for many items."""
     cost = min(MOST_COST, COST_OF_LIST * len(corpus.part("train")))

@@ -21,7 +21,7 @@ from fansrec.models.registry import configured, entry
 from fansrec.training.hybrid.coordinate_search import Values
 from fansrec.training.hybrid.given import disabled
 from fansrec.training.hybrid.held_out import lists_in_memory
-from fansrec.training.hybrid.part_search import Parts, affordable_fits, find_parts, fit_linear
+from fansrec.training.hybrid.part_search import Parts, affordable_fits, find_parts, fit_linear, order_matters
 from fansrec.training.hybrid.weight_search import FittedParts, MixtureValidation, search_weights
 from fansrec.training.interrupts import stop_signals
 from fansrec.training.loop import Loop
@@ -29,13 +29,15 @@ from fansrec.training.plan import Plan, Row, Trained
 from fansrec.training.process import keep_freed_memory
 from fansrec.training.reporting import NULL_REPORTER, Reporter, format_values
 
+SHUFFLED_SHARE = 0.5  # of the training lists, where order does not matter
+
 
 def train_hybrid(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter) -> Trained:
     """Return the trained model; only the main process of several gets all parts of it."""
     main = PartialState().is_main_process
     reporter = reporter if main else NULL_REPORTER
     parts = find_parts(plan, corpus, reporter)
-    plan = with_found(plan, parts.settings)
+    plan = with_found(plan, parts.settings | shuffling(plan, parts))
     fitted = fit_parts(parts, corpus.flat("train"), plan)
     most = min(plan.training.validation_lists, lists_in_memory(len(corpus.vocabulary)))
     lists = evaluation_lists(corpus, "valid", most)
@@ -48,6 +50,12 @@ def train_hybrid(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter) -> T
     reporter.message(_found_message(parts.settings | weights, linear))
     whole = network.with_parts(configured(entry(plan.model), plan.config), *_fit_again(parts, corpus, plan))
     return Trained(plan.of(whole), whole, figures | found, history, parts.tried + tried, linear)
+
+
+def shuffling(plan: Plan, parts: Parts) -> Values:
+    """Return the share of the lists to read in random order: none if their order matters, or the user gave another."""
+    given = "shuffled_share" in plan.given or order_matters(parts)
+    return {} if given else {"shuffled_share": SHUFFLED_SHARE}
 
 
 def _linear_model(parts: Parts, plan: Plan) -> Row | None:
