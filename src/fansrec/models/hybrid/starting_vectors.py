@@ -17,11 +17,15 @@ from fansrec.models.neighbors.list_votes import MIN_RARITY
 
 MORE = 32  # columns beyond those that are returned: the last ones are inaccurate
 ITERATIONS = 6
+# Times the mean length: popular items have vectors up to 100 times as long, with which the first predictions would be
+# certain and wrong.
+LONGEST = 3.0
+TINY = 1e-12
 NOISE = 0.01  # so that items of no list, and columns beyond the rank of the matrix, are not all equal
 
 
 def starting_vectors(items: NDArray[np.int32], offsets: NDArray[np.int64], vocabulary: int, width: int) -> Tensor:
-    """Return vectors (M, D) of length 1 for the lists `items[offsets[i]:offsets[i + 1]]`."""
+    """Return vectors (M, D) of mean length 1 or less for the lists `items[offsets[i]:offsets[i + 1]]`."""
     lists, columns = (array.astype(np.int32) for array in memberships(items, offsets, vocabulary))
     weights = _weights(lists, columns, len(offsets) - 1, vocabulary)
     by_item = np.argsort(columns, kind="stable")
@@ -33,8 +37,9 @@ def starting_vectors(items: NDArray[np.int32], offsets: NDArray[np.int64], vocab
     _, values, right = torch.linalg.svd(torch.linalg.qr(matrix.times(basis), mode="r").R, full_matrices=False)
     found = (basis @ right.T * values)[:, :width]
     vectors = NOISE * torch.randn(vocabulary, width)
-    # Vectors of popular items are by far the longest: with them the first predictions would be certain and wrong.
-    vectors[:, : found.shape[1]] += F.normalize(found)
+    lengths = found.norm(dim=1, keepdim=True)
+    lengths /= lengths.mean().clamp(min=TINY)
+    vectors[:, : found.shape[1]] += F.normalize(found, eps=TINY) * lengths.clamp(max=LONGEST)
     return vectors
 
 
