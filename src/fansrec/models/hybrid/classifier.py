@@ -1,9 +1,9 @@
 """The classifier of the hybrid model: the paper's two stages with tied embeddings.
 
-Items are scored by their input embeddings. Training compares every label with all items, so that the embeddings of
-different categories can be told apart too; the classifier of categories learns beside it and leaves the hidden states
-as they are. At inference the probability of an item is that of its category times its own inside it, so that only the
-items of likely categories are read; what counts is its mean over all positions.
+Items are scored by their input embeddings. Training compares every label with all items, so that embeddings learn to
+differ between categories too; the classifier of categories learns beside it and leaves the hidden states as they are.
+At inference the probability of an item is that of its category times its own inside it, so that only the items of
+likely categories are read; what counts is its mean over all positions.
 """
 
 import math
