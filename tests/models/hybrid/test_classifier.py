@@ -2,14 +2,11 @@
 
 from itertools import pairwise
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
-from fansrec.models.hybrid import classifier as module
-from fansrec.models.hybrid.classifier import TiedClassifier, sample_items
+from fansrec.models.hybrid.classifier import TiedClassifier
 from fansrec.models.tokens import Batch
 
 WIDTH = 6
@@ -28,7 +25,6 @@ def tied(requested: int = CATEGORIES, starts: tuple[int, ...] = STARTS, transfor
     classifier.start(COUNTS[: starts[-1]])
     for parameter in classifier.parameters():
         parameter.data += 0.5 * torch.randn_like(parameter)
-    classifier.scale.data = torch.tensor(0.7)
     return classifier.eval()
 
 
@@ -58,70 +54,40 @@ def by_hand(classifier: TiedClassifier, hidden: Tensor, items: Tensor) -> Tensor
 LABELS = [8, 0, 3, 5, 0, 2, 8]
 
 
-def loss_by_hand(classifier: TiedClassifier, hidden: Tensor, items: Tensor) -> Tensor:
-    """Return the mean loss of LABELS among all items, plus that of their categories by states that stay as they are."""
-    hidden = classifier.transform(hidden)
-    loss = F.cross_entropy(classifier.scale * hidden @ items.T + classifier.bias, torch.tensor(LABELS))
-    if classifier.category is None:
-        return loss
-    return loss + F.cross_entropy(classifier.category(hidden.detach()), CATEGORY_OF[LABELS])
+@EVERY_KIND
+def test_loss_is_negative_log_likelihood(requested: int) -> None:
+    classifier, states, items = tied(requested), hidden(len(LABELS)), vectors()
+    probable = by_hand(classifier, states, items)[range(len(LABELS)), LABELS]
+    torch.testing.assert_close(classifier.loss(states, items, batch(LABELS)).total, -probable.log().mean())
 
 
 @EVERY_KIND
-def test_loss_and_gradients_equal_those_by_hand(requested: int) -> None:
+def test_gradients_are_those_of_the_likelihood(requested: int) -> None:
     classifier = tied(requested)
     inputs = [hidden(len(LABELS)).requires_grad_(), vectors().requires_grad_(), *classifier.parameters()]
-    own, slow = classifier.loss(inputs[0], inputs[1], batch(LABELS)).total, loss_by_hand(classifier, *inputs[:2])
-    torch.testing.assert_close(own, slow)
-    for mine, other in zip(torch.autograd.grad(own, inputs), torch.autograd.grad(slow, inputs), strict=True):
-        torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-6)
-
-
-def test_scale_does_not_fall_below_its_start() -> None:
-    classifier = tied()
-    classifier.scale.data = torch.tensor(1e-5)
-    classifier.loss(hidden(2), vectors(), batch([4, 7]))
-    assert classifier.scale.item() == pytest.approx(TiedClassifier(WIDTH, STARTS, 0, False).scale.item())
-
-
-def test_sample_has_every_label_once() -> None:
-    torch.manual_seed(0)
-    labels = torch.tensor([8, 0, 3, 8, 0])
-    among, positions, correction = sample_items(labels, 50, 20)
-    assert among[positions].tolist() == labels.tolist()
-    assert among[:3].tolist() == [0, 3, 8] and correction[:3].tolist() == [0, 0, 0]
-    assert len(among) > 3 and not set(among[3:].tolist()) & {0, 3, 8}
-    torch.testing.assert_close(correction[3:].exp(), torch.full((len(among) - 3,), 47 / (len(among) - 3)))
-
-
-def test_sample_estimates_the_sum_over_all_items() -> None:
-    torch.manual_seed(0)
-    logits = torch.randn(60)
-    sums = []
-    for _ in range(2000):
-        among, _, correction = sample_items(torch.tensor([5, 7, 59]), 60, 12)
-        sums.append((logits[among] + correction).exp().sum())
-    assert torch.stack(sums).mean().item() == pytest.approx(logits.exp().sum().item(), rel=0.03)
-
-
-def test_sample_of_labels_alone() -> None:
-    among, positions, correction = sample_items(torch.arange(4), 4, 3)
-    assert among.tolist() == positions.tolist() == [0, 1, 2, 3] and not correction.any()
-
-
-def test_loss_among_a_sample_is_near_that_among_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.manual_seed(0)
-    classifier, states, items = TiedClassifier(WIDTH, (0, 600), 0, False), hidden(len(LABELS)), torch.randn(600, WIDTH)
-    exact = classifier.loss(states, items, batch(LABELS)).total.item()
-    monkeypatch.setattr(module, "SAMPLED", 200)
-    estimates = [classifier.loss(states, items, batch(LABELS)).total.item() for _ in range(200)]
-    assert len(set(estimates)) > 1 and np.mean(estimates) == pytest.approx(exact, rel=0.01)
+    own = torch.autograd.grad(classifier.loss(inputs[0], inputs[1], batch(LABELS)).total, inputs)
+    probable = by_hand(classifier, inputs[0], inputs[1])[range(len(LABELS)), LABELS]
+    for mine, slow in zip(own, torch.autograd.grad(-probable.log().mean(), inputs), strict=True):
+        torch.testing.assert_close(mine, slow, rtol=1e-4, atol=1e-6)
 
 
 def test_loss_is_divided_by_positions_of_all_processes() -> None:
     classifier, states, items = tied(), hidden(4), vectors()
     alone = classifier.loss(states, items, batch([1, 2, 3, 4])).total
     torch.testing.assert_close(classifier.loss(states, items, batch([1, 2, 3, 4], positions=16)).total, alone / 4)
+
+
+def test_item_trains_its_category_even_if_another_was_predicted() -> None:
+    classifier, items = tied(), vectors().requires_grad_()
+    assert classifier.category is not None
+    classifier.category.weight.data.zero_()
+    classifier.category.bias.data = torch.tensor([50.0, 0.0, 0.0])  # category 0 is always predicted
+    loss = classifier.loss(hidden(2), items, batch([4, 7]))
+    loss.total.backward()
+    assert int(loss.category_hits) == 0
+    assert items.grad is not None and classifier.bias.grad is not None
+    assert (items.grad[4:].abs().sum(1) > 0).all() and (classifier.bias.grad[4:] != 0).all()
+    assert not items.grad[:4].any() and not classifier.bias.grad[:4].any()  # items outside the labels' categories
 
 
 def test_right_categories_are_counted() -> None:
@@ -251,6 +217,8 @@ def test_without_a_transform_hidden_states_are_scored_as_they_are(requested: int
         torch.testing.assert_close(within, logits[..., start:end].softmax(-1))
     if requested in (0, CATEGORIES):  # otherwise some categories are not scored
         torch.testing.assert_close(classifier.probabilities(states, even_shares(3, 4), items), probable.mean(1))
+    expected = -probable[0, range(4), LABELS[:4]].log().mean()
+    torch.testing.assert_close(classifier.loss(states[0], items, batch(LABELS[:4])).total, expected)
 
 
 @torch.inference_mode()

@@ -141,3 +141,26 @@ def test_logits_are_never_all_in_memory(at_once: int, monkeypatch: pytest.Monkey
     assert len(sizes) > len(GROUPS)
     assert max(sizes) <= at_once
     assert sum(sizes) == 4 * 9 + 1 * 1 + 6 * 13  # each logit once
+
+
+EVERYTHING = [(slice(0, ROWS), slice(0, ITEMS))]
+CATEGORIES = torch.repeat_interleave(torch.arange(3), torch.tensor([9, 1, 13]))  # those of GROUPS
+
+
+@pytest.mark.parametrize("at_once", [1, 46, 1 << 20])
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_one_softmax_by_categories_equals_groups(at_once: int, shuffled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cross_entropy, "LOGITS_AT_ONCE", at_once)
+    monkeypatch.setattr(cross_entropy, "ROWS_AT_ONCE", 1)
+    hidden, weight, bias, labels = example()
+    parameters = (hidden, weight, bias)
+    grouped = grouped_cross_entropy(*parameters, labels, GROUPS, torch.full((3,), 0.25))
+    order = torch.randperm(ROWS) if shuffled else torch.arange(ROWS)  # the rows of a category need not be adjacent
+    masked = grouped_cross_entropy(
+        hidden[order], weight, bias, labels[order], EVERYTHING, torch.tensor([0.25]), CATEGORIES
+    )
+    torch.testing.assert_close(masked, grouped)
+    for own, other in zip(
+        torch.autograd.grad(masked, parameters), torch.autograd.grad(grouped, parameters), strict=True
+    ):
+        torch.testing.assert_close(own, other)

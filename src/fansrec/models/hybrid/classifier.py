@@ -1,26 +1,23 @@
-"""The classifier of the hybrid model: the paper's two stages with tied embeddings.
+"""The classifier of the hybrid model: the paper's two stages with tied embeddings and a proper likelihood.
 
-Items are scored by their input embeddings. Training compares every label with all items, so that embeddings learn to
-differ between categories too; the classifier of categories learns beside it and leaves the hidden states as they are.
-At inference the probability of an item is that of its category times its own inside it, so that only the items of
-likely categories are read; what counts is its mean over all positions.
+Items are scored by their input embeddings. The probability of an item is that of its category times its own inside it,
+and training maximizes exactly that: every masked item trains the classifier of its own category, whether or not that
+category was predicted. At inference, an item's probability is its mean over all positions.
 """
 
-import math
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from fansrec.errors import BadArtifact
-from fansrec.models.layers.classifiers import Loss
+from fansrec.models.layers.classifiers import Loss, one_softmax_loss
 from fansrec.models.layers.cross_entropy import grouped_cross_entropy
 from fansrec.models.layers.transformer import Transform, in_full
 from fansrec.models.tokens import Batch, token_categories
 
 LOGITS_AT_ONCE = 1 << 24  # 64 MB of fp32
-SAMPLED = 1 << 11  # items beside the labels of a batch, which stand for all others
 
 
 class TiedClassifier(nn.Module):
@@ -61,26 +58,30 @@ class TiedClassifier(nn.Module):
     def loss(self, hidden: Tensor, items: Tensor, batch: Batch) -> Loss:
         """Return the mean negative log-likelihood for hidden states (P, D) and item embeddings (M, D)."""
         hidden = self.transform(hidden)
-        total = self._items_loss(hidden, items, batch)
         if self.category is None:
-            return Loss(total, torch.zeros((), device=hidden.device))
+            return one_softmax_loss(self.scale * hidden, items, self.bias, batch)
         categories = self.categories[batch.labels]
-        logits = in_full(self.category(hidden.detach()))  # (P, N)
-        total = total + F.cross_entropy(logits, categories, reduction="sum") / batch.positions
+        logits = in_full(self.category(hidden))  # (P, N)
+        total = F.cross_entropy(logits, categories, reduction="sum") / batch.positions
+        total = total + self._inside(self.scale * hidden, items, categories, batch)
         return Loss(total, (logits.argmax(1) == categories).sum())
 
-    def _items_loss(self, hidden: Tensor, items: Tensor, batch: Batch) -> Tensor:
-        """Return the loss of the labels among all items; on a CPU, among the labels of the batch and a sample."""
-        with torch.no_grad():  # with a scale of 0 nothing would be learned any more
-            self.scale.clamp_(min=hidden.shape[1] ** -0.5)
-        labels: Tensor = batch.labels
-        bias: Tensor = self.bias
-        if not hidden.is_cuda and len(items) > SAMPLED:
-            among, labels, correction = sample_items(labels, len(items), SAMPLED)
-            items, bias = items[among], bias[among] + correction
-        everything = [(slice(0, len(hidden)), slice(0, len(items)))]
+    def _inside(self, hidden: Tensor, items: Tensor, categories: Tensor, batch: Batch) -> Tensor:
+        """Return the loss of the labels among the items of their own categories."""
         scale = torch.full((1,), 1 / batch.positions, device=hidden.device)
-        return grouped_cross_entropy(self.scale * hidden, items, bias, labels, everything, scale)
+        if hidden.is_cuda:  # one product with all items is faster there than one for each category
+            everything = [(slice(0, len(hidden)), slice(0, len(items)))]
+            return grouped_cross_entropy(hidden, items, self.bias, batch.labels, everything, scale, self.categories)
+        order = categories.argsort(stable=True)
+        ends = [0, *accumulate(torch.bincount(categories, minlength=len(self.starts) - 1).tolist())]
+        groups = [
+            (slice(first, last), slice(*bounds))
+            for (first, last), bounds in zip(pairwise(ends), pairwise(self.starts), strict=True)
+            if first < last
+        ]
+        return grouped_cross_entropy(
+            hidden[order], items, self.bias, batch.labels[order], groups, scale.expand(len(groups))
+        )
 
     def probabilities(self, hidden: Tensor, shares: Tensor, items: Tensor) -> Tensor:
         """Return the mean probability (B, M) of every item over hidden states (B, K, D) with weights `shares` (B, K).
@@ -120,17 +121,3 @@ class TiedClassifier(nn.Module):
             affinity += by_position.gather(2, categories[:, None].expand(-1, hidden.shape[1], -1))
         affinity = affinity.masked_fill(shares[..., None] == 0, -torch.inf).softmax(1)
         return torch.einsum("bkj,k->bj", affinity, torch.arange(hidden.shape[1], device=hidden.device).to(affinity))
-
-
-def sample_items(labels: Tensor, items: int, count: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return items (C,) whose softmax estimates that of all items, the index (P,) of each label in them, corrections.
-
-    The labels come first, as they are. After them come others out of `count` random items, with a correction (C,) to
-    add to their logits: the logarithm of how many items each of them stands for.
-    """
-    present, positions = torch.unique(labels, return_inverse=True)
-    drawn = torch.randint(items, (count,), device=labels.device)
-    others = drawn[torch.isin(drawn, present, invert=True)]
-    correction = torch.zeros(len(present) + len(others), device=labels.device)
-    correction[len(present) :] = math.log((items - len(present)) / max(1, len(others)) or 1.0)
-    return torch.cat([present, others]), positions, correction

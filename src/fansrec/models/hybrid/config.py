@@ -24,7 +24,7 @@ class NetworkConfig(Config):
     feedforward: int = 256
     dropout: float = 0.2
     classifier: str = setting("two-stage", CLASSIFIERS)
-    asked_categories: int = setting(5, "must be at least 1")  # whose items the two-stage classifier scores for a list
+    asked_categories: int = setting(3, "must be at least 1")  # whose items the two-stage classifier scores for a list
     use_categories: bool = True
     # Older files do not have the next four. `fans train` sets causal, transform and read_masks to True, False and 3;
     # next_share is searched.

@@ -21,9 +21,13 @@ def grouped_cross_entropy(
     labels: Tensor,  # (P,)
     groups: Sequence[Group],
     scales: Tensor,  # (G,): weight of each group's loss
+    categories: Tensor | None = None,  # (M,)
 ) -> Tensor:
-    """Return the weighted sum of the losses of all groups; a row's softmax is over the items of its group only."""
-    loss: Tensor = _GroupedCrossEntropy.apply(hidden, weight, bias, labels, groups, scales)  # type: ignore[no-untyped-call]
+    """Return the weighted sum of the losses of all groups; a row's softmax is over the items of its group only.
+
+    With the `categories` of all items, it is over those of the label's category only.
+    """
+    loss: Tensor = _GroupedCrossEntropy.apply(hidden, weight, bias, labels, groups, scales, categories)  # type: ignore[no-untyped-call]
     return loss
 
 
@@ -39,12 +43,15 @@ class _GroupedCrossEntropy(torch.autograd.Function):
         labels: Tensor,
         groups: Sequence[Group],
         scales: Tensor,
+        categories: Tensor | None,
     ) -> Tensor:
         d_hidden, d_weight, d_bias = (torch.zeros_like(t, dtype=torch.float32) for t in (hidden, weight, bias))
         loss = torch.zeros((), device=hidden.device)
         logits_at_once = LOGITS_ON_GPU if hidden.is_cuda else LOGITS_AT_ONCE
         for scale, (rows, items) in _chunks(groups, scales, logits_at_once):
             logits = F.linear(hidden[rows], weight[items], bias[items]).float()
+            if categories is not None:
+                logits.masked_fill_(categories[items] != categories[labels[rows], None], -torch.inf)
             at_label = (labels[rows] - items.start)[:, None]
             highest = logits.amax(1, keepdim=True)
             right = logits.gather(1, at_label) - highest
@@ -63,7 +70,7 @@ class _GroupedCrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
         (grad,) = grad_outputs
         d_hidden, d_weight, d_bias = ctx.saved_tensors
-        return d_hidden * grad, d_weight * grad, d_bias * grad, None, None, None
+        return d_hidden * grad, d_weight * grad, d_bias * grad, None, None, None, None
 
 
 def _chunks(groups: Sequence[Group], scales: Tensor, logits_at_once: int) -> Iterator[tuple[Tensor, Group]]:
