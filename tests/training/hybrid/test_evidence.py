@@ -10,7 +10,16 @@ import torch
 from fansrec.data.corpus import Corpus, FlatLists
 from fansrec.evaluation.protocol import EvaluationLists
 from fansrec.training.hybrid import evidence
-from fansrec.training.hybrid.evidence import FOLDS, Fold, join, lists_in_memory, make_folds, metrics_per_list
+from fansrec.training.hybrid.evidence import (
+    FOLDS,
+    LISTS_AT_ONCE,
+    Fold,
+    join,
+    lists_in_memory,
+    make_folds,
+    metrics_of_mixture,
+    metrics_per_list,
+)
 from worlds import corpus_of, vocabulary_of
 
 LISTS = 60
@@ -158,3 +167,19 @@ def test_items_of_the_input_are_left_out_of_a_tiny_catalog() -> None:
 
 def test_no_lists_have_no_figures() -> None:
     assert metrics_per_list(torch.zeros(0, 13), EvaluationLists([], [])).shape == (0, 4)
+
+
+def test_figures_of_many_lists_are_those_of_each() -> None:
+    count = 2 * LISTS_AT_ONCE + 3
+    scores = torch.eye(count + 1)[1:]  # item i + 1 is the best one for list i
+    targets = [np.array([n + 1 if n % 2 else 0], dtype=np.int32) for n in range(count)]
+    figures = metrics_per_list(scores, EvaluationLists([np.array([0])] * count, targets))
+    assert figures[:, 0].tolist() == [n % 2 for n in range(count)]
+
+
+def test_figures_of_a_mixture_are_those_of_the_weighted_sum() -> None:
+    parts = {"one": torch.tensor([[0.0, 3, 2, 0]]), "other": torch.tensor([[0.0, 0, 2, 3]])}  # item 3 is the target
+    first = [
+        metrics_of_mixture(parts, {"one": 1.0, "other": weight}, one_list([0], [3]))[0, 0] for weight in (0, 1.5, 9)
+    ]
+    assert first == pytest.approx([1 / log2(4), 1 / log2(3), 1])

@@ -18,10 +18,9 @@ from fansrec.models.hybrid.model import LinearPart, log_scores, mix
 from fansrec.models.linear.item_weights import Table
 from fansrec.training.hybrid import weight_search
 from fansrec.training.hybrid.coordinate_search import FEWEST, Values
-from fansrec.training.hybrid.evidence import metrics_per_list
+from fansrec.training.hybrid.evidence import LISTS_AT_ONCE, metrics_per_list
 from fansrec.training.hybrid.part_search import CANDIDATES, fit_linear
 from fansrec.training.hybrid.weight_search import (
-    LISTS_AT_ONCE,
     NEXT_SHARES,
     WEIGHT_GRID,
     FittedParts,

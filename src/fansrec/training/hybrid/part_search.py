@@ -21,7 +21,16 @@ from fansrec.models.linear.item_weights import NEIGHBORS, PrunedWeights, Table
 from fansrec.models.linear.neighbor_regression import KEPT_CELLS
 from fansrec.models.registry import build
 from fansrec.training.hybrid.coordinate_search import Figures, Values, coordinate_search, gains, is_significant
-from fansrec.training.hybrid.evidence import ENOUGH, FOLDS, Fold, join, make_folds, metrics_per_list, needs_folds
+from fansrec.training.hybrid.evidence import (
+    ENOUGH,
+    FOLDS,
+    Fold,
+    join,
+    make_folds,
+    metrics_of_mixture,
+    metrics_per_list,
+    needs_folds,
+)
 from fansrec.training.plan import Plan
 from fansrec.training.reporting import Reporter
 
@@ -110,8 +119,9 @@ def search_linear(plan: Plan, folds: Sequence[Fold], memory_settings: Values, fi
     tried: list[Values] = []
     for candidate in _affordable(fits):
         parts = [fit_linear(candidate, fold.lists, plan) for fold in folds]
-        for values, scores in _mixtures(plan, parts, folds, base, bool(memory_settings)):
-            found = metrics_per_list(scores, judged)
+        for values, logs in _mixtures(plan, parts, folds, bool(memory_settings)):
+            weights = {name: values[f"{name}_weight"] for name in ("memory", "linear")}
+            found = metrics_of_mixture({"memory": base, "linear": logs}, weights, judged)
             gain = gains(found, figures)
             tried.append({"linear": candidate[0], **candidate[1], **values, "gain": round(float(gain.mean()), 5)})
             certain = LINEAR_ERRORS * (2 if len(gain) < ENOUGH or not values["memory_weight"] else 1)
@@ -121,19 +131,19 @@ def search_linear(plan: Plan, folds: Sequence[Fold], memory_settings: Values, fi
 
 
 def _mixtures(
-    plan: Plan, parts: Sequence[LinearPart], folds: Sequence[Fold], base: Tensor, with_memory: bool
+    plan: Plan, parts: Sequence[LinearPart], folds: Sequence[Fold], with_memory: bool
 ) -> Iterator[tuple[Values, Tensor]]:
-    """Yield the settings of each mixture of a linear part with the memory's log scores, and its scores."""
+    """Yield the settings of each mixture of a linear part with the memory, and the log scores of the linear part."""
     decays = (plan.settings["linear_decay"],) if "linear_decay" in plan.given else DECAYS
     for decay in decays:
         pairs = zip(parts, folds, strict=True)
         logs = log_scores(torch.cat([part.scores(fold.judged.inputs, decay) for part, fold in pairs]))
         if "memory_weight" in plan.given or "linear_weight" in plan.given:
             memory, linear = plan.settings["memory_weight"], plan.settings["linear_weight"]
-            yield _weights(decay, memory, linear), memory * base + linear * logs
+            yield _weights(decay, memory, linear), logs
             continue
         for weight in LINEAR_WEIGHTS if with_memory else ():
-            yield _weights(decay, 1.0, weight), base + weight * logs
+            yield _weights(decay, 1.0, weight), logs
         yield _weights(decay, 0.0, 1.0), logs
 
 
