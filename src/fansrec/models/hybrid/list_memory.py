@@ -115,20 +115,19 @@ class Lookup:
 
     def __call__(self, given: Indices, config: MemoryConfig) -> NDArray[np.float32]:
         """Return the votes (M,) for the input `given`."""
-        similarity, last_shared = self._compare(given, config)
-        neighbors, count = np.flatnonzero(similarity), voters(config, len(given))
-        if len(neighbors) > count:
-            neighbors = _nearest(neighbors, similarity[neighbors], count)
-        if not len(neighbors):
+        neighbors, similarity, last_shared = self._compare(given, config)
+        nearest = _nearest(similarity, voters(config, len(given)))
+        if not len(nearest):
             return np.zeros(self.vocabulary, dtype=np.float32)
-        weights = (similarity[neighbors] / similarity[neighbors].max()) ** power(config, len(given))
-        votes = self._votes(neighbors, weights, last_shared[neighbors], config)
+        neighbors, similarity, last_shared = neighbors[nearest], similarity[nearest], last_shared[nearest]
+        weights = (similarity / similarity.max()) ** power(config, len(given))
+        votes = self._votes(neighbors, weights, last_shared, config)
         votes[given] = 0
         highest = votes.max()
         return (votes / highest if highest > 0 else votes).astype(np.float32)
 
-    def _compare(self, given: Indices, config: MemoryConfig) -> tuple[Floats, Indices]:
-        """Return the similarity of every list to the input, and where it has the most recent input item it contains."""
+    def _compare(self, given: Indices, config: MemoryConfig) -> tuple[Indices, Floats, Indices]:
+        """Return the lists that share an item with the input, the similarity of each, and where it has the last one."""
         distinct, age = distinct_items(given)
         starts = self.arrays["list_starts"]
         list_counts = starts[distinct + 1] - starts[distinct]
@@ -141,11 +140,20 @@ class Lookup:
         if config.aligned:
             distance = np.abs(np.repeat(len(given) - 1 - age, count) - places)
             weights *= 1 + config.aligned * np.exp(-distance / ALIGNED_REACH)
+        neighbors, index = self._distinct(lists)
         # bincount of an empty array returns integers.
-        similarity: Floats = np.bincount(lists, weights, minlength=self.lists).astype(np.float64)
-        last_shared = np.zeros(self.lists, dtype=np.int64)
-        last_shared[lists] = places  # the newest item is written last
-        return similarity * self.list_factors(config.newer), last_shared
+        similarity: Floats = np.bincount(index, weights, minlength=len(neighbors)).astype(np.float64)
+        last_shared = np.zeros(len(neighbors), dtype=np.int64)
+        last_shared[index] = places  # the newest item is written last
+        return neighbors, similarity * self.list_factors(config.newer)[neighbors], last_shared
+
+    def _distinct(self, lists: Indices) -> tuple[Indices, Indices]:
+        """Return the distinct ones of these lists in ascending order, and the index of each among them."""
+        index = np.empty(self.lists, dtype=np.int64)  # of which only the entries of these lists are used
+        index[lists] = np.arange(len(lists))
+        distinct = np.sort(lists[index[lists] == np.arange(len(lists))])
+        index[distinct] = np.arange(len(distinct))
+        return distinct, index[lists]
 
     def list_factors(self, newer: float) -> Floats:
         """Return the factor (lists,) of each list's similarity by its length and its age."""
@@ -183,12 +191,14 @@ def power(config: MemoryConfig, length: int) -> float:
     return config.sharpness if length > 1 else 1.0
 
 
-def _nearest(lists: Indices, similarity: Floats, count: int) -> Indices:
-    """Return the `count` most similar lists, sorted by index; ties go to the newest, as in every engine."""
+def _nearest(similarity: Floats, count: int) -> Indices:
+    """Return the indices of the `count` highest similarities above 0; ties go to the newest, as in every engine."""
+    similar = np.flatnonzero(similarity)
+    if len(similar) <= count:
+        return similar
     least = np.partition(similarity, len(similarity) - count)[len(similarity) - count]
     more, equal = np.flatnonzero(similarity > least), np.flatnonzero(similarity == least)
-    chosen: Indices = lists[np.sort(np.concatenate([more, equal[len(equal) - (count - len(more)) :]]))]
-    return chosen
+    return np.sort(np.concatenate([more, equal[len(equal) - (count - len(more)) :]]))
 
 
 def distinct_items(given: Indices) -> tuple[Indices, Indices]:
