@@ -157,10 +157,12 @@ class Lookup:
 
     def list_factors(self, newer: float) -> Floats:
         """Return the factor (lists,) of each list's similarity by its length and its age."""
-        if self._factors[0] != newer:
+        last, factors = self._factors  # read once: another thread may replace them
+        if last != newer:
             age = np.arange(self.lists - 1, -1, -1) / self.lists
-            self._factors = newer, self.length_factors * np.exp(-newer * age)
-        return self._factors[1]
+            factors = self.length_factors * np.exp(-newer * age)
+            self._factors = newer, factors
+        return factors
 
     def _votes(self, neighbors: Indices, weights: Floats, last_shared: Indices, config: MemoryConfig) -> Floats:
         """Return the sum (M,) over neighbors of the list's weight times the weight of the item's position in it."""
