@@ -1,6 +1,6 @@
 """Work that is divided among threads: numpy and torch release the lock of the interpreter in long operations."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -10,13 +10,13 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
-def map_in_threads(function: Callable[[Task], Result], tasks: Iterable[Task]) -> list[Result]:
+def map_in_threads(function: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
     """Return the result for each task, in order, computed by as many threads as torch may use.
 
     Inside them, torch uses one thread each.
     """
     threads = torch.get_num_threads()
-    if threads == 1:
+    if threads == 1 or len(tasks) <= 1:
         return [function(task) for task in tasks]
     with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
         try:

@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fansrec.models.hybrid.config import MemoryConfig
+from fansrec.models.hybrid.neighbors import Neighbors, distinct_items, distinct_keys
 from fansrec.models.limits import LIST_LENGTH
 from fansrec.models.linear.cooccurrence import ranges
+from fansrec.models.threads import map_in_threads
 from fansrec.models.validation import check_indices, check_offsets
 
 REACH = 15.0  # positions over which the effect of `near` falls to 1/e
@@ -26,6 +28,8 @@ ALIGNED_REACH = 2.0  # and that of `aligned`
 MIN_RARITY = 0.05  # of an item that nearly every list contains
 FEW_ITEMS = 5  # shorter inputs have more neighbors
 MAX_LISTS_OF_ITEM = 2000  # the newest are compared; an item of more lists carries little information
+
+CELLS_AT_ONCE = 1 << 20  # lists, and items, of the inputs that are looked up together
 
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -95,14 +99,18 @@ class ListMemory(nn.Module):
     def votes(self, inputs: Sequence[Indices], config: MemoryConfig) -> Tensor:
         """Return the votes (B, M) of the neighbors for every item, scaled to a maximum of 1; input items get 0."""
         self._lookup = lookup = self._lookup or Lookup(self)
-        out = np.zeros((len(inputs), self.vocabulary), dtype=np.float32)
-        for row, given in zip(out, inputs, strict=True):
-            row[:] = lookup(np.asarray(given), config)
+        out = np.empty((len(inputs), self.vocabulary), dtype=np.float32)
+        step = max(1, CELLS_AT_ONCE // max(1, len(self), self.vocabulary))
+
+        def vote(first: int) -> None:
+            lookup(inputs[first : first + step], config, out[first : first + step])
+
+        map_in_threads(vote, range(0, len(inputs), step))
         return torch.from_numpy(out)
 
 
 class Lookup:
-    """Votes for one input at a time, computed with numpy from the memory's arrays."""
+    """Votes for a few inputs at a time, computed with numpy from the memory's arrays."""
 
     def __init__(self, memory: ListMemory) -> None:
         names = ("items", "places", "starts", "lists", "list_places", "list_starts")
@@ -113,47 +121,42 @@ class Lookup:
         # The last value of `newer`, and the factors of all lists with it.
         self._factors: tuple[float, Floats] = (0.0, self.length_factors)
 
-    def __call__(self, given: Indices, config: MemoryConfig) -> NDArray[np.float32]:
-        """Return the votes (M,) for the input `given`."""
-        neighbors, similarity, last_shared = self._compare(given, config)
-        nearest = _nearest(similarity, voters(config, len(given)))
-        if not len(nearest):
-            return np.zeros(self.vocabulary, dtype=np.float32)
-        neighbors, similarity, last_shared = neighbors[nearest], similarity[nearest], last_shared[nearest]
-        weights = (similarity / similarity.max()) ** power(config, len(given))
-        votes = self._votes(neighbors, weights, last_shared, config)
-        votes[given] = 0
-        highest = votes.max()
-        return (votes / highest if highest > 0 else votes).astype(np.float32)
+    def __call__(self, inputs: Sequence[Indices], config: MemoryConfig, out: NDArray[np.float32]) -> None:
+        """Write the votes for the inputs to `out` (B, M)."""
+        given, lengths = np.concatenate(inputs).astype(np.int64), np.array([len(one) for one in inputs])
+        most = np.array([voters(config, len(one)) for one in inputs])
+        nearest = self._compare(given, lengths, config).nearest(most)
+        highest = np.zeros(len(lengths))
+        np.maximum.at(highest, nearest.rows, nearest.similarity)
+        weights = nearest.similarity / highest[nearest.rows]
+        several = lengths[nearest.rows] > 1
+        weights[several] **= config.sharpness  # after a single item it would only give short lists more weight
+        votes = self._votes(nearest, weights, config, len(inputs))
+        votes[np.repeat(np.arange(len(inputs)), lengths), given] = 0
+        highest = votes.max(1, keepdims=True)
+        np.divide(votes, np.where(highest > 0, highest, 1), out=out, casting="same_kind")
 
-    def _compare(self, given: Indices, config: MemoryConfig) -> tuple[Indices, Floats, Indices]:
-        """Return the lists that share an item with the input, the similarity of each, and where it has the last one."""
-        distinct, age = distinct_items(given)
+    def _compare(self, given: Indices, lengths: Indices, config: MemoryConfig) -> Neighbors:
+        """Return the lists that share an item with each of the inputs, which are `given` one after the other."""
+        items, rows, age = distinct_items(given, lengths, self.vocabulary)
         starts = self.arrays["list_starts"]
-        list_counts = starts[distinct + 1] - starts[distinct]
+        list_counts = starts[items + 1] - starts[items]
         count = np.minimum(list_counts, MAX_LISTS_OF_ITEM)
-        found = ranges(starts[distinct + 1] - count, count)
-        lists = self.arrays["lists"][found]
+        found = ranges(starts[items + 1] - count, count)
         rarity = np.maximum(np.log(max(1, self.lists) / np.maximum(list_counts, 1)), MIN_RARITY)
         places = self.arrays["list_places"][found]
-        weights = np.repeat(rarity * (1 - config.recency * age / max(1, len(given))), count)
+        weights = np.repeat(rarity * (1 - config.recency * age / lengths[rows]), count)
         if config.aligned:
-            distance = np.abs(np.repeat(len(given) - 1 - age, count) - places)
+            distance = np.abs(np.repeat(lengths[rows] - 1 - age, count) - places)
             weights *= 1 + config.aligned * np.exp(-distance / ALIGNED_REACH)
-        neighbors, index = self._distinct(lists)
+        keys = np.repeat(rows * self.lists, count) + self.arrays["lists"][found]
+        keys, index = distinct_keys(keys, len(lengths) * self.lists)
         # bincount of an empty array returns integers.
-        similarity: Floats = np.bincount(index, weights, minlength=len(neighbors)).astype(np.float64)
-        last_shared = np.zeros(len(neighbors), dtype=np.int64)
+        similarity: Floats = np.bincount(index, weights, minlength=len(keys)).astype(np.float64)
+        last_shared = np.zeros(len(keys), dtype=np.int64)
         last_shared[index] = places  # the newest item is written last
-        return neighbors, similarity * self.list_factors(config.newer)[neighbors], last_shared
-
-    def _distinct(self, lists: Indices) -> tuple[Indices, Indices]:
-        """Return the distinct ones of these lists in ascending order, and the index of each among them."""
-        index = np.empty(self.lists, dtype=np.int64)  # of which only the entries of these lists are used
-        index[lists] = np.arange(len(lists))
-        distinct = np.sort(lists[index[lists] == np.arange(len(lists))])
-        index[distinct] = np.arange(len(distinct))
-        return distinct, index[lists]
+        rows, lists = np.divmod(keys, max(1, self.lists))
+        return Neighbors(rows, lists, similarity * self.list_factors(config.newer)[lists], last_shared)
 
     def list_factors(self, newer: float) -> Floats:
         """Return the factor (lists,) of each list's similarity by its length and its age."""
@@ -164,17 +167,18 @@ class Lookup:
             self._factors = newer, factors
         return factors
 
-    def _votes(self, neighbors: Indices, weights: Floats, last_shared: Indices, config: MemoryConfig) -> Floats:
-        """Return the sum (M,) over neighbors of the list's weight times the weight of the item's position in it."""
+    def _votes(self, neighbors: Neighbors, weights: Floats, config: MemoryConfig, inputs: int) -> Floats:
+        """Return the sums (B, M) over neighbors of the list's weight times the weight of the item's position in it."""
         starts = self.arrays["starts"]
-        count = starts[neighbors + 1] - starts[neighbors]
-        found = ranges(starts[neighbors], count)
+        count = starts[neighbors.lists + 1] - starts[neighbors.lists]
+        found = ranges(starts[neighbors.lists], count)
         weight = np.repeat(weights, count)
         if config.before != 1 or config.near:
-            distance = self.arrays["places"][found] - np.repeat(last_shared, count)
+            distance = self.arrays["places"][found] - np.repeat(neighbors.last_shared, count)
             weight = weight * self._position_weights(config)[distance + self.longest]
-        votes = np.bincount(self.arrays["items"][found], weight, minlength=self.vocabulary)
-        return np.asarray(votes, dtype=np.float64)
+        keys = np.repeat(neighbors.rows * self.vocabulary, count) + self.arrays["items"][found]
+        votes = np.bincount(keys, weight, minlength=inputs * self.vocabulary)
+        return np.asarray(votes, dtype=np.float64).reshape(inputs, self.vocabulary)
 
     def _position_weights(self, config: MemoryConfig) -> Floats:
         """Return the weight of an item by its distance from the last shared one, from -`longest` to `longest`."""
@@ -186,28 +190,6 @@ class Lookup:
 def voters(config: MemoryConfig, length: int) -> int:
     """Return how many lists vote for an input of this length: the shorter it is, the more lists are equally similar."""
     return config.neighbors * -(-FEW_ITEMS // min(max(1, length), FEW_ITEMS))
-
-
-def power(config: MemoryConfig, length: int) -> float:
-    """Return the power of the similarity; after a single item it would only give short lists more weight."""
-    return config.sharpness if length > 1 else 1.0
-
-
-def _nearest(similarity: Floats, count: int) -> Indices:
-    """Return the indices of the `count` highest similarities above 0; ties go to the newest, as in every engine."""
-    similar = np.flatnonzero(similarity)
-    if len(similar) <= count:
-        return similar
-    least = np.partition(similarity, len(similarity) - count)[len(similarity) - count]
-    more, equal = np.flatnonzero(similarity > least), np.flatnonzero(similarity == least)
-    return np.sort(np.concatenate([more, equal[len(equal) - (count - len(more)) :]]))
-
-
-def distinct_items(given: Indices) -> tuple[Indices, Indices]:
-    """Return the distinct items of a list, the oldest first, and the distance of their last position from the end."""
-    items, age = np.unique(given[::-1], return_index=True)
-    order = np.argsort(-age)
-    return items[order], age[order]
 
 
 def _starts(groups: NDArray[np.int32], count: int) -> Indices:

@@ -97,7 +97,7 @@ class Cooccurrence:
             best = strongest(rows, columns, weights, some.stop - some.start, nearest.width)
             nearest.items[some], nearest.weights[some] = best.items, best.weights
 
-        map_in_threads(find, portions(self._pairs() / PAIRS_AT_ONCE))
+        map_in_threads(find, list(portions(self._pairs() / PAIRS_AT_ONCE)))
         return nearest
 
     def fit(self, weights: DenseWeights | PrunedWeights, weigh: Weigh) -> None:

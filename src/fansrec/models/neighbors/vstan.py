@@ -30,7 +30,8 @@ from torch import Tensor
 
 from fansrec.models.config import NOT_NEGATIVE, ItemsConfig, setting
 from fansrec.models.contract import Inputs
-from fansrec.models.hybrid.list_memory import ListMemory, distinct_items
+from fansrec.models.hybrid.list_memory import ListMemory
+from fansrec.models.hybrid.neighbors import distinct_items
 from fansrec.models.linear.cooccurrence import ranges
 from fansrec.models.linear.item_weights import TIE, shares
 from fansrec.models.linear.popularity import ClosedFormModel
@@ -115,7 +116,7 @@ class Votes:
 
     def _neighbors(self, given: Indices) -> tuple[Indices, Floats, Indices]:
         """Return the neighbors, their weights, and the last position of each with an item of the input."""
-        distinct, age = distinct_items(given)
+        distinct, _, age = distinct_items(given, np.array([len(given)]), len(self.item_factors))
         count = self.list_starts[distinct + 1] - self.list_starts[distinct]
         found = ranges(self.list_starts[distinct], count)
         lists, ages = self.lists[found], np.repeat(age, count)
