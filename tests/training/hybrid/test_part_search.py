@@ -16,7 +16,7 @@ from fansrec.models.hybrid.model import LinearPart
 from fansrec.models.registry import build
 from fansrec.training.hybrid import evidence, part_search
 from fansrec.training.hybrid.coordinate_search import FEWEST
-from fansrec.training.hybrid.evidence import FOLDS, join, make_folds, metrics_per_list
+from fansrec.training.hybrid.evidence import FOLDS, best_items, join, make_folds, metrics_per_list
 from fansrec.training.hybrid.part_search import (
     CANDIDATES,
     DECAYS,
@@ -102,7 +102,7 @@ def test_list_never_votes_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = corpus_of([[4 * n, 4 * n + 1, 4 * n + 2, 4 * n + 3] for n in range(8)], vocabulary_of([16, 16]))
     seen: list[torch.Tensor] = []
     monkeypatch.setattr(
-        part_search, "metrics_per_list", lambda scores, lists: seen.append(scores) or metrics_per_list(scores, lists)
+        evidence, "best_items", lambda scores, inputs: seen.append(scores.clone()) or best_items(scores, inputs)
     )
     search_memory(plan_of(alone), make_folds(alone, FOLDS))
     assert seen and not any(scores.any() for scores in seen)

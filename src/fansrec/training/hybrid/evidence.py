@@ -6,7 +6,7 @@ be nearly equal, are in the same fold. If lists are split by their order in the 
 in folds a list would be judged by parts that know its future.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +28,7 @@ from fansrec.evaluation.protocol import (
 )
 from fansrec.models.contract import Inputs
 from fansrec.models.hybrid.model import mix
+from fansrec.models.threads import map_in_threads
 from fansrec.training.hybrid.coordinate_search import Figures
 
 PROTOCOL = protocol("standard")
@@ -126,6 +127,17 @@ def best_items(scores: Tensor, inputs: Inputs) -> NDArray[np.int64]:
     best = scores.topk(min(MAX_CUTOFF, scores.shape[1]), dim=1)
     answers = np.full((len(inputs), MAX_CUTOFF), NONE, dtype=np.int64)
     answers[:, : best.indices.shape[1]] = best.indices.masked_fill(best.values == -torch.inf, NONE).cpu().numpy()
+    return answers
+
+
+def best_in_threads(scores: Callable[[Inputs], Tensor], inputs: Inputs) -> NDArray[np.int64]:
+    """Return the best items (lists, 10) by what `scores` returns for some inputs, (some, M)."""
+    answers = np.empty((len(inputs), MAX_CUTOFF), dtype=np.int64)
+
+    def answer(rows: slice) -> None:
+        answers[rows] = best_items(scores(inputs[rows]), inputs[rows])
+
+    map_in_threads(answer, [*slices(len(inputs))])
     return answers
 
 

@@ -7,8 +7,10 @@ part can also be the only one. Settings that the user gave stay as they are.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -25,8 +27,10 @@ from fansrec.training.hybrid.evidence import (
     ENOUGH,
     FOLDS,
     Fold,
+    best_in_threads,
     join,
     make_folds,
+    metrics_of_answers,
     metrics_of_mixture,
     metrics_per_list,
     needs_folds,
@@ -100,7 +104,10 @@ def search_memory(plan: Plan, folds: Sequence[Fold]) -> tuple[Values, list[Value
     memories = [ListMemory.of(plan.config["category_starts"][-1], *fold.lists) for fold in folds]
 
     def evaluate(values: Values) -> Figures:
-        return metrics_per_list(_votes(memories, folds, values), judged)
+        config = from_settings(MemoryConfig, values)
+        pairs = zip(memories, folds, strict=True)
+        answers = [best_in_threads(partial(memory.votes, config=config), fold.judged.inputs) for memory, fold in pairs]
+        return metrics_of_answers(np.concatenate(answers), judged)
 
     result = coordinate_search(start, not_given(MEMORY_GRID, plan), evaluate, MEMORY_ERRORS)
     return result.values, result.tried
