@@ -104,9 +104,12 @@ def metrics_per_list(scores: Tensor, judged: EvaluationLists) -> Figures:
 def metrics_of_mixture(parts: Mapping[str, Tensor], weights: Mapping[str, float], judged: EvaluationLists) -> Figures:
     """Return METRICS (lists, 4) of the weighted sum of the log scores (lists, M) of the parts."""
     answers = np.empty((len(judged.inputs), MAX_CUTOFF), dtype=np.int64)
-    for rows in slices(len(answers)):
+
+    def answer(rows: slice) -> None:
         scores = mix({name: part[rows] for name, part in parts.items()}, weights)
         answers[rows] = best_items(scores, judged.inputs[rows])
+
+    map_in_threads(answer, [*slices(len(answers))])
     return metrics_of_answers(answers, judged)
 
 
