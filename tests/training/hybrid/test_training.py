@@ -21,8 +21,9 @@ from fansrec.evaluation.protocol import METRICS, EvaluationLists
 from fansrec.models.config import flat_settings
 from fansrec.models.hybrid.model import LinearPart
 from fansrec.models.neighbors.list_memory import ListMemory
-from fansrec.training.hybrid import part_search, training
-from fansrec.training.hybrid.part_search import CANDIDATES, MEMORY_GRID, Parts, fit_linear
+from fansrec.training.hybrid import linear_search, part_search, training
+from fansrec.training.hybrid.linear_search import CANDIDATES, Parts, fit_linear
+from fansrec.training.hybrid.part_search import MEMORY_GRID
 from fansrec.training.hybrid.training import fit_parts, shuffling, train_hybrid
 from fansrec.training.hybrid.weight_search import WEIGHT_GRID
 from fansrec.training.plan import Plan, Trained, make_plan
@@ -42,7 +43,7 @@ QUICK = BEST | GIVEN
 def few_candidates() -> Any:
     """Try two linear parts only, which are enough here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(part_search, "CANDIDATES", CANDIDATES[:2])
+        patch.setattr(linear_search, "CANDIDATES", CANDIDATES[:2])
         yield
 
 
@@ -90,7 +91,7 @@ def test_final_parts_are_fitted_to_more_lists_than_the_evaluated_ones(
 
 
 def test_linear_model_is_reported_and_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part_search, "CANDIDATES", CANDIDATES[1:2])
+    monkeypatch.setattr(linear_search, "CANDIDATES", CANDIDATES[1:2])
     recorder = Recorder()
     made = trained(tmp_path, reporter=recorder, **GIVEN, network_weight=0.0)
     assert made.linear == {"model": "item-knn", "settings": {"similarity": "cosine", "shrinkage": 10.0}}

@@ -21,7 +21,8 @@ from fansrec.models.registry import configured, entry
 from fansrec.training.hybrid.coordinate_search import Values
 from fansrec.training.hybrid.given import disabled
 from fansrec.training.hybrid.held_out import lists_in_memory
-from fansrec.training.hybrid.part_search import Parts, affordable_fits, find_parts, fit_linear, order_matters
+from fansrec.training.hybrid.linear_search import Parts, affordable_fits, fit_linear
+from fansrec.training.hybrid.part_search import find_parts, order_matters
 from fansrec.training.hybrid.weight_search import FittedParts, MixtureValidation, search_weights
 from fansrec.training.interrupts import stop_signals
 from fansrec.training.loop import Loop
