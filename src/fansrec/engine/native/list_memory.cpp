@@ -102,9 +102,13 @@ double NeighborSearch::estimate_threshold() {
 }
 
 void NeighborSearch::collect_above(double floor) {
+    constexpr size_t SOON = 8;
     neighbors_.clear();
     double run[RUN];
-    for (int64_t first : runs_) {
+    for (size_t r = 0; r < runs_.size(); ++r) {
+        int64_t first = runs_[r];
+        if (r + SOON < runs_.size())
+            for (int64_t i = 0; i < RUN; i += 8) __builtin_prefetch(&list_factor_[runs_[r + SOON] + i]);
         normalize_run(first, run);
         for (unsigned bits = above(run, floor); bits; bits &= bits - 1) {
             int i = __builtin_ctz(bits);
@@ -113,43 +117,48 @@ void NeighborSearch::collect_above(double floor) {
     }
 }
 
-// Prefetches the lists of later neighbors, which are scattered over a large memory.
-void NeighborSearch::prefetch(size_t neighbor) const {
-    constexpr size_t SOON = 4, LATER = 12;
+// Prefetches the lists of later neighbors, which are scattered over a large memory. Always inlined: GCC removes calls of
+// a function that only prefetches, since it has no result.
+inline __attribute__((always_inline)) void NeighborSearch::prefetch(size_t neighbor) const {
+    constexpr size_t SOON = 16, LATER = 40;
     if (neighbor + LATER < neighbors_.size()) __builtin_prefetch(m_.starts + neighbors_[neighbor + LATER].list);
     if (neighbor + SOON >= neighbors_.size()) return;
-    int64_t list = neighbors_[neighbor + SOON].list;
-    for (int64_t j = m_.starts[list]; j < m_.starts[list + 1]; j += 16) {  // 16 numbers fill a cache line
-        __builtin_prefetch(m_.items + j);
-        if (!distinct_[list]) __builtin_prefetch(m_.places + j);
+    int64_t list = neighbors_[neighbor + SOON].list, last = m_.starts[list + 1] - 1;
+    for (int64_t j = m_.starts[list]; j < last + 16; j += 16) {  // 16 numbers fill a cache line
+        __builtin_prefetch(m_.items + std::min(j, last));
+        if (!distinct_[list]) __builtin_prefetch(m_.places + std::min(j, last));
     }
 }
 
-// Adds the votes of the neighbors: the weight of the list times the weight of the item's position.
 void NeighborSearch::vote(SparseSums<float>& votes) const {
-    float* values = votes.values.data();
-    uint8_t* runs = votes.runs.touched();
     double highest = 0;
     for (const Neighbor& n : neighbors_) highest = std::max(highest, n.similarity);
-    for (size_t i = 0; i < neighbors_.size(); ++i) {
-        prefetch(i);
-        const Neighbor& n = neighbors_[i];
-        float weight = float(std::pow(n.similarity / highest, power_));
-        const float* position_weight = position_weight_.data() + m_.longest - n.last_shared;
-        int64_t start = m_.starts[n.list], length = m_.starts[n.list + 1] - start;
-        const int32_t *items = m_.items + start, *positions = m_.places + start;
-        auto add = [&](auto&& position) {
-            for (int64_t j = 0; j < length; ++j) {
-                uint32_t item = uint32_t(items[j]);
-                CHECK_INDEX(items[j], m_.vocabulary);
-                CHECK_INDEX(m_.longest - n.last_shared + position(j), position_weight_.size());
-                values[item] += weight * position_weight[position(j)];
-                runs[item / RUN] = 1;
-            }
-        };
-        if (distinct_[n.list])
-            add([](int64_t j) { return j; });
-        else
-            add([&](int64_t j) { return positions[j]; });
-    }
+    votes.change(int64_t(neighbors_.size()) * m_.members / m_.known, [&](auto mark) {
+        for (size_t i = 0; i < neighbors_.size(); ++i) {
+            prefetch(i);
+            const Neighbor& n = neighbors_[i];
+            add_votes(n, float(std::pow(n.similarity / highest, power_)), votes.values.data(), mark);
+        }
+    });
+}
+
+// Adds the votes of a neighbor: the weight of the list times the weight of the item's position.
+template <class Mark>
+inline void NeighborSearch::add_votes(const Neighbor& n, float weight, float* values, Mark&& mark) const {
+    const float* position_weight = position_weight_.data() + m_.longest - n.last_shared;
+    int64_t start = m_.starts[n.list], length = m_.starts[n.list + 1] - start;
+    const int32_t *items = m_.items + start, *positions = m_.places + start;
+    auto add = [&](auto&& position) {
+        for (int64_t j = 0; j < length; ++j) {
+            uint32_t item = uint32_t(items[j]);
+            CHECK_INDEX(items[j], m_.vocabulary);
+            CHECK_INDEX(m_.longest - n.last_shared + position(j), position_weight_.size());
+            values[item] += weight * position_weight[position(j)];
+            mark(item);
+        }
+    };
+    if (distinct_[n.list])
+        add([](int64_t j) { return j; });
+    else
+        add([&](int64_t j) { return positions[j]; });
 }
