@@ -63,24 +63,26 @@ void BlockTopK::finish() {
 // share of the sum do not, so their exponentials are replaced by exact ones.
 void BlockTopK::correct_log_sum(int64_t column) {
     if (is_exact_[column]) return;
-    float total = log_sum_[column], difference = 0;
-    int64_t D = items_.width;
-    const float* vector = rows_ + column * D;
-    for (int64_t block = 0; block < blocks_; ++block) {
-        if (bounds_[column * blocks_ + block] < total + LARGE_SHARE) continue;
+    float total = log_sum_[column], least = total + LARGE_SHARE, difference = 0;
+    visit_high(bounds(column), blocks_, [&] { return least; }, [&](int64_t block) {
         int64_t start = first_ + block * block_size_, end = std::min(start + block_size_, last_);
-        for (int64_t item = start; item < end; item += ITEMS_AT_ONCE) {
+        for (int64_t first = start; first < end; first += ITEMS_AT_ONCE) {
             alignas(64) float scores[ITEMS_AT_ONCE];
-            rounded_scores(item, column, scores);
-            for (unsigned bits = above(scores, total + LARGE_SHARE); bits; bits &= bits - 1) {
-                int64_t r = __builtin_ctz(bits), index = item + r;
-                float exact = dot(vector, items_.weight + index * D, D) + (items_.bias ? items_.bias[index] : 0.0f);
-                difference += std::exp(exact - total) - std::exp(scores[r] - total);
+            rounded_scores(first, column, scores);
+            for (unsigned bits = above(scores, least); bits; bits &= bits - 1) {
+                int64_t i = __builtin_ctz(bits);
+                difference += std::exp(score(first + i, column) - total) - std::exp(scores[i] - total);
             }
         }
-    }
+    });
     log_sum_[column] = total + std::log1p(difference);
     is_exact_[column] = true;
+}
+
+// Returns the score of one item.
+float BlockTopK::score(int64_t item, int64_t column) const {
+    int64_t D = items_.width;
+    return dot(rows_ + column * D, items_.weight + item * D, D) + (items_.bias ? items_.bias[item] : 0.0f);
 }
 
 // Writes the scores of sixteen items from `item` on by their rounded vectors; minus infinity beyond the last one.

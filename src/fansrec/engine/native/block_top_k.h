@@ -95,6 +95,7 @@ class BlockTopK {
     void score_rounded(int64_t chunk);
     int64_t highest_block(int64_t column) const;
     void biases(int64_t item, float* out) const;
+    float score(int64_t item, int64_t column) const;
     void rounded_scores(int64_t item, int64_t column, float* out) const;
 
     template <class Allowed>

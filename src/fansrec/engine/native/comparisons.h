@@ -1,4 +1,4 @@
-// Which of several numbers are high, as bits.
+// Which of several numbers are high.
 #pragma once
 #include "simd.h"
 
@@ -13,6 +13,21 @@ inline unsigned at_least(const float* lanes, float floor) {
     for (int l = 0; l < W; ++l) bits |= unsigned(lanes[l] >= floor) << l;
     return bits;
 #endif
+}
+
+// Calls visit(i) for those of `count` numbers that are at least floor(), which may rise meanwhile.
+template <class Floor, class Visit>
+inline void visit_high(const float* numbers, int64_t count, Floor&& floor, Visit&& visit) {
+    float least = floor();
+    int64_t i = 0;
+    for (; i + W <= count; i += W) {
+        unsigned bits = at_least(numbers + i, least);
+        if (!bits) continue;
+        for (; bits; bits &= bits - 1) visit(i + __builtin_ctz(bits));
+        least = floor();
+    }
+    for (; i < count; ++i)
+        if (numbers[i] >= least) visit(i);
 }
 
 // Returns a bit for each of sixteen numbers that is above `floor`.

@@ -13,6 +13,14 @@ constexpr int64_t FEW_ITEMS = 5;
 constexpr int64_t MAX_LISTS_OF_ITEM = 2000;  // the newest ones; older lists that hold the item are ignored
 constexpr int64_t SAMPLE_EVERY = 32;  // the threshold is estimated from every 32nd run
 
+// Returns x^power; for small whole powers, the usual ones, without the slow general function.
+double raised(double x, double power) {
+    if (!(power <= 8) || power != std::floor(power)) return std::pow(x, power);
+    double product = 1;
+    for (int i = 0; i < int(power); ++i) product *= x;
+    return product;
+}
+
 }  // namespace
 
 NeighborSearch::NeighborSearch(const ListMemory& memory)
@@ -37,6 +45,16 @@ void NeighborSearch::search(const int64_t* input, int64_t length) {
     select_neighbors();
 }
 
+// Prefetches the first lists that hold an item. Always inlined: GCC removes calls of a function that only prefetches,
+// since it has no result.
+inline __attribute__((always_inline)) void NeighborSearch::prefetch_lists(int64_t item) const {
+    int64_t end = m_.list_starts[item + 1], first = std::max(m_.list_starts[item], end - MAX_LISTS_OF_ITEM);
+    for (int64_t j = first; j < std::min(end, first + 64); j += 16) {  // 16 numbers fill a cache line
+        __builtin_prefetch(m_.lists + j);
+        __builtin_prefetch(m_.list_places + j);
+    }
+}
+
 // Adds up the similarity of every list. The oldest item comes first, so that the newest one sets last_shared_; an item
 // that occurs several times counts at its last position.
 void NeighborSearch::add_similarities(const int64_t* input, int64_t length) {
@@ -45,7 +63,9 @@ void NeighborSearch::add_similarities(const int64_t* input, int64_t length) {
     uint8_t* found = found_.touched();
     while (int64_t(alignment_.size()) <= std::max(m_.longest, length))
         alignment_.push_back(1 + m_.aligned * std::exp(-double(alignment_.size()) / ALIGNED_REACH));
+    for (int64_t i = 0; i < length; ++i) __builtin_prefetch(m_.list_starts + input[i]);
     for (int64_t position = 0; position < length; ++position) {
+        if (position + 1 < length) prefetch_lists(input[position + 1]);
         int64_t item = input[position], end = m_.list_starts[item + 1], holders = end - m_.list_starts[item];
         if (std::find(input + position + 1, input + length, item) != input + length) continue;
         double rarity = std::max(std::log(double(m_.known) / double(std::max<int64_t>(holders, 1))), MIN_RARITY);
@@ -117,8 +137,7 @@ void NeighborSearch::collect_above(double floor) {
     }
 }
 
-// Prefetches the lists of later neighbors, which are scattered over a large memory. Always inlined: GCC removes calls of
-// a function that only prefetches, since it has no result.
+// Prefetches the lists of later neighbors, which are scattered over a large memory.
 inline __attribute__((always_inline)) void NeighborSearch::prefetch(size_t neighbor) const {
     constexpr size_t SOON = 16, LATER = 40;
     if (neighbor + LATER < neighbors_.size()) __builtin_prefetch(m_.starts + neighbors_[neighbor + LATER].list);
@@ -137,7 +156,7 @@ void NeighborSearch::vote(SparseSums<float>& votes) const {
         for (size_t i = 0; i < neighbors_.size(); ++i) {
             prefetch(i);
             const Neighbor& n = neighbors_[i];
-            add_votes(n, float(std::pow(n.similarity / highest, power_)), votes.values.data(), mark);
+            add_votes(n, float(raised(n.similarity / highest, power_)), votes.values.data(), mark);
         }
     });
 }

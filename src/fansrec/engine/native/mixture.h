@@ -9,21 +9,6 @@
 #include "sparse_scores.h"
 #include "tied_classifier.h"
 
-// Calls visit(i) for those of `count` numbers that are at least floor(), which may rise meanwhile.
-template <class Floor, class Visit>
-inline void visit_high(const float* numbers, int64_t count, Floor&& floor, Visit&& visit) {
-    float least = floor();
-    int64_t i = 0;
-    for (; i + W <= count; i += W) {
-        unsigned bits = at_least(numbers + i, least);
-        if (!bits) continue;
-        for (; bits; bits &= bits - 1) visit(i + __builtin_ctz(bits));
-        least = floor();
-    }
-    for (; i < count; ++i)
-        if (numbers[i] >= least) visit(i);
-}
-
 class Mixture {
    public:
     // `network` is null if it has no weight.
