@@ -140,7 +140,8 @@ class Weights:
         Items are stored 16 side by side, and categories are padded to multiples of 16.
         """
         vectors = vectors.detach()
-        steps = (vectors.abs().amax(1) / LARGEST).clamp(min=1e-30)
+        largest = torch.maximum(vectors.amax(1), -vectors.amin(1))  # much faster than abs().amax(1)
+        steps = (largest / LARGEST).clamp(min=1e-30)
         if len(vectors) > MAX_ROUNDED_ITEMS or not bool(steps.isfinite().all()):
             return RoundedVectors()
         sizes = np.diff(starts)
