@@ -66,8 +66,12 @@ class Loop:
         self.counters = checkpoint.Counters()
         self.saved_at = time.monotonic()
 
-    def train(self) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """Train, load the best weights of the last curriculum step, and return the history and their figures."""
+    def train(self, epochs: int | None = None) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """Train, load the best weights of the last curriculum step, and return the history and their figures.
+
+        After `epochs` training stops, even if the schedule of the learning rate is not at its end.
+        """
+        epochs = self.settings.epochs if epochs is None else epochs
         if (self.folder / checkpoint.FILE).is_file():
             weights, self.counters = checkpoint.load(self.folder, self.network, self.optimizer)
             self.best = weights["best"]
@@ -77,8 +81,8 @@ class Loop:
         self.events = Events(self.out) if self.accelerator.is_main_process else None
         if self.processes > 1:
             self.reporter.message(f"{self.processes} processes train together")
-        self.reporter.start(self.settings.epochs, len(self.batches))
-        while not self.counters.progress.finished:
+        self.reporter.start(epochs, len(self.batches))
+        while not self.counters.progress.finished and self.counters.epoch < epochs:
             self._epoch()
         self._save()  # what comes after the last epoch may take long and be interrupted too
         self.network.load_state_dict(self.best)

@@ -280,17 +280,22 @@ class Killed(Exception):
 
 @dataclass
 class KilledAt(Reporter):
-    """Raises at ("batch", epoch, batch), at ("epoch", epoch, 0), or at a message by its first word."""
+    """Raises at ("batch", epoch, batch), at ("epoch", epoch, 0), or at a message by its first word.
+
+    Batches of the second training run are ("again", epoch, batch).
+    """
 
     moment: tuple[str, int, int] | str
+    run: str = "batch"
 
     def batch(self, epoch: int, batch: int, loss: float, category_accuracy: float | None) -> None:
-        self._at(("batch", epoch, batch))
+        self._at((self.run, epoch, batch))
 
     def epoch(self, row: dict[str, Any]) -> None:
         self._at(("epoch", row["epoch"], 0))
 
     def message(self, text: str) -> None:
+        self.run = "again" if "again" in text else self.run
         self._at(text.split()[0])
 
     def _at(self, moment: tuple[str, int, int] | str) -> None:
@@ -298,7 +303,7 @@ class KilledAt(Reporter):
             raise Killed
 
 
-MOMENTS = ["searching", ("epoch", 0, 0), ("batch", 1, 1), "found:"]
+MOMENTS = ["searching", ("epoch", 0, 0), ("batch", 1, 1), "training", ("again", 0, 1), ("again", 0, 2), "found:"]
 
 
 def test_run_without_a_network_is_resumed_and_stored(corpus_folder: Path, tmp_path: Path) -> None:
