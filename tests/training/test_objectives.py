@@ -14,6 +14,7 @@ from fansrec.training.objectives import (
     LabeledTokens,
     Lists,
     MaskingContext,
+    shuffle,
 )
 
 ALPHABET = Alphabet.of((0, 3, 6))
@@ -184,3 +185,21 @@ def test_completion_depends_on_the_seed() -> None:
     one, again, other = (build("completion", seed=seed, lists=WALKS) for seed in (3, 3, 4))
     assert one.inputs.items.tolist() == again.inputs.items.tolist() and one.labeled.tolist() == again.labeled.tolist()
     assert one.inputs.items.tolist() != other.inputs.items.tolist()
+
+
+def test_shuffled_lists_keep_their_items() -> None:
+    lists = Lists(np.array([6, 1, 5]), np.arange(12))
+    made = shuffle(lists, 1.0, np.random.default_rng(0)).items
+    assert made.tolist() != list(range(12)) and [sorted(made[:6]), made[6], sorted(made[7:])] == [
+        list(range(6)),
+        6,
+        list(range(7, 12)),
+    ]
+
+
+def test_only_a_share_of_lists_is_shuffled() -> None:
+    lists = Lists(np.full(1000, 8), np.tile(np.arange(8), 1000))
+    made = shuffle(lists, 0.3, np.random.default_rng(0)).items.reshape(1000, 8)
+    kept = (made == np.arange(8)).all(1)
+    assert 0.65 < kept.mean() < 0.75
+    assert np.abs(made[~kept].mean(0) - 3.5).max() < 0.5  # every place gets every item

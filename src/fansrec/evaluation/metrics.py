@@ -20,10 +20,10 @@ Floats = NDArray[np.float64]
 
 def hits(answers: NDArray[np.int64], targets: Sequence[NDArray[np.int32]]) -> NDArray[np.bool_]:
     """Return whether each answered item occurs anywhere in its list's target, (lists, k)."""
-    found = np.zeros(answers.shape, dtype=bool)
-    for row, answer, target in zip(found, answers, targets, strict=True):
-        row[:] = np.isin(answer, target) & (answer >= 0)
-    return found
+    rows, items = np.repeat(np.arange(len(targets)), lengths(targets)), _joined(targets)
+    most = max(answers.max(initial=0), items.max(initial=0)) + 1
+    cells = np.arange(len(answers))[:, None] * most + answers
+    return np.isin(cells, rows * most + items) & (answers >= 0)
 
 
 def discounts(n: int) -> Floats:
@@ -51,8 +51,16 @@ def ideal_lengths(targets: Sequence[NDArray[np.int32]], n: int, protocol: str) -
     """Return how many hits the ideal answer of each list has, (lists,)."""
     if protocol == PAPER:
         return lengths(targets)
-    return np.array([min(n, len(np.unique(target))) for target in targets], dtype=np.int64)
+    rows, items = np.repeat(np.arange(len(targets)), lengths(targets)), _joined(targets)
+    most = items.max(initial=0) + 1
+    distinct = np.unique(rows * most + items) // most
+    return np.minimum(np.bincount(distinct, minlength=len(targets)), n)
 
 
 def lengths(targets: Sequence[NDArray[np.int32]]) -> NDArray[np.int64]:
     return np.array([len(target) for target in targets], dtype=np.int64)
+
+
+def _joined(targets: Sequence[NDArray[np.int32]]) -> NDArray[np.int64]:
+    """Return the items of all targets, one after the other."""
+    return np.concatenate([np.empty(0, dtype=np.int64), *targets])

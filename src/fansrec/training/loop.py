@@ -51,7 +51,8 @@ class Loop:
         self.average = WeightAverage(self.network, self.settings.average)
         self.curriculum = Curriculum(self.settings.curriculum_steps, self.settings.epochs, self.settings.patience)
         self.two_stage = plan.settings.get("classifier") == "two-stage"
-        rates = MaskingRates(hidden=plan.config.get("hidden_share", MaskingRates.hidden))
+        names = {"hidden_share": "hidden", "shuffled_share": "shuffled"}
+        rates = MaskingRates(**{names[name]: value for name, value in plan.settings.items() if name in names})
         builder, lists = BatchBuilder(corpus, network.config.alphabet, rates, network.objective), corpus.part("train")
         self.rank, self.processes = self.accelerator.process_index, self.accelerator.num_processes
         share = share_of(lists, self.rank, self.processes)
@@ -65,8 +66,12 @@ class Loop:
         self.counters = checkpoint.Counters()
         self.saved_at = time.monotonic()
 
-    def train(self) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """Train, load the best weights of the last curriculum step, and return the history and their figures."""
+    def train(self, epochs: int | None = None) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """Train, load the best weights of the last curriculum step, and return the history and their figures.
+
+        After `epochs` training stops, even if the schedule of the learning rate is not at its end.
+        """
+        epochs = self.settings.epochs if epochs is None else epochs
         if (self.folder / checkpoint.FILE).is_file():
             weights, self.counters = checkpoint.load(self.folder, self.network, self.optimizer)
             self.best = weights["best"]
@@ -76,8 +81,8 @@ class Loop:
         self.events = Events(self.out) if self.accelerator.is_main_process else None
         if self.processes > 1:
             self.reporter.message(f"{self.processes} processes train together")
-        self.reporter.start(self.settings.epochs, len(self.batches))
-        while not self.counters.progress.finished:
+        self.reporter.start(epochs, len(self.batches))
+        while not self.counters.progress.finished and self.counters.epoch < epochs:
             self._epoch()
         self._save()  # what comes after the last epoch may take long and be interrupted too
         self.network.load_state_dict(self.best)

@@ -13,6 +13,7 @@ class MaskingRates:
     hidden: float = 0.15  # rho_r: the share of the input's items to be predicted
     masked: float = 0.8  # beta_m: of those, the share that becomes MASK
     replaced: float = 0.1  # beta_r: the share that becomes a random item; the rest stays as it is
+    shuffled: float = 0.0  # the share of lists that are read in random order; not in the paper
 
 
 def hidden_target(lengths: NDArray[np.int64], ratio: float) -> NDArray[np.int64]:

@@ -67,6 +67,8 @@ def continuation(lists: Lists, context: MaskingContext, random: np.random.Genera
 
 def completion(lists: Lists, context: MaskingContext, random: np.random.Generator) -> LabeledTokens:
     """Mask the whole target, and some items of the input; at each token of the input the next item is predicted."""
+    if context.rates.shuffled:
+        lists = shuffle(lists, context.rates.shuffled, random)
     anywhere = np.minimum(1 + (random.random(len(lists.lengths)) * (lists.lengths - 1)).astype(int), lists.lengths)
     draws = random.random(len(lists.lengths))
     targets = np.where(draws < WHOLE_SHARE + MIDDLE_SHARE, target_lengths(lists.lengths), anywhere)
@@ -78,6 +80,16 @@ def completion(lists: Lists, context: MaskingContext, random: np.random.Generato
     labels[last] = items[last[0], last[1] + 2]  # SEP is between the last item of the input and the target
     labeled = layout.in_target | (layout.columns <= layout.input_lengths)
     return LabeledTokens(tokens_of(inputs, layout, context.categories), labeled, labels)
+
+
+def shuffle(lists: Lists, share: float, random: np.random.Generator) -> Lists:
+    """Return the lists with the items of a random `share` of them in random order."""
+    list_of = np.repeat(np.arange(len(lists.lengths)), lists.lengths)
+    ends = np.cumsum(lists.lengths)
+    place = (np.arange(len(list_of)) - (ends - lists.lengths)[list_of]) / lists.lengths[list_of]
+    shuffled = random.random(len(lists.lengths)) < share
+    order = np.argsort(list_of + np.where(shuffled[list_of], random.random(len(list_of)), place), kind="stable")
+    return Lists(lists.lengths, lists.items[order])
 
 
 def _split(lists: Lists, targets: Indices, alphabet: Alphabet) -> tuple[Layout, Indices]:

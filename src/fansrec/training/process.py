@@ -10,6 +10,7 @@ from fansrec.errors import BadSetting
 # glibc's mallopt, malloc.h
 M_TRIM_THRESHOLD = -1
 M_MMAP_THRESHOLD = -3
+MAX_KEPT = 1 << 24  # bytes; larger blocks of many sizes fragment the heap, by gigabytes in a few epochs
 
 
 def check_precision(precision: str) -> None:
@@ -37,7 +38,7 @@ def keep_freed_memory() -> None:
     """
     try:
         libc = ctypes.CDLL("libc.so.6")
-        libc.mallopt(M_MMAP_THRESHOLD, 1 << 30)
+        libc.mallopt(M_MMAP_THRESHOLD, MAX_KEPT)
         libc.mallopt(M_TRIM_THRESHOLD, (1 << 31) - 1)
     except (OSError, AttributeError):
         pass

@@ -98,7 +98,7 @@ def test_items_of_the_gpu_match_float64_within_fp16(kind: str, rules: Rules) -> 
     model = model_of(kind)
     double = copy.deepcopy(model).double()
     engine = open_engine(model.cuda(), 1000, "cuda", backend="cuda")
-    inputs, counts = lists(200 if engine.generation == ONE_PASS else 40)  # every step is judged by a pass of its own
+    inputs, counts = lists(200 if engine.generation == ONE_PASS else 40)  # every step is checked by a pass of its own
     assert engine.backend == "cuda"
     answers = engine.continue_lists(inputs, counts, rules)
     assert faults(double, engine.generation, inputs, counts, rules, answers, FP16) == []

@@ -44,7 +44,7 @@ MODELS: dict[str, Callable[[Any], object]] = {
     "a head of another width": lambda m: setattr(m.head, "width", 8),
     "no item vectors": lambda m: setattr(m.head.item, "weight", None),
     "half a linear layer": lambda m: setattr(m.head.category, "bias", None),
-    "halves without starts": lambda m: setattr(m.head, "half_starts", None),
+    "rounded vectors without starts": lambda m: setattr(m.head.rounded, "starts", None),
 }
 
 

@@ -29,10 +29,11 @@ def matrix_of(lists: Lists, vocabulary: int) -> np.ndarray:
 
 
 def exact(lists: Lists, vocabulary: int, width: int) -> np.ndarray:
-    """Return the right singular vectors times their singular values, of mean length 1."""
+    """Return the right singular vectors times their singular values, of mean length 1 and none above LONGEST."""
     _, values, right = np.linalg.svd(matrix_of(lists, vocabulary), full_matrices=False)
     found = right[:width].T * values[:width]
-    return found / np.linalg.norm(found, axis=1).mean()
+    lengths = np.linalg.norm(found, axis=1, keepdims=True)
+    return found / lengths * np.minimum(lengths / lengths.mean(), module.LONGEST)
 
 
 def random_lists(count: int = 80, vocabulary: int = 30) -> Lists:
@@ -49,6 +50,15 @@ def test_vectors_equal_an_exact_svd(width: int, monkeypatch: pytest.MonkeyPatch)
     made, expected = vectors_of(lists, 30, width).double().numpy(), exact(lists, 30, width)
     assert made.shape == (30, width)
     np.testing.assert_allclose(made @ made.T, expected @ expected.T, atol=1e-4)  # columns may have another sign
+
+
+def test_longest_vectors_are_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "NOISE", 0.0)
+    monkeypatch.setattr(module, "LONGEST", 1.1)
+    lists = random_lists()
+    made, expected = vectors_of(lists, 30, 4).double(), exact(lists, 30, 4)
+    assert 0 < (np.linalg.norm(expected, axis=1) > 1.0999).sum() < 30
+    np.testing.assert_allclose(made.norm(dim=1).numpy(), np.linalg.norm(expected, axis=1), atol=1e-4)
 
 
 def test_first_vectors_of_many_items_equal_an_exact_svd(monkeypatch: pytest.MonkeyPatch) -> None:

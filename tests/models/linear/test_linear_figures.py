@@ -26,8 +26,8 @@ TOLERANCE = {"ease": 6e-5, "item-knn": 1e-4}
 
 def figures(model: Any, corpus: Corpus, input: str) -> list[float]:
     how, asked = protocol("paper", input), evaluation_lists(corpus, "test")
-    judged = list_metrics(predict(TorchEngine(model, len(corpus.vocabulary)), asked, how), asked, how)
-    return [mean(judged[name]) for name in ("NDCG@5", "HR@5", "NDCG@10", "HR@10")]
+    metrics = list_metrics(predict(TorchEngine(model, len(corpus.vocabulary)), asked, how), asked, how)
+    return [mean(metrics[name]) for name in ("NDCG@5", "HR@5", "NDCG@10", "HR@10")]
 
 
 @pytest.mark.long  # half a minute to a minute, and only a change of these two models or of the protocol breaks it

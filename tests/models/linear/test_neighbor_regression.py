@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from fansrec.errors import BadSetting
-from fansrec.models.linear import neighbor_regression, pair_sums
+from fansrec.models.linear import item_weights, neighbor_regression, pair_sums
 from fansrec.models.linear.cooccurrence import portions
 from fansrec.models.linear.ease import EaseConfig
 from fansrec.models.linear.neighbor_regression import approximate, solutions
@@ -170,3 +170,15 @@ def test_highest_scores_of_each_row() -> None:
 def test_portions_cost_at_most_1() -> None:
     assert list(portions(np.array([0.5, 0.5, 0.25, 3.0, 0.0]))) == [slice(0, 2), slice(2, 3), slice(3, 4), slice(4, 5)]
     assert list(portions(np.array([]))) == []
+
+
+def test_number_of_threads_does_not_change_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbor_regression, "SOLVED_AT_ONCE", 2000)
+    monkeypatch.setattr(neighbor_regression, "REFINED_AT_ONCE", 7)
+    monkeypatch.setattr(item_weights, "CELLS_AT_ONCE", 500)
+    one, before = fitted("slist", **ALL), torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        assert np.array_equal(matrix(fitted("slist", **ALL)), matrix(one))
+    finally:
+        torch.set_num_threads(before)

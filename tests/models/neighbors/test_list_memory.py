@@ -283,3 +283,19 @@ def test_votes_equal_those_of_a_plain_loop(lists: list[list[int]], asked: list[i
     (made,) = memory_of(lists).votes([indices(asked)], config)
     assert made.tolist() == pytest.approx(slow_votes(lists, asked, config), abs=1e-6)
     assert made.max() in (0, 1) and not made[asked].any()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_inputs_that_are_looked_up_together_do_not_change_the_votes(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory, inputs = memory_of(LISTS), [indices(asked) for asked in ([0, 2], [9], [], [5, 1, 1, 0], LONG, [8])]
+    settings, before = replace(PLAIN, neighbors=1, recency=0.5, near=1.0, sharpness=2.0), torch.get_num_threads()
+    one_by_one = torch.cat([memory.votes([given], settings) for given in inputs])
+    torch.set_num_threads(threads)
+    try:
+        for lists in (1, 2, 6):
+            monkeypatch.setattr("fansrec.models.neighbors.list_memory.CELLS_AT_ONCE", lists * ITEMS)
+            assert torch.equal(memory.votes(inputs, settings), one_by_one)
+    finally:
+        torch.set_num_threads(before)

@@ -1,16 +1,14 @@
 """The lists that decide between settings: folds, what is fitted and what is held out, and the figures of a list."""
 
 from dataclasses import replace
-from math import log2
 
 import numpy as np
 import pytest
-import torch
 
 from fansrec.data.corpus import Corpus, FlatLists
 from fansrec.evaluation.protocol import EvaluationLists
 from fansrec.training.hybrid import held_out
-from fansrec.training.hybrid.held_out import FOLDS, Fold, join, lists_in_memory, make_folds, metrics_per_list
+from fansrec.training.hybrid.held_out import FOLDS, Fold, join, lists_in_memory, make_folds
 from worlds import corpus_of, vocabulary_of
 
 LISTS = 60
@@ -129,32 +127,3 @@ def test_joined_lists_are_in_the_order_of_the_folds() -> None:
     expected = [given.tolist() for fold in folds for given in fold.held_out.inputs]
     assert [given.tolist() for given in together.inputs] == expected
     assert all(target[0] == (given[0] + 2) % LISTS for given, target in zip(*vars(together).values(), strict=True))
-
-
-def one_list(given: list[int], target: list[int]) -> EvaluationLists:
-    return EvaluationLists([np.array(given)], [np.array(target, dtype=np.int32)])
-
-
-@pytest.mark.parametrize(("target", "figures"), [
-    ([1], [1, 1, 1, 1]),
-    ([2], [1 / log2(3), 1, 1 / log2(3), 1]),
-    ([6], [0, 0, 1 / log2(7), 1]),
-    ([11], [0, 0, 0, 0]),
-], ids=["first", "second", "sixth", "eleventh"])  # fmt: skip
-def test_figures_of_one_target_by_hand(target: list[int], figures: list[float]) -> None:
-    falling = -torch.arange(13.0)[None]  # item 0 is that of the input, so that item n is at rank n
-    assert metrics_per_list(falling, one_list([0], target))[0] == pytest.approx(figures)
-
-
-def test_figures_leave_out_items_of_the_input() -> None:
-    scores = torch.tensor([[9.0, 8, 7, 6, 5, 4, 3, 2, 1, 0, -1, -2, -3]])
-    assert metrics_per_list(scores, one_list([0, 1], [3, 2])).tolist() == [[1.0, 1.0, 1.0, 1.0]]
-    assert scores[0, 0] == 9  # the scores are not changed
-
-
-def test_items_of_the_input_are_left_out_of_a_tiny_catalog() -> None:
-    assert metrics_per_list(torch.tensor([[3.0, 2, 1]]), one_list([0, 1], [1])).tolist() == [[0.0, 0.0, 0.0, 0.0]]
-
-
-def test_no_lists_have_no_figures() -> None:
-    assert metrics_per_list(torch.zeros(0, 13), EvaluationLists([], [])).shape == (0, 4)

@@ -14,21 +14,20 @@ from fansrec.models.hybrid.model import LinearPart
 from fansrec.models.neighbors.list_memory import ListMemory
 from fansrec.models.neighbors.list_votes import MemoryConfig
 from fansrec.models.registry import build
-from fansrec.training.hybrid import held_out, part_search
+from fansrec.training.hybrid import held_out, linear_search, metrics, part_search
 from fansrec.training.hybrid.coordinate_search import FEWEST
-from fansrec.training.hybrid.held_out import FOLDS, join, make_folds, metrics_per_list
-from fansrec.training.hybrid.part_search import (
+from fansrec.training.hybrid.held_out import FOLDS, join, make_folds
+from fansrec.training.hybrid.linear_search import (
     CANDIDATES,
     DECAYS,
     LINEAR_WEIGHTS,
-    MEMORY_ERRORS,
-    MEMORY_GRID,
+    Parts,
     affordable_fits,
-    find_parts,
     fit_linear,
     search_linear,
-    search_memory,
 )
+from fansrec.training.hybrid.metrics import best_items, metrics_per_list
+from fansrec.training.hybrid.part_search import MEMORY_ERRORS, MEMORY_GRID, find_parts, order_matters, search_memory
 from fansrec.training.plan import Plan, make_plan
 from fansrec.training.reporting import Reporter
 from worlds import corpus_of, vocabulary_of, walks
@@ -42,7 +41,7 @@ SLIST, KNN = CANDIDATES[:2]
 @pytest.fixture
 def few_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try two linear parts only, where it does not matter how many."""
-    monkeypatch.setattr(part_search, "CANDIDATES", (SLIST, KNN))
+    monkeypatch.setattr(linear_search, "CANDIDATES", (SLIST, KNN))
 
 
 def plan_of(corpus: Corpus = WALKS, **given: Any) -> Plan:
@@ -102,7 +101,7 @@ def test_list_never_votes_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = corpus_of([[4 * n, 4 * n + 1, 4 * n + 2, 4 * n + 3] for n in range(8)], vocabulary_of([16, 16]))
     seen: list[torch.Tensor] = []
     monkeypatch.setattr(
-        part_search, "metrics_per_list", lambda scores, lists: seen.append(scores) or metrics_per_list(scores, lists)
+        metrics, "best_items", lambda scores, inputs: seen.append(scores.clone()) or best_items(scores, inputs)
     )
     search_memory(plan_of(alone), make_folds(alone, FOLDS))
     assert seen and not any(scores.any() for scores in seen)
@@ -143,9 +142,9 @@ def test_every_weight_and_decay_is_tried_and_each_part_alone() -> None:
 
 
 def test_affordable_fits_follow_from_lists_and_items(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part_search, "COST_OF_LIST", 60**3 / 96 * 3.5)  # the walks: 60 items, 96 training lists
+    monkeypatch.setattr(linear_search, "COST_OF_LIST", 60**3 / 96 * 3.5)  # the walks: 60 items, 96 training lists
     assert affordable_fits(plan_of(), WALKS) == 3
-    monkeypatch.setattr(part_search, "MOST_COST", 60**3 * 2.5)
+    monkeypatch.setattr(linear_search, "MOST_COST", 60**3 * 2.5)
     assert affordable_fits(plan_of(), WALKS) == 2
     twice = replace(plan_of(), config=plan_of().config | {"category_starts": (0, 120)})
     assert affordable_fits(twice, WALKS) == 0
@@ -160,7 +159,7 @@ def test_folds_are_fitted_only_if_that_is_affordable(fits: int, calls: int, monk
         return fit_linear(candidate, lists, plan)
 
     monkeypatch.setattr(part_search, "affordable_fits", lambda plan, corpus: fits)
-    monkeypatch.setattr(part_search, "fit_linear", counted)
+    monkeypatch.setattr(linear_search, "fit_linear", counted)
     find_parts(plan_of(**GIVEN_MEMORY), WALKS, Reporter())
     assert len(fitted) == calls  # of SLIST, and one of item-kNN for each fold
     assert (set(fitted) == {96}) == (fits < FOLDS)  # all training lists, or all but a fold
@@ -192,7 +191,7 @@ def test_memory_alone_is_kept_where_single_items_say_nothing() -> None:
 
 @pytest.mark.usefixtures("few_candidates")
 def test_linear_part_alone_is_kept_where_the_memory_misleads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part_search, "LINEAR_WEIGHTS", (0.01,))  # so that every mixture is nearly the memory
+    monkeypatch.setattr(linear_search, "LINEAR_WEIGHTS", (0.01,))  # so that every mixture is nearly the memory
     corpus = pairs()
     found = find_parts(plan_of(corpus, **FEW_NEIGHBORS), corpus, Reporter())
     assert found.linear is not None
@@ -251,7 +250,7 @@ def test_disabled_memory_is_not_searched() -> None:
 
 
 def test_disabled_linear_part_is_not_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part_search, "fit_linear", None)
+    monkeypatch.setattr(linear_search, "fit_linear", None)
     found = find_parts(plan_of(**GIVEN_MEMORY, linear_weight=0.0), WALKS, Reporter())
     assert found.linear is None and found.settings["linear_weight"] == 0
     assert not any("linear" in row for row in found.tried)
@@ -279,7 +278,7 @@ def test_linear_part_is_the_model_of_that_name(candidate: tuple[str, dict[str, A
 def test_linear_part_keeps_the_largest_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = fit_linear(SLIST, WALKS.flat("train"), plan_of())
     assert whole.width == 59  # every other item
-    monkeypatch.setattr(part_search, "LINEAR_NEIGHBORS", 7)
+    monkeypatch.setattr(linear_search, "LINEAR_NEIGHBORS", 7)
     some = fit_linear(SLIST, WALKS.flat("train"), plan_of())
     assert some.width == 7
     torch.testing.assert_close(some.weights.abs(), whole.weights.abs().topk(7).values)
@@ -289,6 +288,15 @@ def test_joined_folds_are_evaluated_in_the_order_of_their_scores() -> None:
     # The votes of a fold are for the lists of that fold: with one fold exchanged, the figures would be those of noise.
     folds = make_folds(WALKS, FOLDS)
     memories = [ListMemory.of(60, *fold.lists) for fold in folds]
-    votes = part_search._votes(memories, folds, GIVEN_MEMORY)
+    votes = linear_search._votes(memories, folds, GIVEN_MEMORY)
     assert votes.shape == (len(join(folds).inputs), 60)
     assert metrics_per_list(votes, join(folds)).mean() > 0.5
+
+
+def test_order_matters_if_the_memory_is_better_with_it() -> None:
+    unordered = {"sharpness": 3.0, "before": 1.0, "recency": 0.0, "near": 0.0, "aligned": 0.0}
+    assert not order_matters(Parts(unordered, tried=[{}]))
+    for name, value in {"before": 0.7, "recency": 0.3, "near": 0.5, "aligned": 1.0}.items():
+        assert order_matters(Parts(unordered | {name: value}, tried=[{}]))
+    assert order_matters(Parts({"linear_weight": 1.0}, tried=[{}]))  # no memory, so nobody knows
+    assert order_matters(Parts(unordered))  # nothing was tried

@@ -21,9 +21,10 @@ from fansrec.evaluation.protocol import METRICS, EvaluationLists
 from fansrec.models.config import flat_settings
 from fansrec.models.hybrid.model import LinearPart
 from fansrec.models.neighbors.list_memory import ListMemory
-from fansrec.training.hybrid import part_search, training
-from fansrec.training.hybrid.part_search import CANDIDATES, MEMORY_GRID, Parts, fit_linear
-from fansrec.training.hybrid.training import fit_parts, train_hybrid
+from fansrec.training.hybrid import linear_search, part_search, training
+from fansrec.training.hybrid.linear_search import CANDIDATES, Parts, fit_linear
+from fansrec.training.hybrid.part_search import MEMORY_GRID
+from fansrec.training.hybrid.training import fit_parts, shuffling, train_hybrid
 from fansrec.training.hybrid.weight_search import WEIGHT_GRID
 from fansrec.training.plan import Plan, Trained, make_plan
 from fansrec.training.reporting import Reporter
@@ -42,7 +43,7 @@ QUICK = BEST | GIVEN
 def few_candidates() -> Any:
     """Try two linear parts only, which are enough here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(part_search, "CANDIDATES", CANDIDATES[:2])
+        patch.setattr(linear_search, "CANDIDATES", CANDIDATES[:2])
         yield
 
 
@@ -90,7 +91,7 @@ def test_final_parts_are_fitted_to_more_lists_than_the_evaluated_ones(
 
 
 def test_linear_model_is_reported_and_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part_search, "CANDIDATES", CANDIDATES[1:2])
+    monkeypatch.setattr(linear_search, "CANDIDATES", CANDIDATES[1:2])
     recorder = Recorder()
     made = trained(tmp_path, reporter=recorder, **GIVEN, network_weight=0.0)
     assert made.linear == {"model": "item-knn", "settings": {"similarity": "cosine", "shrinkage": 10.0}}
@@ -181,6 +182,21 @@ def test_given_settings_are_those_of_the_network(tmp_path: Path) -> None:
         assert made.plan.settings[name] == flat_settings(made.network.config)[name] == value
 
 
+def test_lists_are_shuffled_where_order_does_not_matter() -> None:
+    in_order = {"before": 0.7, "recency": 0.0, "near": 0.0, "aligned": 0.0}
+    parts, unordered = Parts(in_order, tried=[{}]), Parts(in_order | {"before": 1.0}, tried=[{}])
+    assert shuffling(plan_of(), parts) == {} and shuffling(plan_of(), unordered) == {"shuffled_share": 0.5}
+    assert shuffling(plan_of(shuffled_share=0.2), unordered) == {}
+
+
+def test_shuffled_lists_train_another_network(tmp_path: Path) -> None:
+    whole = []
+    for share in (0.0, 1.0):
+        (tmp_path / f"{share}").mkdir()
+        whole.append(trained(tmp_path / f"{share}", **GIVEN, shuffled_share=share, epochs=1).network)
+    assert not torch.equal(*(network.vectors for network in whole))
+
+
 def test_weights_that_are_all_0_are_refused() -> None:
     with pytest.raises(BadSetting, match="are all 0; at least one of them must be above 0"):
         plan_of(**dict.fromkeys(WEIGHT_GRID, 0.0))
@@ -264,17 +280,22 @@ class Killed(Exception):
 
 @dataclass
 class KilledAt(Reporter):
-    """Raises at ("batch", epoch, batch), at ("epoch", epoch, 0), or at a message by its first word."""
+    """Raises at ("batch", epoch, batch), at ("epoch", epoch, 0), or at a message by its first word.
+
+    Batches of the second training run are ("again", epoch, batch).
+    """
 
     moment: tuple[str, int, int] | str
+    run: str = "batch"
 
     def batch(self, epoch: int, batch: int, loss: float, category_accuracy: float | None) -> None:
-        self._at(("batch", epoch, batch))
+        self._at((self.run, epoch, batch))
 
     def epoch(self, row: dict[str, Any]) -> None:
         self._at(("epoch", row["epoch"], 0))
 
     def message(self, text: str) -> None:
+        self.run = "again" if "again" in text else self.run
         self._at(text.split()[0])
 
     def _at(self, moment: tuple[str, int, int] | str) -> None:
@@ -282,7 +303,7 @@ class KilledAt(Reporter):
             raise Killed
 
 
-MOMENTS = ["searching", ("epoch", 0, 0), ("batch", 1, 1), "found:"]
+MOMENTS = ["searching", ("epoch", 0, 0), ("batch", 1, 1), "training", ("again", 0, 1), ("again", 0, 2), "found:"]
 
 
 def test_run_without_a_network_is_resumed_and_stored(corpus_folder: Path, tmp_path: Path) -> None:

@@ -18,10 +18,9 @@ from fansrec.models.linear.item_weights import Table
 from fansrec.models.neighbors.list_memory import ListMemory
 from fansrec.training.hybrid import weight_search
 from fansrec.training.hybrid.coordinate_search import FEWEST, Values
-from fansrec.training.hybrid.held_out import metrics_per_list
-from fansrec.training.hybrid.part_search import CANDIDATES, fit_linear
+from fansrec.training.hybrid.linear_search import CANDIDATES, fit_linear
+from fansrec.training.hybrid.metrics import LISTS_AT_ONCE, metrics_per_list
 from fansrec.training.hybrid.weight_search import (
-    LISTS_AT_ONCE,
     NEXT_SHARES,
     WEIGHT_GRID,
     FittedParts,

@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "comparisons.h"
 #include "dots.h"
 
 namespace {
 
 constexpr int64_t MAX_BLOCKS = 4096;  // beyond, blocks become larger
 constexpr int64_t MAX_BLOCK_SIZE = 256;
-constexpr float HALF_ERROR = 1.0f / 2048 + 1.0f / (1 << 20);  // relative error of an fp16 number, and of the sums
-constexpr float SUBNORMAL_ERROR = 1e-6f;                      // absolute error of fp16 numbers close to zero
-constexpr float LARGE_SHARE = -4.6f;  // the logarithm of 1%: the error of such a share of a sum does not average out
+constexpr float ROUNDING_ERROR = 0.5f + 1.0f / 32;  // of a rounded number, in steps; and 2^-20 of the largest: of sums
+constexpr float LARGE_SHARE = -3.9f;  // the logarithm of 2%: the error of such a share of a sum does not average out
 
 int64_t block_size_for(int64_t items) {
     int64_t size = ITEMS_AT_ONCE;
@@ -33,17 +33,14 @@ BlockTopK::BlockTopK(ItemVectors items, int64_t first, int64_t last, Tiles colum
     log_sum_ = workspace.take<float>(lanes);
     rows_ = workspace.take<float>(count * items.width);
     error_bound_ = workspace.take<float>(lanes);
-    std::fill(error_bound_, error_bound_ + lanes, 0.0f);
     is_exact_ = workspace.take<bool>(lanes);
-    std::fill(is_exact_, is_exact_ + lanes, false);
-    if (!READS_HALVES || count > MAX_HALF_POSITIONS) items_.halves = nullptr;
+    if (count > MAX_ROUNDED_POSITIONS) items_.rounded = nullptr;
+    std::fill(is_exact_, is_exact_ + lanes, !items_.rounded);
     for (int64_t c = 0; c < count; ++c) {
-        float squares = 0;
-        for (int64_t d = 0; d < items.width; ++d) {
-            float x = rows_[c * items.width + d] = columns.at(d, c);
-            squares += x * x;
-        }
-        if (items_.halves) error_bound_[c] = std::sqrt(squares) * (items.longest * HALF_ERROR + SUBNORMAL_ERROR);
+        float sum = 0;
+        for (int64_t d = 0; d < items.width; ++d)
+            sum += std::abs(rows_[c * items.width + d] = columns.at(d, c));
+        error_bound_[c] = ROUNDING_ERROR * sum;
     }
 }
 
@@ -62,30 +59,40 @@ void BlockTopK::finish() {
     }
 }
 
-// Corrects a sum computed from halves. The rounding errors of many items cancel; those of items with a large share of
-// the sum do not, so their exponentials are replaced by exact ones.
+// Corrects a sum computed from rounded vectors. The rounding errors of many items cancel; those of items with a large
+// share of the sum do not, so their exponentials are replaced by exact ones.
 void BlockTopK::correct_log_sum(int64_t column) {
-    float total = log_sum_[column], difference = 0;
-    int64_t D = items_.width;
-    for (int64_t block = 0; block < blocks_; ++block) {
-        if (bounds_[column * blocks_ + block] < total + LARGE_SHARE) continue;
+    if (is_exact_[column]) return;
+    float total = log_sum_[column], least = total + LARGE_SHARE, difference = 0;
+    visit_high(bounds(column), blocks_, [&] { return least; }, [&](int64_t block) {
         int64_t start = first_ + block * block_size_, end = std::min(start + block_size_, last_);
-        for (int64_t item = start; item < end; item += ITEMS_AT_ONCE) {
-            alignas(64) float exact[ITEMS_AT_ONCE], rounded[ITEMS_AT_ONCE];
-            V halves[1][VECTORS];
-            half_dots<1>(rows_ + column * D, items_.halves + (item - first_) * D, D, halves);
-            for (int i = 0; i < VECTORS; ++i) {
-                store(rounded + i * W, halves[0][i]);
-                if (item + i * W < end) scores(item + i * W, column, exact + i * W);
-            }
-            for (int64_t r = 0; r < std::min(ITEMS_AT_ONCE, end - item); ++r) {
-                float bias = items_.bias ? items_.bias[item + r] : 0.0f;
-                difference += std::exp(exact[r] - total) - std::exp(rounded[r] + bias - total);
+        for (int64_t first = start; first < end; first += ITEMS_AT_ONCE) {
+            alignas(64) float scores[ITEMS_AT_ONCE];
+            rounded_scores(first, column, scores);
+            for (unsigned bits = above(scores, least); bits; bits &= bits - 1) {
+                int64_t i = __builtin_ctz(bits);
+                difference += std::exp(score(first + i, column) - total) - std::exp(scores[i] - total);
             }
         }
-    }
+    });
     log_sum_[column] = total + std::log1p(difference);
     is_exact_[column] = true;
+}
+
+// Returns the score of one item.
+float BlockTopK::score(int64_t item, int64_t column) const {
+    int64_t D = items_.width;
+    return dot(rows_ + column * D, items_.weight + item * D, D) + (items_.bias ? items_.bias[item] : 0.0f);
+}
+
+// Writes the scores of sixteen items from `item` on by their rounded vectors; minus infinity beyond the last one.
+void BlockTopK::rounded_scores(int64_t item, int64_t column, float* out) const {
+    V sums[1][VECTORS];
+    int64_t D = items_.width, row = item - first_;
+    rounded_dots<1>(rows_ + column * D, items_.rounded + row * D, D, sums);
+    biases(item, out);
+    for (int i = 0; i < VECTORS; ++i)
+        store(out + i * W, sums[0][i] * load(items_.steps + row + i * W) + load(out + i * W));
 }
 
 float BlockTopK::highest_bound(int64_t column) const {
@@ -104,6 +111,16 @@ int64_t BlockTopK::highest_block(int64_t column) const {
     for (int64_t b = 0; b < blocks_; ++b)
         if (of_column[b] == top) return b;
     return -1;
+}
+
+// Writes the biases of sixteen items from `item` on; minus infinity beyond the last one.
+void BlockTopK::biases(int64_t item, float* out) const {
+    int64_t rows = std::min(ITEMS_AT_ONCE, last_ - item);
+    std::fill(out + rows, out + ITEMS_AT_ONCE, MINUS_INFINITY);
+    if (items_.bias)
+        std::copy(items_.bias + item, items_.bias + item + rows, out);
+    else
+        std::fill(out, out + rows, 0.0f);
 }
 
 void BlockTopK::scores(int64_t item, int64_t column, float* out) const {

@@ -6,16 +6,31 @@
 // taken or not allowed, the bound is lowered, and the block with the next highest bound is searched. The result is
 // exact for any rules and any number of items; of items with equal scores the first one wins.
 #pragma once
-#include "tiles.h"
+#include "layers.h"
 
-// For vectors that do not fit into the cache, loading them takes longer than the products. `halves` is a second copy of
-// the vectors of the range in fp16, 16 items side by side: (blocks of 16 items, width, 16), or null. Bounds come from
-// it, increased by the largest possible rounding error; items are chosen by the float32 vectors.
+// A copy of all item vectors in 16 bits: loading vectors that are not in the cache takes longer than the products. A
+// vector is its integers times its step, the smallest one that covers its largest number; that is four times as exact
+// as fp16. Bounds come from it, increased by the largest possible rounding error; items are chosen by the float32
+// vectors.
+struct RoundedVectors {
+    const int16_t* numbers;  // 16 items side by side, (rows / 16, width, 16), or null: there is no copy
+    const float* steps;      // (rows)
+    const int64_t* starts;   // (categories + 1): the first row of each category, a multiple of 16
+};
+
+// The vectors of all items, and the rounded ones of a range of them, if there are any.
 struct ItemVectors {
     const float *weight, *bias;  // (items, width) and (items); bias may be null
     int64_t width;
-    const uint16_t* halves = nullptr;
-    float longest = 0;  // the norm of the longest vector
+    const int16_t* rounded = nullptr;
+    const float* steps = nullptr;
+
+    ItemVectors(Affine item, int64_t width, const RoundedVectors& all, int64_t category)
+        : weight(item.weight), bias(item.bias), width(width) {
+        if (!all.numbers) return;
+        rounded = all.numbers + all.starts[category] * width;
+        steps = all.steps + all.starts[category];
+    }
 };
 
 class BlockTopK {
@@ -37,7 +52,7 @@ class BlockTopK {
     template <class Allowed>
     Best best(int64_t column, Allowed&& allowed) {
         float* bounds = bounds_ + column * blocks_;
-        if (items_.halves && !is_exact_[column]) correct_log_sum(column);
+        correct_log_sum(column);
         Best found;
         for (int64_t searched = -1;;) {
             int64_t block = highest_block(column);
@@ -54,6 +69,8 @@ class BlockTopK {
     // to subtract for log-probabilities, and upper bounds of the scores of every block.
     void scores(int64_t item, int64_t column, float* out) const;
     float log_sum(int64_t column) const { return log_sum_[column]; }
+    const float* log_sums() const { return log_sum_; }  // of whole tiles
+    void correct_log_sum(int64_t column);  // if it was computed from rounded vectors
     const float* bounds(int64_t column) const { return bounds_ + column * blocks_; }
     float highest_bound(int64_t column) const;
     int64_t blocks() const { return blocks_; }
@@ -61,7 +78,7 @@ class BlockTopK {
 
    private:
     static constexpr int64_t CHUNK = 512;  // items whose vectors stay in the cache while all positions are scored
-    static constexpr int64_t MAX_HALF_POSITIONS = 32;  // beyond, products take longer than loading items in 32 bits
+    static constexpr int64_t MAX_ROUNDED_POSITIONS = 32;  // beyond, products take longer than loading items in 32 bits
 
     ItemVectors items_;
     int64_t first_, last_, count_;  // the range of items, and the number of positions
@@ -69,15 +86,17 @@ class BlockTopK {
     float* rows_;  // the same vectors, one after the other
     int64_t block_size_, blocks_, chunks_;
     float *bounds_, *maxima_, *sums_, *log_sum_;
-    float* error_bound_;  // (positions): the largest error of a score computed from halves
-    bool* is_exact_;      // (positions): whether log_sum_ has been corrected
+    float* error_bound_;  // (positions): the largest error of a score by rounded vectors, in steps of the item
+    bool* is_exact_;      // (positions): whether log_sum_ needs no correction
 
     template <int C>
     void score_tiles(int64_t chunk, int64_t tile);
     void score_few(int64_t chunk);
-    void score_halves(int64_t chunk);
-    void correct_log_sum(int64_t column);
+    void score_rounded(int64_t chunk);
     int64_t highest_block(int64_t column) const;
+    void biases(int64_t item, float* out) const;
+    float score(int64_t item, int64_t column) const;
+    void rounded_scores(int64_t item, int64_t column, float* out) const;
 
     template <class Allowed>
     Best best_of_block(int64_t block, int64_t column, Allowed&& allowed) const {

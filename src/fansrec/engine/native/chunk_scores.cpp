@@ -1,7 +1,6 @@
 // Scoring one chunk of items at all positions: three methods, by the number of positions and the format of the items.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "block_top_k.h"
 #include "dots.h"
@@ -39,23 +38,23 @@ void dots_for(int64_t positions, const float* vectors, const float* items, int64
 
 constexpr int64_t POSITIONS_AT_ONCE = 8 / VECTORS > 0 ? 8 / VECTORS : 1;  // enough sums to hide an addition's latency
 
-void half_dots_for(int64_t positions, const float* vectors, const uint16_t* items, int64_t depth, V (*out)[VECTORS]) {
+void rounded_dots_for(int64_t positions, const float* vectors, const int16_t* items, int64_t depth, V (*out)[VECTORS]) {
     switch (positions) {
-        case 1: return half_dots<1>(vectors, items, depth, out);
-        case 2: return half_dots<2>(vectors, items, depth, out);
-        case 3: return half_dots<3>(vectors, items, depth, out);
-        case 4: return half_dots<4>(vectors, items, depth, out);
-        case 5: return half_dots<5>(vectors, items, depth, out);
-        case 6: return half_dots<6>(vectors, items, depth, out);
-        case 7: return half_dots<7>(vectors, items, depth, out);
-        default: return half_dots<8>(vectors, items, depth, out);
+        case 1: return rounded_dots<1>(vectors, items, depth, out);
+        case 2: return rounded_dots<2>(vectors, items, depth, out);
+        case 3: return rounded_dots<3>(vectors, items, depth, out);
+        case 4: return rounded_dots<4>(vectors, items, depth, out);
+        case 5: return rounded_dots<5>(vectors, items, depth, out);
+        case 6: return rounded_dots<6>(vectors, items, depth, out);
+        case 7: return rounded_dots<7>(vectors, items, depth, out);
+        default: return rounded_dots<8>(vectors, items, depth, out);
     }
 }
 
 }  // namespace
 
 void BlockTopK::score_chunk(int64_t chunk) {
-    if (items_.halves) return score_halves(chunk);
+    if (items_.rounded) return score_rounded(chunk);
     if (count_ <= FEW_POSITIONS) return score_few(chunk);
     int64_t tiles = tiles_for(count_);
     for (int64_t t = 0; t < tiles;) {
@@ -140,33 +139,30 @@ void BlockTopK::score_few(int64_t chunk) {
     }
 }
 
-// Scores the chunk from fp16 vectors: items are in the lanes, sixteen at a time.
-void BlockTopK::score_halves(int64_t chunk) {
-    RunningSum running[MAX_HALF_POSITIONS][VECTORS];
-    V bound[MAX_HALF_POSITIONS], scores[8][VECTORS];
+// Scores the chunk by rounded vectors: items are in the lanes, sixteen at a time.
+void BlockTopK::score_rounded(int64_t chunk) {
+    RunningSum running[MAX_ROUNDED_POSITIONS][VECTORS];
+    V bound[MAX_ROUNDED_POSITIONS], scores[8][VECTORS];
     std::fill(bound, bound + count_, all(MINUS_INFINITY));
     int64_t start = first_ + chunk * CHUNK, end = std::min(start + CHUNK, last_), D = items_.width;
     for (int64_t item = start; item < end; item += ITEMS_AT_ONCE) {
-        alignas(64) float bias[ITEMS_AT_ONCE] = {};
-        if (items_.bias && item + ITEMS_AT_ONCE <= end)
-            std::memcpy(bias, items_.bias + item, sizeof bias);
-        else
-            for (int64_t r = 0; r < ITEMS_AT_ONCE; ++r)  // lanes beyond the last item score minus infinity
-                bias[r] = item + r >= end ? MINUS_INFINITY : items_.bias ? items_.bias[item + r] : 0.0f;
+        alignas(64) float bias[ITEMS_AT_ONCE];
+        biases(item, bias);
         for (int64_t p = 0; p < count_; p += POSITIONS_AT_ONCE) {
             int64_t here = std::min(POSITIONS_AT_ONCE, count_ - p);
-            half_dots_for(here, rows_ + p * D, items_.halves + (item - first_) * D, D, scores);
+            rounded_dots_for(here, rows_ + p * D, items_.rounded + (item - first_) * D, D, scores);
             for (int64_t i = 0; i < here; ++i)
                 for (int part = 0; part < VECTORS; ++part) {
-                    V score = scores[i][part] + load(bias + part * W);
+                    V step = load(items_.steps + (item - first_) + part * W);
+                    V score = scores[i][part] * step + load(bias + part * W);
                     running[p + i][part].raise(score);
                     running[p + i][part].sum += running[p + i][part].exp_relative(score);
-                    bound[p + i] = larger(bound[p + i], score);
+                    bound[p + i] = larger(bound[p + i], score + error_bound_[p + i] * step);
                 }
         }
         if ((item - first_ + ITEMS_AT_ONCE) % block_size_ && item + ITEMS_AT_ONCE < end) continue;
         for (int64_t p = 0; p < count_; ++p) {
-            bounds_[p * blocks_ + (item - first_) / block_size_] = largest(bound[p]) + error_bound_[p];
+            bounds_[p * blocks_ + (item - first_) / block_size_] = largest(bound[p]);
             bound[p] = all(MINUS_INFINITY);
         }
     }

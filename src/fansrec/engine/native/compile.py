@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 COMMON = ["-std=c++17", "-O3", "-fno-math-errno", "-fvisibility=hidden", "-fPIC", "-shared", "-pthread"]
 X86 = {
     "portable": [],
-    "avx2": ["-mavx2", "-mfma", "-mf16c"],
+    "avx2": ["-mavx2", "-mfma"],
     "avx512": ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma", "-mprefer-vector-width=512"],
 }
 STRICT = ["-Wall", "-Wextra", "-Werror"]  # development builds only: other compilers may have other warnings

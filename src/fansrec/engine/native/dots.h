@@ -74,15 +74,15 @@ inline void dots(const float* vectors, const float* items, int64_t rows, int64_t
         dots_of<P, 0>(vectors, items, rows, depth, ahead, out);
 }
 
-// The same with items in fp16, whose vectors are stored 16 items side by side (block_top_k.h).
+// The same with rounded vectors, which are stored 16 items side by side (block_top_k.h).
 constexpr int64_t ITEMS_AT_ONCE = 16;       // items scored together
 constexpr int64_t PREFETCH_ITEMS = 48;      // distance from the items scored to those prefetched
 constexpr int VECTORS = ITEMS_AT_ONCE / W;  // vectors that hold one number of each of those items
 
-// Computes the scores of 16 items at P positions. Where P is small, every position has several independent sums, which
-// hide the latency of an addition.
+// Computes the dot products of P vectors with 16 items. Where P is small, every vector has several independent sums,
+// which hide the latency of an addition.
 template <int P>
-inline void half_dots(const float* vectors, const uint16_t* items, int64_t depth, V (*out)[VECTORS]) {
+inline void rounded_dots(const float* vectors, const int16_t* items, int64_t depth, V (*out)[VECTORS]) {
     constexpr int SUMS = P * VECTORS >= 8 ? 1 : P * VECTORS >= 4 ? 2 : 4;
     V sum[SUMS][P][VECTORS] = {};
     auto add = [&](int64_t d, int s) __attribute__((always_inline)) {
@@ -105,4 +105,17 @@ inline void half_dots(const float* vectors, const uint16_t* items, int64_t depth
             for (int s = 1; s < SUMS; ++s) sum[0][p][i] += sum[s][p][i];
             out[p][i] = sum[0][p][i];
         }
+}
+
+// Returns the dot product of two vectors.
+inline float dot(const float* a, const float* b, int64_t depth) {
+    V sums[4] = {};
+    int64_t d = 0;
+    for (; d + 4 * W <= depth; d += 4 * W)
+        for (int i = 0; i < 4; ++i) sums[i] += load(a + d + i * W) * load(b + d + i * W);
+    V lanes = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    float sum = 0;
+    for (int l = 0; l < W; ++l) sum += lanes[l];
+    for (; d < depth; ++d) sum += a[d] * b[d];
+    return sum;
 }

@@ -32,11 +32,6 @@ void transform_columns(const Head& head, const CategoryGroup& group, Tiles hidde
     normalize(out, D, 0, tiles_for(count), {head.local_norm.weight + c * D, head.local_norm.bias + c * D});
 }
 
-ItemVectors items_of(const Head& head, int64_t category) {
-    const uint16_t* halves = head.halves ? head.halves + head.half_starts[category] * head.width : nullptr;
-    return {head.item.weight, head.item.bias, head.width, halves, float(head.longest)};
-}
-
 // Scores the items of all groups; the chunks of all of them are divided among the threads.
 void score_groups(const Head& head, Tiles hidden, std::vector<CategoryGroup>& groups, Workspace& workspace,
                   const ThreadPool& pool) {
@@ -50,8 +45,9 @@ void score_groups(const Head& head, Tiles hidden, std::vector<CategoryGroup>& gr
     std::vector<std::pair<BlockTopK*, int64_t>> chunks;
     for (size_t g = 0; g < groups.size(); ++g) {
         int64_t c = groups[g].category;
-        groups[g].scores = std::make_unique<BlockTopK>(items_of(head, c), head.starts[c], head.starts[c + 1], out[g],
-                                                       int64_t(groups[g].columns.size()), workspace);
+        groups[g].scores = std::make_unique<BlockTopK>(ItemVectors(head.item, head.width, head.rounded, c), head.starts[c],
+                                                       head.starts[c + 1], out[g], int64_t(groups[g].columns.size()),
+                                                       workspace);
         for (int64_t i = 0; i < groups[g].scores->chunks(); ++i) chunks.push_back({groups[g].scores.get(), i});
     }
     pool.run(int64_t(chunks.size()), [&](int64_t i) { chunks[i].first->score_chunk(chunks[i].second); });

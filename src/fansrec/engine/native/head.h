@@ -14,9 +14,7 @@ struct Head {
     Affine category;                   // null: there is one category
     Affine local, local_norm;          // of each category, applied before the item classifier; null: not applied
     Affine item;
-    const uint16_t* halves;      // the item vectors in fp16, category after category, or null (block_top_k.h)
-    const int64_t* half_starts;  // (categories + 1): the first row of each category in `halves`
-    double longest;              // the norm of the longest item vector
+    RoundedVectors rounded;
 };
 
 // Positions of a list that are to be filled. Each has a column of hidden states; those beyond the last column share it.

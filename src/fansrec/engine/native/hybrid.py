@@ -5,9 +5,9 @@ from ctypes import Structure
 import torch
 
 from fansrec.engine.native.structures import (
+    Affine,
     Head,
     Hybrid,
-    ItemVectors,
     LinearPart,
     ListMemory,
     SparseParts,
@@ -41,8 +41,6 @@ class HybridWeights(Weights):
     def tied_classifier(self, model: HybridFans) -> Structure:
         tied, one_category = model.tied, model.tied.category is None
         starts = (0, tied.starts[-1]) if one_category else tied.starts
-        # No halves: the sums over all items weigh the network against the other parts, so they need all 32 bits.
-        item = ItemVectors(self.tensor(model.embed.items.weight), self.tensor(tied.bias), model.config.network.width)
         transform = tied.transform if isinstance(tied.transform, Transform) else None
         sizes = torch.diff(torch.tensor(starts))
         highest = torch.segment_reduce(tied.prior, "max", lengths=sizes, initial=0.0)  # priors are not negative
@@ -55,7 +53,8 @@ class HybridWeights(Weights):
             transform=self.affine(transform and transform.linear),
             transform_norm=self.affine(transform and transform.norm),
             category=self.affine(tied.category),
-            item=item,
+            item=Affine(self.tensor(model.embed.items.weight), self.tensor(tied.bias)),
+            rounded=self.rounded(starts, model.vectors),
             scale=self.tensor(tied.scale),
             prior=self.tensor(tied.prior),
             highest_prior=self.tensor(highest),

@@ -13,6 +13,14 @@ constexpr int64_t FEW_ITEMS = 5;
 constexpr int64_t MAX_LISTS_OF_ITEM = 2000;  // the newest ones; older lists that hold the item are ignored
 constexpr int64_t SAMPLE_EVERY = 32;  // the threshold is estimated from every 32nd run
 
+// Returns x^power; for small whole powers, the usual ones, without the slow general function.
+double raised(double x, double power) {
+    if (!(power <= 8) || power != std::floor(power)) return std::pow(x, power);
+    double product = 1;
+    for (int i = 0; i < int(power); ++i) product *= x;
+    return product;
+}
+
 }  // namespace
 
 NeighborSearch::NeighborSearch(const ListMemory& memory)
@@ -37,6 +45,16 @@ void NeighborSearch::search(const int64_t* input, int64_t length) {
     select_neighbors();
 }
 
+// Prefetches the first lists that hold an item. Always inlined: GCC removes calls of a function that only prefetches,
+// since it has no result.
+inline __attribute__((always_inline)) void NeighborSearch::prefetch_lists(int64_t item) const {
+    int64_t end = m_.list_starts[item + 1], first = std::max(m_.list_starts[item], end - MAX_LISTS_OF_ITEM);
+    for (int64_t j = first; j < std::min(end, first + 64); j += 16) {  // 16 numbers fill a cache line
+        __builtin_prefetch(m_.lists + j);
+        __builtin_prefetch(m_.list_places + j);
+    }
+}
+
 // Adds up the similarity of every list. The oldest item comes first, so that the newest one sets last_shared_; an item
 // that occurs several times counts at its last position.
 void NeighborSearch::add_similarities(const int64_t* input, int64_t length) {
@@ -45,7 +63,9 @@ void NeighborSearch::add_similarities(const int64_t* input, int64_t length) {
     uint8_t* found = found_.touched();
     while (int64_t(alignment_.size()) <= std::max(m_.longest, length))
         alignment_.push_back(1 + m_.aligned * std::exp(-double(alignment_.size()) / ALIGNED_REACH));
+    for (int64_t i = 0; i < length; ++i) __builtin_prefetch(m_.list_starts + input[i]);
     for (int64_t position = 0; position < length; ++position) {
+        if (position + 1 < length) prefetch_lists(input[position + 1]);
         int64_t item = input[position], end = m_.list_starts[item + 1], holders = end - m_.list_starts[item];
         if (std::find(input + position + 1, input + length, item) != input + length) continue;
         double rarity = std::max(std::log(double(m_.known) / double(std::max<int64_t>(holders, 1))), MIN_RARITY);
@@ -102,9 +122,13 @@ double NeighborSearch::estimate_threshold() {
 }
 
 void NeighborSearch::collect_above(double floor) {
+    constexpr size_t SOON = 8;
     neighbors_.clear();
     double run[RUN];
-    for (int64_t first : runs_) {
+    for (size_t r = 0; r < runs_.size(); ++r) {
+        int64_t first = runs_[r];
+        if (r + SOON < runs_.size())
+            for (int64_t i = 0; i < RUN; i += 8) __builtin_prefetch(&list_factor_[runs_[r + SOON] + i]);
         normalize_run(first, run);
         for (unsigned bits = above(run, floor); bits; bits &= bits - 1) {
             int i = __builtin_ctz(bits);
@@ -114,42 +138,46 @@ void NeighborSearch::collect_above(double floor) {
 }
 
 // Prefetches the lists of later neighbors, which are scattered over a large memory.
-void NeighborSearch::prefetch(size_t neighbor) const {
-    constexpr size_t SOON = 4, LATER = 12;
+inline __attribute__((always_inline)) void NeighborSearch::prefetch(size_t neighbor) const {
+    constexpr size_t SOON = 16, LATER = 40;
     if (neighbor + LATER < neighbors_.size()) __builtin_prefetch(m_.starts + neighbors_[neighbor + LATER].list);
     if (neighbor + SOON >= neighbors_.size()) return;
-    int64_t list = neighbors_[neighbor + SOON].list;
-    for (int64_t j = m_.starts[list]; j < m_.starts[list + 1]; j += 16) {  // 16 numbers fill a cache line
-        __builtin_prefetch(m_.items + j);
-        if (!distinct_[list]) __builtin_prefetch(m_.places + j);
+    int64_t list = neighbors_[neighbor + SOON].list, last = m_.starts[list + 1] - 1;
+    for (int64_t j = m_.starts[list]; j < last + 16; j += 16) {  // 16 numbers fill a cache line
+        __builtin_prefetch(m_.items + std::min(j, last));
+        if (!distinct_[list]) __builtin_prefetch(m_.places + std::min(j, last));
     }
 }
 
-// Adds the votes of the neighbors: the weight of the list times the weight of the item's position.
 void NeighborSearch::vote(SparseSums<float>& votes) const {
-    float* values = votes.values.data();
-    uint8_t* runs = votes.runs.touched();
     double highest = 0;
     for (const Neighbor& n : neighbors_) highest = std::max(highest, n.similarity);
-    for (size_t i = 0; i < neighbors_.size(); ++i) {
-        prefetch(i);
-        const Neighbor& n = neighbors_[i];
-        float weight = float(std::pow(n.similarity / highest, power_));
-        const float* position_weight = position_weight_.data() + m_.longest - n.last_shared;
-        int64_t start = m_.starts[n.list], length = m_.starts[n.list + 1] - start;
-        const int32_t *items = m_.items + start, *positions = m_.places + start;
-        auto add = [&](auto&& position) {
-            for (int64_t j = 0; j < length; ++j) {
-                uint32_t item = uint32_t(items[j]);
-                CHECK_INDEX(items[j], m_.vocabulary);
-                CHECK_INDEX(m_.longest - n.last_shared + position(j), position_weight_.size());
-                values[item] += weight * position_weight[position(j)];
-                runs[item / RUN] = 1;
-            }
-        };
-        if (distinct_[n.list])
-            add([](int64_t j) { return j; });
-        else
-            add([&](int64_t j) { return positions[j]; });
-    }
+    votes.change(int64_t(neighbors_.size()) * m_.members / m_.known, [&](auto mark) {
+        for (size_t i = 0; i < neighbors_.size(); ++i) {
+            prefetch(i);
+            const Neighbor& n = neighbors_[i];
+            add_votes(n, float(raised(n.similarity / highest, power_)), votes.values.data(), mark);
+        }
+    });
+}
+
+// Adds the votes of a neighbor: the weight of the list times the weight of the item's position.
+template <class Mark>
+inline void NeighborSearch::add_votes(const Neighbor& n, float weight, float* values, Mark&& mark) const {
+    const float* position_weight = position_weight_.data() + m_.longest - n.last_shared;
+    int64_t start = m_.starts[n.list], length = m_.starts[n.list + 1] - start;
+    const int32_t *items = m_.items + start, *positions = m_.places + start;
+    auto add = [&](auto&& position) {
+        for (int64_t j = 0; j < length; ++j) {
+            uint32_t item = uint32_t(items[j]);
+            CHECK_INDEX(items[j], m_.vocabulary);
+            CHECK_INDEX(m_.longest - n.last_shared + position(j), position_weight_.size());
+            values[item] += weight * position_weight[position(j)];
+            mark(item);
+        }
+    };
+    if (distinct_[n.list])
+        add([](int64_t j) { return j; });
+    else
+        add([&](int64_t j) { return positions[j]; });
 }

@@ -48,4 +48,7 @@ class NeighborSearch {
     void normalize_run(int64_t first, double* out) const;
     void collect_above(double floor);
     void prefetch(size_t neighbor) const;
+    void prefetch_lists(int64_t item) const;
+    template <class Mark>
+    void add_votes(const Neighbor& neighbor, float weight, float* values, Mark&& mark) const;
 };

@@ -4,37 +4,10 @@
 #include <cmath>
 #include <functional>
 
+#include "comparisons.h"
 #include "shortlist.h"
 #include "sparse_scores.h"
 #include "tied_classifier.h"
-
-// Returns a bit for each of W numbers that is at least `floor`.
-inline unsigned at_least(const float* lanes, float floor) {
-#if defined(__AVX512F__)
-    return _mm512_cmp_ps_mask(_mm512_loadu_ps(lanes), _mm512_set1_ps(floor), _CMP_GE_OQ);
-#elif defined(__AVX__)
-    return unsigned(_mm256_movemask_ps(_mm256_cmp_ps(_mm256_loadu_ps(lanes), _mm256_set1_ps(floor), _CMP_GE_OQ)));
-#else
-    unsigned bits = 0;
-    for (int l = 0; l < W; ++l) bits |= unsigned(lanes[l] >= floor) << l;
-    return bits;
-#endif
-}
-
-// Calls visit(i) for those of `count` numbers that are at least floor(), which may rise meanwhile.
-template <class Floor, class Visit>
-inline void visit_high(const float* numbers, int64_t count, Floor&& floor, Visit&& visit) {
-    float least = floor();
-    int64_t i = 0;
-    for (; i + W <= count; i += W) {
-        unsigned bits = at_least(numbers + i, least);
-        if (!bits) continue;
-        for (; bits; bits &= bits - 1) visit(i + __builtin_ctz(bits));
-        least = floor();
-    }
-    for (; i < count; ++i)
-        if (numbers[i] >= least) visit(i);
-}
 
 class Mixture {
    public:
@@ -45,11 +18,10 @@ class Mixture {
 
     // Offers the items that the list memory or the linear part scores.
     void offer_scored(const SparseScores& sparse) {
-        if (float high = estimate_floor(sparse); high > 0) {  // the highest first, so that most others can be skipped
-            offer_from(sparse, high);
-            shortlist_.prune();
-        }
-        offer_from(sparse, 0);
+        float high = high_score(sparse);  // the highest first, so that most others can be skipped
+        offer_from(sparse, high, -MINUS_INFINITY);
+        shortlist_.prune();
+        offer_from(sparse, 0, high);
     }
 
     // Offers all others; called second, when the shortlist has a floor.
@@ -91,26 +63,34 @@ class Mixture {
         return float(std::min(least * (1 - ROUNDING), 2.0));  // above 1: no item can be
     }
 
-    // Estimates the lowest score of the answer from a sample of the sparse scores; 0 if there are too few.
-    float estimate_floor(const SparseScores& sparse) {
+    // Returns a sparse score that about twice as many items reach as are requested; 0 if there are too few.
+    float high_score(const SparseScores& sparse) const {
         constexpr int64_t SAMPLE_EVERY = 16;
-        std::vector<float> sample;
+        std::vector<float> sample, high;
         for (int64_t i = 0; i < sparse.count(); i += SAMPLE_EVERY)
             if (float score = sparse.scores()[i]; score == score) sample.push_back(score);  // NaN cannot be sorted
-        size_t nth = size_t(shortlist_.count() / SAMPLE_EVERY * 2 + 4);
-        if (nth >= sample.size()) return 0;
-        std::nth_element(sample.begin(), sample.begin() + nth, sample.end(), std::greater<float>());
-        return sample[nth];
+        float least = nth_highest(sample, shortlist_.count() / SAMPLE_EVERY * 2 + 4);
+        visit_high(sparse.scores(), sparse.count(), [&] { return least; },
+                   [&](int64_t i) { high.push_back(sparse.scores()[i]); });
+        return nth_highest(high, shortlist_.count() * 2);
     }
 
-    void offer_from(const SparseScores& sparse, float high) {
+    static float nth_highest(std::vector<float>& scores, int64_t n) {
+        if (n >= int64_t(scores.size())) return 0;
+        std::nth_element(scores.begin(), scores.begin() + n, scores.end(), std::greater<float>());
+        return scores[n];
+    }
+
+    // Offers the items with sparse scores from `low` on, and below `high`.
+    void offer_from(const SparseScores& sparse, float low, float high) {
         const int32_t *items = sparse.items(), *first = items, *end = items + sparse.count();
         for (int64_t c = 0; c < tied_.categories && first < end; ++c) {
             const int32_t* last = std::lower_bound(first, end, int32_t(tied_.starts[c + 1]));
             const float* scores = sparse.scores() + (first - items);
             float most = (network_ ? score(network_->highest(c)) : 0.0f) + ROUNDING;
-            auto floor = [&] { return std::max(high, shortlist_.floor() * (1 - ROUNDING) - most); };
+            auto floor = [&] { return std::max(low, shortlist_.floor() * (1 - ROUNDING) - most); };
             visit_high(scores, last - first, floor, [&](int64_t i) {
+                if (scores[i] >= high) return;
                 shortlist_.offer(first[i], network_ ? score(network_->of_item(c, first[i])) + scores[i] : scores[i]);
             });
             first = last;

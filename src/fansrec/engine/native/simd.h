@@ -41,20 +41,18 @@ inline V load(const float* from) {
     return v;
 }
 
-// fp16 numbers take half the memory of floats; an instruction set that cannot convert them does not use them.
-#if defined(__AVX512F__) || defined(__F16C__)
-constexpr bool READS_HALVES = true;
-inline V load(const uint16_t* from) {
+// Returns W integers as floats.
+inline V load(const int16_t* from) {
 #if defined(__AVX512F__)
-    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+    return _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))));
+#elif defined(__AVX2__)
+    return _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
 #else
-    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+    V v;
+    for (int i = 0; i < W; ++i) v[i] = from[i];
+    return v;
 #endif
 }
-#else
-constexpr bool READS_HALVES = false;
-inline V load(const uint16_t*) { return V{}; }  // never called
-#endif
 
 inline void store(float* to, V v) { std::memcpy(to, &v, sizeof v); }
 

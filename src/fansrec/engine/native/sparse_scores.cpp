@@ -9,21 +9,25 @@ namespace {
 
 constexpr float FLOOR = 1e-3f;  // as in models/hybrid/model.py
 
-// Adds the rows of the input items, weighted by recency, to `sums`.
+// Adds the rows of the input items, weighted by recency, to `sums`, and prefetches each row while adding the one before.
 void add_linear_scores(const LinearPart& linear, const int64_t* input, int64_t length, SparseSums<double>& sums) {
     double* values = sums.values.data();
-    uint8_t* runs = sums.runs.touched();
-    for (int64_t position = 0; position < length; ++position) {
+    auto add_row = [&](int64_t position, auto&& mark) {
         double recency = std::exp(double(position + 1 - length) / linear.decay);
         const int32_t* items = linear.items + input[position] * linear.width;
         const float* weights = linear.weights + input[position] * linear.width;
+        int64_t ahead = (input[std::min(position + 1, length - 1)] - input[position]) * linear.width;
         for (int64_t j = 0; j < linear.width; ++j) {
+            if (j % 16 == 0) __builtin_prefetch(items + ahead + j), __builtin_prefetch(weights + ahead + j);
             uint32_t item = uint32_t(items[j]);
             CHECK_INDEX(items[j], linear.vocabulary);
             values[item] += weights[j] * recency;
-            runs[item / RUN] = 1;
+            mark(item);
         }
-    }
+    };
+    sums.change(length * linear.width, [&](auto mark) {
+        for (int64_t position = 0; position < length; ++position) add_row(position, mark);
+    });
 }
 
 }  // namespace
@@ -70,9 +74,7 @@ void SparseScores::collect_run(int64_t first) {
         std::memset(&votes_.values[first], 0, RUN * sizeof(float));
     }
     if (parts_.linear) {
-        float* to = &linear_[count_];
-        for (unsigned left = bits; left; left &= left - 1)
-            *to++ = float(linear_sums_.values[first + __builtin_ctz(left)]);
+        pack(&linear_sums_.values[first], bits, &linear_[count_]);
         std::memset(&linear_sums_.values[first], 0, RUN * sizeof(double));
     }
     pack_indices(first, bits, &items_[count_]);

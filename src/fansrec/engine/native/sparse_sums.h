@@ -8,29 +8,9 @@
 #include <cstring>
 #include <vector>
 
-#include "simd.h"
+#include "comparisons.h"
 
 constexpr int64_t RUN = 16;  // float32 numbers in a cache line
-
-// Returns a bit for each of sixteen numbers that is above `floor`.
-template <class Number>
-inline unsigned above(const Number* run, Number floor) {
-    unsigned bits = 0;
-    for (int i = 0; i < RUN; ++i) bits |= unsigned(run[i] > floor) << i;
-    return bits;
-}
-
-#if defined(__AVX512F__)
-inline unsigned above(const float* run, float floor) {
-    return _mm512_cmp_ps_mask(_mm512_loadu_ps(run), _mm512_set1_ps(floor), _CMP_GT_OQ);
-}
-
-inline unsigned above(const double* run, double floor) {
-    __m512d least = _mm512_set1_pd(floor);
-    return unsigned(_mm512_cmp_pd_mask(_mm512_loadu_pd(run), least, _CMP_GT_OQ)) |
-           unsigned(_mm512_cmp_pd_mask(_mm512_loadu_pd(run + 8), least, _CMP_GT_OQ)) << 8;
-}
-#endif
 
 // Writes those of sixteen numbers whose bit is set, one after the other; `to` must have space for sixteen.
 inline void pack(const float* run, unsigned bits, float* to) {
@@ -38,6 +18,16 @@ inline void pack(const float* run, unsigned bits, float* to) {
     _mm512_storeu_ps(to, _mm512_maskz_compress_ps(__mmask16(bits), _mm512_loadu_ps(run)));
 #else
     for (; bits; bits &= bits - 1) *to++ = run[__builtin_ctz(bits)];
+#endif
+}
+
+inline void pack(const double* run, unsigned bits, float* to) {
+#if defined(__AVX512F__)
+    __m256 low = _mm512_cvtpd_ps(_mm512_loadu_pd(run)), high = _mm512_cvtpd_ps(_mm512_loadu_pd(run + 8));
+    __m512 all = _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+    _mm512_storeu_ps(to, _mm512_maskz_compress_ps(__mmask16(bits), all));
+#else
+    for (; bits; bits &= bits - 1) *to++ = float(run[__builtin_ctz(bits)]);
 #endif
 }
 
@@ -88,4 +78,13 @@ struct SparseSums {
     std::vector<Number> values;
     Runs runs;
     explicit SparseSums(int64_t count) : runs(count) { values.resize(runs.size()); }
+
+    // Calls add(mark), which calls mark(index) for every sum that it changes; `additions` is about how many.
+    template <class Add>
+    void change(int64_t additions, Add&& add) {
+        uint8_t* touched = runs.touched();
+        if (additions < runs.size() / 2) return add([=](uint32_t index) { touched[index / RUN] = 1; });
+        std::memset(touched, 1, runs.size() / RUN);  // most runs will be changed: cheaper than a mark per addition
+        add([](uint32_t) {});
+    }
 };

@@ -32,23 +32,23 @@ Encoder = declare(
     (Affine, "norm"),
     "layer*",
 )
+RoundedVectors = declare("RoundedVectors", "numbers* steps* starts*")
 Head = declare(
     "Head",
     "items categories width starts*",
     (Affine, "transform transform_norm category local local_norm item"),
-    "halves* half_starts* longest.",
+    (RoundedVectors, "rounded"),
 )
 Call = declare(
     "Call",
     "mode threads lists items* offsets* counts* excluded_count allowed_count excluded* allowed* groups*",
     "max_per_group keep_seen min_score. answer_items* answer_scores* answer_lengths*",
 )
-ItemVectors = declare("ItemVectors", "weight* bias* width halves* longest'")
 TiedClassifier = declare(
     "TiedClassifier",
     "items categories read_categories width starts*",
-    (Affine, "transform transform_norm category"),
-    (ItemVectors, "item"),
+    (Affine, "transform transform_norm category item"),
+    (RoundedVectors, "rounded"),
     "scale* prior* highest_prior*",
 )
 ListMemory = declare(
@@ -63,7 +63,7 @@ Model = declare(
     "Model", "kind categories_of*", (Encoder, "encoder"), "causal*", (Affine, "last_norm"), (Head, "head"), "hybrid*"
 )
 STRUCTURES = (
-    *(Affine, EncoderLayer, CausalLayer, Encoder, Head, Call, ItemVectors),
+    *(Affine, EncoderLayer, CausalLayer, Encoder, RoundedVectors, Head, Call),
     *(TiedClassifier, ListMemory, LinearPart, SparseParts, Hybrid, Model),
 )
 

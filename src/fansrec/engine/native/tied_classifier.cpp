@@ -6,14 +6,16 @@
 
 CategoryProbabilities::CategoryProbabilities(const TiedClassifier& tied, int64_t category, Tiles columns,
                                              std::vector<float> weights, Workspace& workspace)
-    : items_(tied.item), first_(tied.starts[category]), last_(tied.starts[category + 1]), columns_(columns),
+    : items_(tied.item, tied.width, tied.rounded, category), first_(tied.starts[category]), last_(tied.starts[category + 1]), columns_(columns),
       weights_(std::move(weights)),
-      scores_(tied.item, first_, last_, columns, int64_t(weights_.size()), workspace) {}
+      scores_(items_, first_, last_, columns, int64_t(weights_.size()), workspace) {}
 
 void CategoryProbabilities::finish() {
     scores_.finish();
-    for (size_t c = 0; c < weights_.size(); ++c)
+    for (size_t c = 0; c < weights_.size(); ++c) {
+        scores_.correct_log_sum(int64_t(c));
         highest_ += weights_[c] * std::exp(scores_.highest_bound(int64_t(c)) - scores_.log_sum(int64_t(c)));
+    }
 }
 
 // Returns an upper bound of the probabilities of every block.
@@ -49,8 +51,8 @@ float CategoryProbabilities::of(int64_t item) const {
         V scores[4] = {all(items_.bias[item])};  // independent sums hide the latency of an addition
         for (int64_t d = 0; d < items_.width; ++d) scores[d % 4] += vector[d] * load(columns_.tile(t) + d * W);
         V score = (scores[0] + scores[1]) + (scores[2] + scores[3]);
-        for (int64_t c = t * W; c < std::min(count, (t + 1) * W); ++c)
-            mean += weights_[c] * std::exp(score[c - t * W] - scores_.log_sum(c));
+        V probabilities = exp(score - load(scores_.log_sums() + t * W));
+        for (int64_t c = t * W; c < std::min(count, (t + 1) * W); ++c) mean += weights_[c] * probabilities[c - t * W];
     }
     return mean;
 }

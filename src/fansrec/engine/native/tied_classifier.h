@@ -12,7 +12,8 @@ struct TiedClassifier {
     const int64_t* starts;                              // category c is items starts[c] to starts[c + 1]
     Affine transform, transform_norm;  // null: hidden states are scored as they are
     Affine category;             // null: one softmax over all items
-    ItemVectors item;            // the embeddings of the items
+    Affine item;                 // the embeddings of the items, and their biases
+    RoundedVectors rounded;
     const float* scale;          // factor of the vectors that are compared with them
     const float* prior;          // (items): the probability of an item inside its category
     const float* highest_prior;  // (categories)

@@ -13,7 +13,7 @@ constexpr int64_t MAX_POSITIONS = int64_t(1) << 24;
 constexpr int64_t MAX_LISTS = int64_t(1) << 30;
 constexpr int64_t MAX_MEMBERS = int64_t(1) << 40;
 constexpr int64_t MAX_THREADS = int64_t(1) << 12;
-constexpr int64_t HALVES_SIDE_BY_SIDE = 16;  // items stored side by side in Head::halves
+constexpr int64_t SIDE_BY_SIDE = 16;  // items of rounded vectors
 
 bool within(int64_t value, int64_t least, int64_t most) { return value >= least && value <= most; }
 
@@ -76,12 +76,12 @@ bool has_embeddings(const Encoder& e, const int64_t* categories_of, int64_t item
     return !e.category_embedding || all_below(categories_of, items + 4, e.category_rows);
 }
 
-bool has_halves(const Head& head) {
-    if (!head.halves) return true;
-    if (!head.half_starts || !std::isfinite(head.longest) || head.longest < 0 || head.half_starts[0] != 0) return false;
-    for (int64_t c = 0; c < head.categories; ++c) {
-        int64_t padded = head.half_starts[c + 1] - head.half_starts[c], size = head.starts[c + 1] - head.starts[c];
-        if (padded % HALVES_SIDE_BY_SIDE || padded < size) return false;
+bool is_valid(const RoundedVectors& rounded, const int64_t* starts, int64_t categories) {
+    if (!rounded.numbers) return true;
+    if (!rounded.steps || !rounded.starts || rounded.starts[0] != 0) return false;
+    for (int64_t c = 0; c < categories; ++c) {
+        int64_t padded = rounded.starts[c + 1] - rounded.starts[c];
+        if (padded % SIDE_BY_SIDE || padded < starts[c + 1] - starts[c]) return false;
     }
     return true;
 }
@@ -92,7 +92,7 @@ bool is_valid(const Head& head, int64_t width) {
     if (head.category.weight ? !all_set({head.category, head.transform, head.transform_norm}) : head.categories > 1)
         return false;
     if (head.local.weight && !all_set({head.local, head.local_norm})) return false;
-    return has_halves(head);
+    return is_valid(head.rounded, head.starts, head.categories);
 }
 
 bool is_valid(const ListMemory& m, int64_t items) {
@@ -117,12 +117,12 @@ bool is_valid(const Encoder& e) {
 }
 
 bool is_valid(const TiedClassifier& tied, int64_t items, int64_t width) {
-    if (tied.items != items || tied.width != width || tied.item.width != width) return false;
+    if (tied.items != items || tied.width != width) return false;
     if (!within(tied.categories, 1, items) || !are_offsets(tied.starts, tied.categories, items, 1)) return false;
     if (tied.category.weight ? !tied.category.bias || tied.read_categories < 1 : tied.categories > 1) return false;
     std::initializer_list<const void*> transform = {tied.transform.weight, tied.transform.bias,
                                                     tied.transform_norm.weight, tied.transform_norm.bias};
-    return (all_set(transform) || none_set(transform)) &&
+    return (all_set(transform) || none_set(transform)) && is_valid(tied.rounded, tied.starts, tied.categories) &&
            all_set({tied.item.weight, tied.item.bias, tied.scale, tied.prior, tied.highest_prior});
 }
 

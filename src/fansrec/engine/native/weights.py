@@ -1,4 +1,4 @@
-"""The weights of a model as the native kernel takes them: pointers to torch's tensors, and item vectors in fp16."""
+"""The weights of a model as the native kernel takes them: pointers to torch's tensors, and item vectors in 16 bits."""
 
 import ctypes
 import weakref
@@ -11,16 +11,16 @@ import torch
 from torch import Tensor
 
 from fansrec.engine.native.library import check_outcome, library
-from fansrec.engine.native.structures import Affine, CausalLayer, Encoder, EncoderLayer, Head, Model
+from fansrec.engine.native.structures import Affine, CausalLayer, Encoder, EncoderLayer, Head, Model, RoundedVectors
 from fansrec.errors import BadArtifact
 from fansrec.models.fans import Fans, TwoStageClassifier
 from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.sequence.bert4rec import Bert4Rec
 from fansrec.models.sequence.sasrec import SasRec
 
-MAX_HALF_ITEMS = 2_000_000  # larger catalogs get no second copy of their vectors in fp16: it would take too much memory
+MAX_ROUNDED_ITEMS = 2_000_000  # larger catalogs get no second copy of their vectors: it would take too much memory
 SIDE_BY_SIDE = 16
-MAX_HALF = 60_000.0  # below the largest fp16 number
+LARGEST = 32_767  # of the numbers of a rounded vector
 
 KINDS = {Fans: 0, Bert4Rec: 1, SasRec: 2, HybridFans: 3}
 
@@ -48,7 +48,7 @@ class Weights:
             self.model.encoder = self.encoder(model)
             self.model.head = self.head(model)
             starts = model.config.category_starts if self.model.head.categories > 1 else (0, self.model.head.items)
-            self.add_halves(self.model.head, starts, model.classifier.items.weight)
+            self.model.head.rounded = self.rounded(starts, model.classifier.items.weight)
 
     def tensor(self, tensor: Tensor | None, dtype: torch.dtype = torch.float32) -> int | None:
         """Return the address of a tensor; raise BadArtifact if it does not have the type that the kernel reads."""
@@ -134,20 +134,26 @@ class Weights:
             item=self.affine(classifier.items),
         )
 
-    def add_halves(self, head: Structure, starts: Sequence[int], vectors: Tensor) -> None:
-        """Add the item vectors, shape (M, D), in fp16: 16 items side by side, categories padded to multiples of 16."""
-        if len(vectors) > MAX_HALF_ITEMS:
-            return
+    def rounded(self, starts: Sequence[int], vectors: Tensor) -> Structure:
+        """Return the item vectors, shape (M, D), in 16 bits; empty if there are too many or some are not finite.
+
+        Items are stored 16 side by side, and categories are padded to multiples of 16.
+        """
+        vectors = vectors.detach()
+        largest = torch.maximum(vectors.amax(1), -vectors.amin(1))  # much faster than abs().amax(1)
+        steps = (largest / LARGEST).clamp(min=1e-30)
+        if len(vectors) > MAX_ROUNDED_ITEMS or not bool(steps.isfinite().all()):
+            return RoundedVectors()
         sizes = np.diff(starts)
         padded_starts = np.concatenate([[0], np.cumsum(-(-sizes // SIDE_BY_SIDE) * SIDE_BY_SIDE)])
-        rows = np.arange(len(vectors)) + np.repeat(padded_starts[:-1] - np.array(starts[:-1]), sizes)
-        head.longest = float(vectors.detach().norm(dim=1).max())
-        if head.longest < MAX_HALF:  # False for NaN, too
-            halves = torch.zeros(int(padded_starts[-1]), vectors.shape[1], dtype=torch.float16)
-            halves[torch.from_numpy(rows)] = vectors.detach().half()
-            side_by_side = halves.view(-1, SIDE_BY_SIDE, vectors.shape[1]).transpose(1, 2)
-            head.halves = self.tensor(side_by_side, torch.float16)
-            head.half_starts = self.array(padded_starts)
+        rows = torch.from_numpy(np.arange(len(vectors)) + np.repeat(padded_starts[:-1] - np.array(starts[:-1]), sizes))
+        numbers = torch.zeros(int(padded_starts[-1]), vectors.shape[1], dtype=torch.int16)
+        numbers[rows] = (vectors / steps[:, None]).round_().to(torch.int16)
+        padded_steps = torch.zeros(len(numbers)).index_copy_(0, rows, steps)
+        side_by_side = numbers.view(-1, SIDE_BY_SIDE, vectors.shape[1]).transpose(1, 2)
+        return RoundedVectors(
+            self.tensor(side_by_side, torch.int16), self.tensor(padded_steps), self.array(padded_starts)
+        )
 
     def one_category(self, model: Any, item: Structure) -> Structure:
         """Return a head with one softmax over all items."""

@@ -33,6 +33,9 @@ class NetworkConfig(Config):
     # Share of the state after the input in the probabilities of items; the masks have the rest.
     next_share: float = setting(0.0, "must be from 0 to 1")
     read_masks: int = setting(10, "must be at least 1")  # whose predictions are averaged, evenly spread over all masks
+    # Share of the training lists that the network reads in random order. `fans train` sets it to 0.5 if the memory is
+    # not better with the order of the items than without it.
+    shuffled_share: float = setting(0.0, "must be from 0 to 1")
 
 
 @dataclass(frozen=True)

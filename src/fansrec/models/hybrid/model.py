@@ -162,8 +162,8 @@ class HybridFans(Encoder):
 
 
 def log_scores(scores: Tensor) -> Tensor:
-    """Return votes or linear scores, from 0 to 1, as the logarithms that the mixture adds up."""
-    return torch.log1p(scores / FLOOR)
+    """Turn votes or linear scores, from 0 to 1, into the logarithms that the mixture adds up, in place."""
+    return scores.div_(FLOOR).log1p_()
 
 
 def mix(parts: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional as F
 
 from fansrec.models.linear.popularity import memberships
 from fansrec.models.linear.sparse_rows import Integers, SparseRows, Values
@@ -16,11 +17,15 @@ from fansrec.models.neighbors.list_votes import MIN_RARITY
 
 MORE = 32  # columns beyond those that are returned: the last ones are inaccurate
 ITERATIONS = 6
+# Times the mean length: popular items have vectors up to 100 times as long, with which the first predictions would be
+# certain and wrong.
+LONGEST = 3.0
+TINY = 1e-12
 NOISE = 0.01  # so that items of no list, and columns beyond the rank of the matrix, are not all equal
 
 
 def starting_vectors(items: NDArray[np.int32], offsets: NDArray[np.int64], vocabulary: int, width: int) -> Tensor:
-    """Return vectors (M, D) of mean length 1 for the lists `items[offsets[i]:offsets[i + 1]]`."""
+    """Return vectors (M, D) of mean length 1 or less for the lists `items[offsets[i]:offsets[i + 1]]`."""
     lists, columns = (array.astype(np.int32) for array in memberships(items, offsets, vocabulary))
     weights = _weights(lists, columns, len(offsets) - 1, vocabulary)
     by_item = np.argsort(columns, kind="stable")
@@ -32,7 +37,9 @@ def starting_vectors(items: NDArray[np.int32], offsets: NDArray[np.int64], vocab
     _, values, right = torch.linalg.svd(torch.linalg.qr(matrix.times(basis), mode="r").R, full_matrices=False)
     found = (basis @ right.T * values)[:, :width]
     vectors = NOISE * torch.randn(vocabulary, width)
-    vectors[:, : found.shape[1]] += found / found.norm(dim=1).mean().clamp(min=1e-12)
+    lengths = found.norm(dim=1, keepdim=True)
+    lengths /= lengths.mean().clamp(min=TINY)
+    vectors[:, : found.shape[1]] += F.normalize(found, eps=TINY) * lengths.clamp(max=LONGEST)
     return vectors
 
 

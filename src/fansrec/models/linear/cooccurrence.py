@@ -10,14 +10,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fansrec.models.linear.item_weights import DenseWeights, PrunedWeights, Table, shares
+from fansrec.models.linear.item_weights import DenseWeights, PrunedWeights, Table, shares, strongest
 from fansrec.models.linear.popularity import memberships
+from fansrec.models.threads import map_in_threads
 
-PAIRS_AT_ONCE = 1 << 22
+PAIRS_AT_ONCE = 1 << 19
 CELLS_AT_ONCE = 1 << 22
 
 Indices = NDArray[np.int64]
-Weigh = Callable[[slice, Tensor], Tensor]  # turns some rows of G (rows, M) into weights; may overwrite them
+# Turns entries of G, given their rows, their columns and their values, into weights; may overwrite the values.
+Weigh = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 class Cooccurrence:
@@ -43,19 +45,36 @@ class Cooccurrence:
 
     def rows(self) -> Iterator[tuple[slice, Tensor]]:
         """Yield G a few rows at a time: which rows, and their counts (rows, M)."""
-        ends = np.concatenate([[0], np.cumsum(self.sizes[self.lists])])
-        pairs = ends[self.list_starts + self.popularity] - ends[self.list_starts]  # the cost of counting each row
-        for some in portions(np.maximum(pairs / PAIRS_AT_ONCE, len(self) / CELLS_AT_ONCE)):
-            yield some, torch.from_numpy(self._count(np.arange(some.start, some.stop))).float()
+        for some in portions(np.maximum(self._pairs() / PAIRS_AT_ONCE, len(self) / CELLS_AT_ONCE)):
+            keys, weights = self._enumerate(some)
+            counts = np.bincount(keys, weights, (some.stop - some.start) * len(self))
+            yield some, torch.from_numpy(counts.reshape(-1, len(self))).float()
 
-    def _count(self, rows: Indices) -> NDArray[np.int64] | NDArray[np.float64]:
-        """Return rows of G, from all items of all lists of each row's item."""
-        lists = self.lists[ranges(self.list_starts[rows], self.popularity[rows])]
+    def _pairs(self) -> Indices:
+        """Return how many items the lists of each item have together: the cost of counting its row."""
+        ends = np.concatenate([[0], np.cumsum(self.sizes[self.lists])])
+        return np.asarray(ends[self.list_starts + self.popularity] - ends[self.list_starts])
+
+    def _enumerate(self, some: slice) -> tuple[Indices, NDArray[np.float64] | None]:
+        """Return the cell, among those of some rows of G, of every item of every list of each row's item.
+
+        With them, what each adds to its cell, or None if that is 1.
+        """
+        lists = self.lists[ranges(self.list_starts[some], self.popularity[some])]
         beside = self.items[ranges(self.starts[lists], self.sizes[lists])]
-        row_of_list = np.repeat(np.arange(len(rows)), self.popularity[rows])
+        row_of_list = np.repeat(np.arange(some.stop - some.start), self.popularity[some])
         keys = np.repeat(row_of_list * len(self), self.sizes[lists]) + beside
-        weights = None if self.list_weights is None else np.repeat(self.list_weights[lists], self.sizes[lists])
-        return np.bincount(keys, weights, len(rows) * len(self)).reshape(len(rows), len(self))
+        return keys, None if self.list_weights is None else np.repeat(self.list_weights[lists], self.sizes[lists])
+
+    def _entries(self, some: slice) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the entries of some rows of G that are not 0: row among these, column and value; not the diagonal."""
+        keys, weights = self._enumerate(some)
+        keys, index = np.unique(keys, return_inverse=True)
+        counts = np.bincount(index, weights, len(keys))
+        rows, columns = np.divmod(keys, len(self))
+        other = rows + some.start != columns
+        found = torch.from_numpy(rows[other]), torch.from_numpy(columns[other])
+        return *found, torch.from_numpy(counts[other]).float()
 
     def gram(self) -> Tensor:
         """Return all of G, (M, M)."""
@@ -71,11 +90,14 @@ class Cooccurrence:
     def nearest(self, count: int, weigh: Weigh) -> Table:
         """Return the `count` items with the highest weight from each item, by what `weigh` returns."""
         nearest = Table.empty(len(self), min(count, len(self) - 1))
-        for some, counts in self.rows():
-            weights = weigh(some, counts)
-            weights.diagonal(offset=some.start).fill_(-1)  # not an item itself
-            nearest.weights[some], items = weights.topk(nearest.width, 1)
-            nearest.items[some] = items.int()
+
+        def find(some: slice) -> None:
+            rows, columns, counts = self._entries(some)
+            weights = weigh(rows + some.start, columns, counts)
+            best = strongest(rows, columns, weights, some.stop - some.start, nearest.width)
+            nearest.items[some], nearest.weights[some] = best.items, best.weights
+
+        map_in_threads(find, list(portions(self._pairs() / PAIRS_AT_ONCE)))
         return nearest
 
     def fit(self, weights: DenseWeights | PrunedWeights, weigh: Weigh) -> None:
@@ -86,7 +108,8 @@ class Cooccurrence:
             return
         weights.matrix = torch.empty(len(self), len(self))
         for some, counts in self.rows():
-            weights.matrix[some] = weigh(some, counts)
+            rows, columns = torch.arange(some.start, some.stop), torch.arange(len(self))
+            weights.matrix[some] = weigh(rows[:, None], columns, counts)
         weights.matrix.fill_diagonal_(0)
 
 

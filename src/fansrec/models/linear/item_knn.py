@@ -44,10 +44,10 @@ class ItemKnn(ItemToItem):
         """Compute the similarities of items in the lists `items[offsets[i]:offsets[i + 1]]`."""
         together = Cooccurrence(items, offsets, self.config.items)
         norms = together.norms()
-        together.fit(self.weights, lambda some, counts: self._similar(counts, norms[some, None], norms))
+        together.fit(self.weights, lambda rows, columns, counts: self._similar(counts, norms[rows], norms[columns]))
 
     def _similar(self, counts: Tensor, from_: Tensor, to: Tensor) -> Tensor:
-        """Return some rows of G as similarities; `from_` and `to` are square roots of popularities."""
+        """Return entries of G as similarities; `from_` and `to` are square roots of popularities."""
         similarity, shrinkage = self.config.similarity, self.config.shrinkage
         if similarity == "cosine" and not shrinkage:
             return counts.div_(to).div_(from_)

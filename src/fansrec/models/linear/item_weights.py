@@ -15,6 +15,7 @@ from torch.nn import functional
 from fansrec.models.config import NOT_NEGATIVE, ItemsConfig, setting
 from fansrec.models.contract import Inputs
 from fansrec.models.linear.popularity import ClosedFormModel
+from fansrec.models.threads import map_in_threads
 from fansrec.models.validation import check_indices
 
 NEIGHBORS = 200  # weights kept for each item if a full matrix would be too large
@@ -174,12 +175,15 @@ def prune(matrix: Tensor, width: int) -> Table:
 def merge(table: Table, columns: Tensor, weights: Tensor) -> None:
     """Replace weights of a table by those of further columns (n,) that are stronger; their weights are (M, n)."""
     rows = max(1, CELLS_AT_ONCE // (table.width + len(columns)))
-    for first in range(0, len(weights), rows):
+
+    def merge_rows(first: int) -> None:
         some = slice(first, first + rows)
         both = torch.cat([table.weights[some], weights[some]], 1)
         items = torch.cat([table.items[some], columns.int().expand(len(both), -1)], 1)
         best = both.abs().topk(table.width, 1).indices
         table.items[some], table.weights[some] = items.gather(1, best), both.gather(1, best)
+
+    map_in_threads(merge_rows, range(0, len(weights), rows))
 
 
 def shares(popularity: NDArray[np.int64]) -> Tensor:

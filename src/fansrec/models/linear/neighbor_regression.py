@@ -5,6 +5,7 @@ random fields, NeurIPS 2019). That suffices for most items, which are in few lis
 nearly all others. Those are regressed on all items, by a few steps of the conjugate gradient method from there.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ from fansrec.models.linear.cooccurrence import portions, ranges
 from fansrec.models.linear.item_weights import NEIGHBORS, ItemWeightsConfig, Table, merge, strongest
 from fansrec.models.linear.pair_sums import Entries, Indices, PairSums, Values, highest
 from fansrec.models.linear.symmetric_matrix import SymmetricMatrix
+from fansrec.models.threads import map_in_threads
 
 KEPT_CELLS = 1 << 26  # weights and their items: 512 MB
 ENTRIES = 1 << 26  # of the matrix: 1 GB
@@ -50,9 +52,12 @@ def approximate(sums: PairSums, config: RegressionConfig, width: int, diagonal: 
     count = min(REFINED_CELLS // len(sums), REFINED_ENTRIES // max(1, len(regressions.entries.rows)))
     popular = np.argsort(-sums.popularity, kind="stable")[:count]
     weights = torch.empty(len(sums), len(popular))
-    for first in range(0, len(popular), REFINED_AT_ONCE):
+
+    def refine(first: int) -> None:
         some = slice(first, first + REFINED_AT_ONCE)
         weights[:, some] = regressions.refined(popular[some])
+
+    map_in_threads(refine, range(0, len(popular), REFINED_AT_ONCE))
     table = regressions.table(popular, width)
     merge(table, torch.from_numpy(popular), weights)
     return table
@@ -83,11 +88,14 @@ class Regressions:
         rows, columns = self.entries.rows[self.chosen], self.entries.columns[self.chosen]
         reads = np.bincount(rows, self.matrix.links.lengths[columns], items)
         cost = np.maximum(np.maximum(self.counts**2, reads) / SOLVED_AT_ONCE, items / LOOKUP_CELLS)
-        lookup = np.empty((0, items), np.int32)
-        for some in portions(cost[order]):
-            if len(lookup) < some.stop - some.start:
-                lookup = np.full((some.stop - some.start, items), -1, np.int32)
-            self._solve(order[some], lookup)
+        groups, threads = [order[some] for some in portions(cost[order])], torch.get_num_threads()
+        map_in_threads(self._solve_groups, [groups[first::threads] for first in range(threads)])
+
+    def _solve_groups(self, groups: Sequence[Indices]) -> None:
+        """Regress groups of items, one after the other."""
+        lookup = np.full((max(map(len, groups), default=0), len(self.counts)), -1, np.int32)
+        for targets in groups:
+            self._solve(targets, lookup)
 
     def _solve(self, targets: Indices, lookup: NDArray[np.int32]) -> None:
         """Regress some items; `lookup` (targets or more, M) is -1 everywhere, before and after."""

@@ -41,4 +41,4 @@ class RP3beta(ItemToItem):
         together = Cooccurrence(items, offsets, self.config.items, length_exponent=alpha)
         popularity = torch.from_numpy(together.popularity).clamp(min=1).float()
         begin, end = popularity**-alpha, popularity**-beta
-        together.fit(self.weights, lambda some, counts: counts.mul_(begin[some, None]).mul_(end))
+        together.fit(self.weights, lambda rows, columns, counts: counts.mul_(begin[rows]).mul_(end[columns]))

@@ -9,7 +9,10 @@ from torch import Tensor, nn
 
 from fansrec.models.limits import LIST_LENGTH
 from fansrec.models.neighbors.list_votes import Lookup, MemoryConfig
+from fansrec.models.threads import map_in_threads
 from fansrec.models.validation import check_indices, check_offsets
+
+CELLS_AT_ONCE = 1 << 20  # lists, and items, of the inputs that are looked up together
 
 Indices = NDArray[np.int64]
 
@@ -84,9 +87,13 @@ class ListMemory(nn.Module):
     def votes(self, inputs: Sequence[Indices], config: MemoryConfig) -> Tensor:
         """Return the votes (B, M) of the neighbors for every item, scaled to a maximum of 1; input items get 0."""
         lookup = self.lookup()
-        out = np.zeros((len(inputs), self.vocabulary), dtype=np.float32)
-        for row, given in zip(out, inputs, strict=True):
-            row[:] = lookup(np.asarray(given), config)
+        out = np.empty((len(inputs), self.vocabulary), dtype=np.float32)
+        step = max(1, CELLS_AT_ONCE // max(1, len(self), self.vocabulary))
+
+        def vote(first: int) -> None:
+            lookup(inputs[first : first + step], config, out[first : first + step])
+
+        map_in_threads(vote, range(0, len(inputs), step))
         return torch.from_numpy(out)
 
 

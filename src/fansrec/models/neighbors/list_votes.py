@@ -8,7 +8,7 @@ by its position relative to the most recent input item that the neighbor contain
 Lists are in the order of the corpus: a newer list comes later in it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from fansrec.models.config import NOT_NEGATIVE, Config, setting
 from fansrec.models.linear.cooccurrence import ranges
+from fansrec.models.neighbors.similar_lists import Neighbors, distinct_items, distinct_keys
 
 REACH = 15.0  # positions over which the effect of `near` falls to 1/e
 ALIGNED_REACH = 2.0  # and that of `aligned`
@@ -44,7 +45,7 @@ class MemoryConfig(Config):
 
 
 class Lookup:
-    """Votes for one input at a time, computed with numpy from the arrays of a list memory (list_memory.py)."""
+    """Votes for a few inputs at a time, computed with numpy from the arrays of a list memory (list_memory.py)."""
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         self.arrays = arrays
@@ -54,58 +55,64 @@ class Lookup:
         # The last value of `newer`, and the factors of all lists with it.
         self._factors: tuple[float, Floats] = (0.0, self.length_factors)
 
-    def __call__(self, given: Indices, config: MemoryConfig) -> NDArray[np.float32]:
-        """Return the votes (M,) for the input `given`."""
-        similarity, last_shared = self._compare(given, config)
-        neighbors, count = np.flatnonzero(similarity), voters(config, len(given))
-        if len(neighbors) > count:
-            neighbors = _nearest(neighbors, similarity[neighbors], count)
-        if not len(neighbors):
-            return np.zeros(self.vocabulary, dtype=np.float32)
-        weights = (similarity[neighbors] / similarity[neighbors].max()) ** power(config, len(given))
-        votes = self._votes(neighbors, weights, last_shared[neighbors], config)
-        votes[given] = 0
-        highest = votes.max()
-        return (votes / highest if highest > 0 else votes).astype(np.float32)
+    def __call__(self, inputs: Sequence[Indices], config: MemoryConfig, out: NDArray[np.float32]) -> None:
+        """Write the votes for the inputs to `out` (B, M)."""
+        given, lengths = np.concatenate(inputs).astype(np.int64), np.array([len(one) for one in inputs])
+        most = np.array([voters(config, len(one)) for one in inputs])
+        nearest = self._compare(given, lengths, config).nearest(most)
+        highest = np.zeros(len(lengths))
+        np.maximum.at(highest, nearest.rows, nearest.similarity)
+        weights = nearest.similarity / highest[nearest.rows]
+        several = lengths[nearest.rows] > 1
+        weights[several] **= config.sharpness  # after a single item it would only give short lists more weight
+        votes = self._votes(nearest, weights, config, len(inputs))
+        votes[np.repeat(np.arange(len(inputs)), lengths), given] = 0
+        highest = votes.max(1, keepdims=True)
+        np.divide(votes, np.where(highest > 0, highest, 1), out=out, casting="same_kind")
 
-    def _compare(self, given: Indices, config: MemoryConfig) -> tuple[Floats, Indices]:
-        """Return the similarity of every list to the input, and where it has the most recent input item it contains."""
-        distinct, age = distinct_items(given)
+    def _compare(self, given: Indices, lengths: Indices, config: MemoryConfig) -> Neighbors:
+        """Return the lists that share an item with each of the inputs, which are `given` one after the other."""
+        items, rows, age = distinct_items(given, lengths, self.vocabulary)
         starts = self.arrays["list_starts"]
-        list_counts = starts[distinct + 1] - starts[distinct]
+        list_counts = starts[items + 1] - starts[items]
         count = np.minimum(list_counts, MAX_LISTS_OF_ITEM)
-        found = ranges(starts[distinct + 1] - count, count)
-        lists = self.arrays["lists"][found]
+        found = ranges(starts[items + 1] - count, count)
         rarity = np.maximum(np.log(max(1, self.lists) / np.maximum(list_counts, 1)), MIN_RARITY)
         places = self.arrays["list_places"][found]
-        weights = np.repeat(rarity * (1 - config.recency * age / max(1, len(given))), count)
+        weights = np.repeat(rarity * (1 - config.recency * age / lengths[rows]), count)
         if config.aligned:
-            distance = np.abs(np.repeat(len(given) - 1 - age, count) - places)
+            distance = np.abs(np.repeat(lengths[rows] - 1 - age, count) - places)
             weights *= 1 + config.aligned * np.exp(-distance / ALIGNED_REACH)
+        keys = np.repeat(rows * self.lists, count) + self.arrays["lists"][found]
+        keys, index = distinct_keys(keys, len(lengths) * self.lists)
         # bincount of an empty array returns integers.
-        similarity: Floats = np.bincount(lists, weights, minlength=self.lists).astype(np.float64)
-        last_shared = np.zeros(self.lists, dtype=np.int64)
-        last_shared[lists] = places  # the newest item is written last
-        return similarity * self.list_factors(config.newer), last_shared
+        similarity: Floats = np.bincount(index, weights, minlength=len(keys)).astype(np.float64)
+        last_shared = np.zeros(len(keys), dtype=np.int64)
+        last_shared[index] = places  # the newest item is written last
+        rows, lists = np.divmod(keys, max(1, self.lists))
+        return Neighbors(rows, lists, similarity * self.list_factors(config.newer)[lists], last_shared)
 
     def list_factors(self, newer: float) -> Floats:
         """Return the factor (lists,) of each list's similarity by its length and its age."""
-        if self._factors[0] != newer:
+        last, factors = self._factors  # read once: another thread may replace them
+        if last != newer:
             age = np.arange(self.lists - 1, -1, -1) / self.lists
-            self._factors = newer, self.length_factors * np.exp(-newer * age)
-        return self._factors[1]
+            factors = self.length_factors * np.exp(-newer * age)
+            self._factors = newer, factors
+        return factors
 
-    def _votes(self, neighbors: Indices, weights: Floats, last_shared: Indices, config: MemoryConfig) -> Floats:
-        """Return the sum (M,) over neighbors of the list's weight times the weight of the item's position in it."""
+    def _votes(self, neighbors: Neighbors, weights: Floats, config: MemoryConfig, inputs: int) -> Floats:
+        """Return the sums (B, M) over neighbors of the list's weight times the weight of the item's position in it."""
         starts = self.arrays["starts"]
-        count = starts[neighbors + 1] - starts[neighbors]
-        found = ranges(starts[neighbors], count)
+        count = starts[neighbors.lists + 1] - starts[neighbors.lists]
+        found = ranges(starts[neighbors.lists], count)
         weight = np.repeat(weights, count)
         if config.before != 1 or config.near:
-            distance = self.arrays["places"][found] - np.repeat(last_shared, count)
+            distance = self.arrays["places"][found] - np.repeat(neighbors.last_shared, count)
             weight = weight * self._position_weights(config)[distance + self.longest]
-        votes = np.bincount(self.arrays["items"][found], weight, minlength=self.vocabulary)
-        return np.asarray(votes, dtype=np.float64)
+        keys = np.repeat(neighbors.rows * self.vocabulary, count) + self.arrays["items"][found]
+        votes = np.bincount(keys, weight, minlength=inputs * self.vocabulary)
+        return np.asarray(votes, dtype=np.float64).reshape(inputs, self.vocabulary)
 
     def _position_weights(self, config: MemoryConfig) -> Floats:
         """Return the weight of an item by its distance from the last shared one, from -`longest` to `longest`."""
@@ -117,23 +124,3 @@ class Lookup:
 def voters(config: MemoryConfig, length: int) -> int:
     """Return how many lists vote for an input of this length: the shorter it is, the more lists are equally similar."""
     return config.neighbors * -(-FEW_ITEMS // min(max(1, length), FEW_ITEMS))
-
-
-def power(config: MemoryConfig, length: int) -> float:
-    """Return the power of the similarity; after a single item it would only give short lists more weight."""
-    return config.sharpness if length > 1 else 1.0
-
-
-def _nearest(lists: Indices, similarity: Floats, count: int) -> Indices:
-    """Return the `count` most similar lists, sorted by index; ties go to the newest, as in every engine."""
-    least = np.partition(similarity, len(similarity) - count)[len(similarity) - count]
-    more, equal = np.flatnonzero(similarity > least), np.flatnonzero(similarity == least)
-    chosen: Indices = lists[np.sort(np.concatenate([more, equal[len(equal) - (count - len(more)) :]]))]
-    return chosen
-
-
-def distinct_items(given: Indices) -> tuple[Indices, Indices]:
-    """Return the distinct items of a list, the oldest first, and the distance of their last position from the end."""
-    items, age = np.unique(given[::-1], return_index=True)
-    order = np.argsort(-age)
-    return items[order], age[order]

@@ -34,7 +34,7 @@ from fansrec.models.linear.cooccurrence import ranges
 from fansrec.models.linear.item_weights import TIE, shares
 from fansrec.models.linear.popularity import ClosedFormModel
 from fansrec.models.neighbors.list_memory import ListMemory
-from fansrec.models.neighbors.list_votes import distinct_items
+from fansrec.models.neighbors.similar_lists import distinct_items
 
 SMALLEST = 1e-30  # divisors are not smaller, so that no quotient overflows
 
@@ -117,7 +117,7 @@ class Votes:
 
     def _neighbors(self, given: Indices) -> tuple[Indices, Floats, Indices]:
         """Return the neighbors, their weights, and the last position of each with an item of the input."""
-        distinct, age = distinct_items(given)
+        distinct, _, age = distinct_items(given, np.array([len(given)]), len(self.item_factors))
         count = self.list_starts[distinct + 1] - self.list_starts[distinct]
         found = ranges(self.list_starts[distinct], count)
         lists, ages = self.lists[found], np.repeat(age, count)

@@ -15,6 +15,7 @@ from fansrec.data.corpus import Corpus
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.evaluation.bootstrap import interval
 from fansrec.evaluation.protocol import (
+    MAX_CUTOFF,
     METRICS,
     EvaluationLists,
     evaluation_lists,
@@ -24,12 +25,14 @@ from fansrec.evaluation.protocol import (
     protocol,
 )
 from fansrec.models.registry import build, command_name, has_best
+from fansrec.models.threads import map_in_threads
 from fansrec.training.plan import Plan
 from fansrec.training.reporting import Reporter
 
 PROTOCOL = protocol("standard")
 FIRST = METRICS[0]  # the metric that decides which model is better
 LISTS = 10_000  # at most are evaluated, evenly spread
+LISTS_AT_ONCE = 64  # by one thread
 
 Comparison = dict[str, Any]  # plain values for JSON
 Figures = dict[str, NDArray[np.float64]]  # of every list, by metric
@@ -130,7 +133,14 @@ def command(model: str, corpus: Path, out: Path) -> str:
 
 
 def _figures(network: Any, asked: EvaluationLists, items: int) -> Figures:
-    return list_metrics(predict(TorchEngine(network.eval(), items), asked, PROTOCOL), asked, PROTOCOL)
+    engine, step = TorchEngine(network.eval(), items), -(-len(asked.inputs) // LISTS_AT_ONCE)
+    answers = np.empty((len(asked.inputs), MAX_CUTOFF), dtype=np.int64)
+
+    def answer(first: int) -> None:
+        answers[first::step] = predict(engine, asked.every(step, first), PROTOCOL)
+
+    map_in_threads(answer, range(step))
+    return list_metrics(answers, asked, PROTOCOL)
 
 
 def _row(model: str, title: str, settings: Mapping[str, Any], figures: Figures) -> dict[str, Any]:

@@ -10,25 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from fansrec.data.corpus import PARTS, Corpus, FlatLists
 from fansrec.data.folds import assign_folds
-from fansrec.engine.decoding.limits import NONE
-from fansrec.evaluation.protocol import (
-    MAX_CUTOFF,
-    METRICS,
-    EvaluationLists,
-    cut_lists,
-    evenly_spaced,
-    list_metrics,
-    protocol,
-)
-from fansrec.training.hybrid.coordinate_search import Figures
+from fansrec.evaluation.protocol import EvaluationLists, cut_lists, evenly_spaced
 
-PROTOCOL = protocol("standard")
 ENOUGH = 1000  # validation lists
 FOLDS = 5
 MAX_LISTS = 1000  # that are evaluated: more take longer and hardly change what is found
@@ -90,15 +77,3 @@ def join(folds: Sequence[Fold]) -> EvaluationLists:
         [given for fold in folds for given in fold.held_out.inputs],
         [target for fold in folds for target in fold.held_out.targets],
     )
-
-
-def metrics_per_list(scores: Tensor, lists: EvaluationLists) -> Figures:
-    """Return METRICS (lists, 4) of the best items by scores (lists, M), without the items of the input."""
-    rows = np.repeat(np.arange(len(lists.inputs)), [len(given) for given in lists.inputs])
-    given = np.concatenate([np.empty(0, dtype=np.int64), *lists.inputs])  # there may be no lists
-    blocked = torch.from_numpy(rows), torch.from_numpy(given)
-    scores = scores.index_put(tuple(part.to(scores.device) for part in blocked), scores.new_tensor(-torch.inf))
-    best = scores.topk(min(MAX_CUTOFF, scores.shape[1]), dim=1)
-    answers = best.indices.masked_fill(best.values == -torch.inf, NONE).cpu().numpy()
-    metrics = list_metrics(answers, lists, PROTOCOL)
-    return np.stack([metrics[name] for name in METRICS], 1)

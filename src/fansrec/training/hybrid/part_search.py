@@ -1,28 +1,26 @@
 """Search the parts of the hybrid model that are fitted in closed form: list memory and linear part.
 
-First the settings of the memory, then the linear part that mixes best with it, and its weight. A candidate is kept only
-if it is better than the best before it by more than the noise, on lists that it was not fitted to (held_out.py). Each
-part can also be the only one. Settings that the user gave stay as they are.
+First the settings of the memory, then the linear part that mixes best with it, and its weight (linear_search.py). A
+candidate is kept only if it is better than the best before it by more than the noise, on lists that it was not fitted
+to (held_out.py). Each part can also be the only one. Settings that the user gave stay as they are.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from fansrec.data.corpus import Corpus, FlatLists
+from fansrec.data.corpus import Corpus
 from fansrec.models.config import from_settings
-from fansrec.models.hybrid.model import LinearPart, log_scores
-from fansrec.models.linear.item_weights import NEIGHBORS, PrunedWeights, Table
-from fansrec.models.linear.neighbor_regression import KEPT_CELLS
 from fansrec.models.neighbors.list_memory import ListMemory
 from fansrec.models.neighbors.list_votes import MemoryConfig
-from fansrec.models.registry import build
-from fansrec.training.hybrid.coordinate_search import Figures, Values, coordinate_search, gains, is_significant
-from fansrec.training.hybrid.given import disabled, not_given, values_to_try
-from fansrec.training.hybrid.held_out import ENOUGH, FOLDS, Fold, join, make_folds, metrics_per_list, needs_folds
+from fansrec.training.hybrid.coordinate_search import Figures, Values, coordinate_search
+from fansrec.training.hybrid.given import disabled, not_given
+from fansrec.training.hybrid.held_out import FOLDS, Fold, join, make_folds, needs_folds
+from fansrec.training.hybrid.linear_search import Parts, affordable_fits, search_linear
+from fansrec.training.hybrid.metrics import best_in_threads, metrics_of_answers
 from fansrec.training.plan import Plan
 from fansrec.training.reporting import Reporter
 
@@ -37,34 +35,6 @@ MEMORY_GRID: dict[str, Sequence[Any]] = {
     "newer": (0.5, 1.0, 2.0),
 }
 MEMORY_ERRORS = 1.0  # standard errors by which a change of the memory must improve the metrics
-LINEAR_ERRORS = 0.5  # and one of the linear part or its weight; twice that for few lists, and for giving up the memory
-LINEAR_WEIGHTS = (0.1, 0.2, 0.3, 0.5, 1.0, 3.0)  # beside a memory of weight 1
-DECAYS = (20.0, 5.0, 1e6)  # of the input's items; the last one: none
-LINEAR_NEIGHBORS = 1000
-# In the order in which they are tried; EASE is SLIST with an alpha of 1.
-CANDIDATES: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("slist", {"alpha": 0.2, "regularization": 30.0}),
-    ("item-knn", {"similarity": "cosine", "shrinkage": 10.0}),
-    ("slist", {"alpha": 0.5, "regularization": 100.0}),
-    ("slist", {"alpha": 1.0, "regularization": 200.0}),
-    ("slist", {"alpha": 0.2, "regularization": 100.0}),
-    ("slist", {"alpha": 0.2, "regularization": 10.0}),
-    ("slist", {"alpha": 1.0, "regularization": 1000.0}),
-    ("slist", {"alpha": 0.2, "regularization": 30.0, "diagonal": 1.0}),
-)
-# An exact fit of SLIST takes about 60 picoseconds times the third power of the number of items.
-COST_OF_LIST = 2.5e8  # items^3 that a training list may cost in all fits together
-MOST_COST = 2.5e12
-
-
-@dataclass(frozen=True)
-class Parts:
-    """What the search found; `linear` is None if there is no linear part."""
-
-    settings: Values = field(default_factory=dict)
-    linear: tuple[str, dict[str, Any]] | None = None
-    fitted: LinearPart | None = None  # to the training lists, if that was done already
-    tried: list[Values] = field(default_factory=list)
 
 
 def find_parts(plan: Plan, corpus: Corpus, reporter: Reporter) -> Parts:
@@ -86,101 +56,24 @@ def find_parts(plan: Plan, corpus: Corpus, reporter: Reporter) -> Parts:
 
 def search_memory(plan: Plan, folds: Sequence[Fold]) -> tuple[Values, list[Values]]:
     """Return the best settings of the memory, and all settings tried."""
-    held_out, start = join(folds), _start(MEMORY_GRID, plan)
+    held_out, start = join(folds), {name: plan.settings[name] for name in MEMORY_GRID}
     if not held_out.inputs:
         return start, []
     memories = [ListMemory.of(plan.config["category_starts"][-1], *fold.lists) for fold in folds]
 
     def evaluate(values: Values) -> Figures:
-        return metrics_per_list(_votes(memories, folds, values), held_out)
+        config = from_settings(MemoryConfig, values)
+        answers = [
+            best_in_threads(partial(memory.votes, config=config), fold.held_out.inputs)
+            for memory, fold in zip(memories, folds, strict=True)
+        ]
+        return metrics_of_answers(np.concatenate(answers), held_out)
 
     result = coordinate_search(start, not_given(MEMORY_GRID, plan), evaluate, MEMORY_ERRORS)
     return result.values, result.tried
 
 
-def search_linear(plan: Plan, folds: Sequence[Fold], memory_settings: Values, fits: int) -> Parts:
-    """Return the linear part that mixes best with the memory, with its decay and both weights."""
-    held_out, vocabulary = join(folds), plan.config["category_starts"][-1]
-    if not held_out.inputs:
-        return Parts(linear=CANDIDATES[0])
-    base = torch.zeros(len(held_out.inputs), vocabulary)
-    if memory_settings:
-        memories = [ListMemory.of(vocabulary, *fold.lists) for fold in folds]
-        base = log_scores(_votes(memories, folds, memory_settings))
-    best, figures = Parts({"linear_weight": 0.0}), metrics_per_list(base, held_out)
-    tried: list[Values] = []
-    for candidate in _affordable(fits):
-        parts = [fit_linear(candidate, fold.lists, plan) for fold in folds]
-        for values, scores in _mixtures(plan, parts, folds, base, bool(memory_settings)):
-            found = metrics_per_list(scores, held_out)
-            gain = gains(found, figures)
-            tried.append({"linear": candidate[0], **candidate[1], **values, "gain": round(float(gain.mean()), 5)})
-            certain = LINEAR_ERRORS * (2 if len(gain) < ENOUGH or not values["memory_weight"] else 1)
-            if (best.linear is None and _must_be_linear(plan)) or is_significant(gain, certain):
-                best, figures = Parts(values, candidate, parts[0] if len(folds) == 1 else None), found
-    return replace(best, tried=tried)
-
-
-def _mixtures(
-    plan: Plan, parts: Sequence[LinearPart], folds: Sequence[Fold], base: Tensor, with_memory: bool
-) -> Iterator[tuple[Values, Tensor]]:
-    """Yield the settings of each mixture of a linear part with the memory's log scores, and its scores."""
-    for decay in values_to_try("linear_decay", DECAYS, plan):
-        pairs = zip(parts, folds, strict=True)
-        logs = log_scores(torch.cat([part.scores(fold.held_out.inputs, decay) for part, fold in pairs]))
-        if "memory_weight" in plan.given or "linear_weight" in plan.given:
-            memory, linear = plan.settings["memory_weight"], plan.settings["linear_weight"]
-            yield _weights(decay, memory, linear), memory * base + linear * logs
-            continue
-        for weight in LINEAR_WEIGHTS if with_memory else ():
-            yield _weights(decay, 1.0, weight), base + weight * logs
-        yield _weights(decay, 0.0, 1.0), logs
-
-
-def _weights(decay: float, memory: float, linear: float) -> Values:
-    return {"linear_decay": decay, "memory_weight": memory, "linear_weight": linear}
-
-
-def affordable_fits(plan: Plan, corpus: Corpus) -> int:
-    """Return how many linear parts may be fitted: more for many lists, fewer for many items."""
-    cost = min(MOST_COST, COST_OF_LIST * len(corpus.part("train")))
-    return int(cost / plan.config["category_starts"][-1] ** 3)
-
-
-def _affordable(fits: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the first candidates of which `fits` need a matrix to be inverted, at least one; item-kNN needs none."""
-    for candidate in CANDIDATES:
-        fits -= candidate[0] != "item-knn"
-        if fits >= 0:
-            yield candidate
-
-
-def fit_linear(candidate: tuple[str, Mapping[str, Any]], lists: FlatLists, plan: Plan) -> LinearPart:
-    """Fit a linear model and return its largest weights."""
-    model, settings = candidate
-    starts = plan.config["category_starts"]
-    width = min(LINEAR_NEIGHBORS, max(NEIGHBORS, KEPT_CELLS // starts[-1]))
-    neighbors = {"neighbours": min(width, starts[-1] - 1)}  # words: keep
-    fitted = build(model, {"category_starts": starts, **settings, **neighbors})
-    fitted.fit(*lists)
-    assert isinstance(fitted.weights, PrunedWeights)
-    part = LinearPart(starts[-1], fitted.weights.width)
-    part.assign(Table(fitted.weights.items, fitted.weights.weights))
-    return part
-
-
-def _votes(memories: Sequence[ListMemory], folds: Sequence[Fold], values: Values) -> Tensor:
-    """Return the votes (lists, M) for the held-out lists of all folds, each by the memory of its fold."""
-    config = from_settings(MemoryConfig, values)
-    pairs = zip(memories, folds, strict=True)
-    return torch.cat([memory.votes(fold.held_out.inputs, config) for memory, fold in pairs])
-
-
-def _must_be_linear(plan: Plan) -> bool:
-    """Return whether there must be a linear part, better or not: it was asked for, or no other part is left."""
-    return "linear_weight" in plan.given or (disabled("memory_weight", plan) and disabled("network_weight", plan))
-
-
-def _start(grids: Mapping[str, Sequence[Any]], plan: Plan) -> Values:
-    """Return the values of the plan from which a search starts."""
-    return {name: plan.settings[name] for name in grids}
+def order_matters(parts: Parts) -> bool:
+    """Return whether the order of items helps the memory; True if nothing was searched, and so nobody knows."""
+    without = {name: getattr(MemoryConfig, name) for name in ("before", "recency", "near", "aligned")}
+    return not parts.tried or any(parts.settings.get(name) != value for name, value in without.items())

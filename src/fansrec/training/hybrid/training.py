@@ -1,33 +1,30 @@
-"""Train the hybrid model: search its closed-form parts, train its network, search the weights, fit the parts again.
+"""Train the hybrid model: search its closed-form parts, train its network, search the weights, fit all again.
 
 The parts are searched first, because the network is evaluated by what it adds to them. Everything is chosen by lists
-that the chosen part was not fitted to. At the end the parts are fitted once more, with the validation lists, which
-have nothing left to decide.
+that the chosen part was not fitted to. At the end all parts are fitted once more, with the validation lists, which have
+nothing left to decide.
 """
 
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 
-import torch
 from accelerate import PartialState
 
 from fansrec.data.corpus import Corpus, FlatLists
-from fansrec.evaluation.protocol import EvaluationLists, evaluation_lists
+from fansrec.evaluation.protocol import evaluation_lists
 from fansrec.models.config import with_settings
-from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.neighbors.list_memory import ListMemory
 from fansrec.models.registry import configured, entry
 from fansrec.training.hybrid.coordinate_search import Values
-from fansrec.training.hybrid.given import disabled
 from fansrec.training.hybrid.held_out import lists_in_memory
-from fansrec.training.hybrid.part_search import Parts, affordable_fits, find_parts, fit_linear
-from fansrec.training.hybrid.weight_search import FittedParts, MixtureValidation, search_weights
-from fansrec.training.interrupts import stop_signals
-from fansrec.training.loop import Loop
+from fansrec.training.hybrid.linear_search import Parts, affordable_fits, fit_linear
+from fansrec.training.hybrid.network import train_again, train_network
+from fansrec.training.hybrid.part_search import find_parts, order_matters
+from fansrec.training.hybrid.weight_search import FittedParts, search_weights
 from fansrec.training.plan import Plan, Row, Trained
-from fansrec.training.process import keep_freed_memory
 from fansrec.training.reporting import NULL_REPORTER, Reporter, format_values
+
+SHUFFLED_SHARE = 0.5  # of the training lists, where order does not matter
 
 
 def train_hybrid(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter) -> Trained:
@@ -35,19 +32,28 @@ def train_hybrid(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter) -> T
     main = PartialState().is_main_process
     reporter = reporter if main else NULL_REPORTER
     parts = find_parts(plan, corpus, reporter)
-    plan = with_found(plan, parts.settings)
+    plan = with_found(plan, parts.settings | shuffling(plan, parts))
     fitted = fit_parts(parts, corpus.flat("train"), plan)
     most = min(plan.training.validation_lists, lists_in_memory(len(corpus.vocabulary)))
     lists = evaluation_lists(corpus, "valid", most)
-    network, history, figures = _train_network(plan, corpus, out, reporter, fitted, lists)
+    network, history, figures = train_network(plan, corpus, out, reporter, fitted, lists)
+    last = network
+    if history and lists.inputs:
+        last = train_again(plan, corpus, out, reporter, figures["epoch"] + 1)
     if not main:
-        return Trained(plan, network, figures, history)
+        return Trained(plan, last, figures, history)
     weights, found, tried = search_weights(plan, network.eval(), fitted, lists)
     plan = with_found(plan, weights)
     linear = _linear_model(parts, plan)
     reporter.message(_found_message(parts.settings | weights, linear))
-    whole = network.with_parts(configured(entry(plan.model), plan.config), *_fit_again(parts, corpus, plan))
+    whole = last.with_parts(configured(entry(plan.model), plan.config), *_fit_again(parts, corpus, plan))
     return Trained(plan.of(whole), whole, figures | found, history, parts.tried + tried, linear)
+
+
+def shuffling(plan: Plan, parts: Parts) -> Values:
+    """Return the share of the lists to read in random order: none if their order matters, or the user gave another."""
+    given = "shuffled_share" in plan.given or order_matters(parts)
+    return {} if given else {"shuffled_share": SHUFFLED_SHARE}
 
 
 def _linear_model(parts: Parts, plan: Plan) -> Row | None:
@@ -61,31 +67,6 @@ def _linear_model(parts: Parts, plan: Plan) -> Row | None:
 def _found_message(settings: Values, linear: Row | None) -> str:
     of_linear = "" if linear is None else f"; linear part: {linear['model']}, {format_values(linear['settings'])}"
     return f"found: {format_values(settings)}{of_linear}"
-
-
-def _train_network(
-    plan: Plan, corpus: Corpus, out: Path, reporter: Reporter, fitted: FittedParts, lists: EvaluationLists
-) -> tuple[HybridFans, list[Row], Row]:
-    """Return the network of the epoch that is best for the mixture with the fitted parts, all epochs, its figures."""
-    if disabled("network_weight", plan):
-        reporter.message("network_weight is 0: the network is not trained")
-        return _unused_network(plan), [], {}
-    torch.manual_seed(plan.training.seed)  # the same initial weights for the same seed
-    network = plan.build()
-    network.start(*corpus.flat("train"))
-    keep_freed_memory()
-    with stop_signals() as stopped:
-        mixture = partial(MixtureValidation, plan, network, fitted, lists)
-        return network, *Loop(plan, corpus, out, network, reporter, stopped, mixture).train()
-
-
-def _unused_network(plan: Plan) -> HybridFans:
-    """Return a network of zeros; to it all orders of an answer are equal, so `--fill arranged` keeps the best first."""
-    network: HybridFans = plan.build()
-    with torch.no_grad():
-        for parameter in network.parameters():
-            parameter.zero_()
-    return network
 
 
 def _fit_again(parts: Parts, corpus: Corpus, plan: Plan) -> FittedParts:

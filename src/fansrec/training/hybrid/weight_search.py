@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from accelerate import Accelerator
+from numpy.typing import NDArray
 from torch import Tensor
 
 from fansrec.evaluation.protocol import MAX_CUTOFF, METRICS, EvaluationLists
@@ -26,7 +27,8 @@ from fansrec.training.hybrid.coordinate_search import (
     is_significant,
 )
 from fansrec.training.hybrid.given import disabled, not_given, values_to_try
-from fansrec.training.hybrid.held_out import ENOUGH, metrics_per_list
+from fansrec.training.hybrid.held_out import ENOUGH
+from fansrec.training.hybrid.metrics import best_items, metrics_of_answers, metrics_of_mixture, slices
 from fansrec.training.plan import Plan
 from fansrec.training.validation import mean_of_processes
 
@@ -41,7 +43,6 @@ NEXT_SHARES = (0.5, 0.0, 1.0)
 ERRORS, ERRORS_OF_FEW = 0.5, 2.0
 # Of these, the best counts when epochs are compared; given values are the only ones.
 WATCHED_SHARES, WATCHED_WEIGHTS = (0.5, 0.0), (0.1, 0.3, 1.0)
-LISTS_AT_ONCE = 64
 
 FittedParts = tuple[ListMemory | None, LinearPart | None]
 
@@ -65,15 +66,26 @@ class MixtureValidation:
         self.network.eval()
         alone, mixtures = [], []
         for share in self.shares:
-            logs = network_scores(self.network, self.lists.inputs, share)
-            alone.append(self._means(logs))
-            if self.base is not None:
-                mixtures += [self._means(self.base + weight * logs) for weight in self.weights]
+            *mixed, own = map(self._means, self._answers(share))
+            alone.append(own)
+            mixtures += mixed
         best, network = (max(means, key=lambda row: row["NDCG@5"]) for means in (mixtures or alone, alone))
         return {f"valid {name}": best[name] for name in ("HR@5", "NDCG@5")} | {"network NDCG@5": network["NDCG@5"]}
 
-    def _means(self, scores: Tensor) -> dict[str, float]:
-        columns = zip(METRICS, metrics_per_list(scores, self.lists).T, strict=True)
+    def _answers(self, share: float) -> NDArray[np.int64]:
+        """Return the best items (mixtures, lists, 10) by each mixture and, last, by the network alone."""
+        base, inputs = self.base, self.lists.inputs
+        answers = np.empty(((base is not None) * len(self.weights) + 1, len(inputs), MAX_CUTOFF), dtype=np.int64)
+        for rows in slices(len(inputs)):
+            logs = network_scores(self.network, inputs[rows], share)
+            if base is not None:
+                for found, weight in zip(answers, self.weights, strict=False):
+                    found[rows] = best_items(base[rows] + weight * logs, inputs[rows])
+            answers[-1, rows] = best_items(logs, inputs[rows])
+        return answers
+
+    def _means(self, answers: NDArray[np.int64]) -> dict[str, float]:
+        columns = zip(METRICS, metrics_of_answers(answers, self.lists).T, strict=True)
         return {name: mean_of_processes(column, self.accelerator) for name, column in columns}
 
 
@@ -91,9 +103,9 @@ def closed_form_scores(network: HybridFans, parts: FittedParts, inputs: Inputs) 
 def network_scores(network: HybridFans, inputs: Inputs, next_share: float) -> Tensor:
     """Return the log scores (lists, M) of the network, computed for a few lists at a time to limit memory."""
     rows = torch.empty(len(inputs), network.config.alphabet.items, device=network.device)
-    for first in range(0, len(inputs), LISTS_AT_ONCE):
-        some = inputs[first : first + LISTS_AT_ONCE]
-        rows[first : first + len(some)] = network.network_scores(some, [MAX_CUTOFF] * len(some), next_share)
+    for some in slices(len(inputs)):
+        counts = [MAX_CUTOFF] * len(inputs[some])
+        rows[some] = network.network_scores(inputs[some], counts, next_share)
     return rows
 
 
@@ -118,7 +130,7 @@ def search_weights(
             weights = {name: values[f"{name}_weight"] for name in logs}
             if not any(weights.values()):  # equal scores for all items are not an answer
                 return np.zeros((len(lists.inputs), len(METRICS)))
-            return metrics_per_list(mix(logs, weights), lists)
+            return metrics_of_mixture(logs, weights, lists)
 
         found = coordinate_search(start | {"next_share": share}, grids, evaluate, errors)
         best = found if best is None else _better(best, found, errors)
