@@ -82,8 +82,8 @@ def train(
     `seed`; `width`, `layers`, `heads`, `feedforward`, `dropout`, `classifier`, `use_categories`; and each model's own.
     FANS with `--recipe best` also has `asked_categories` and `read_masks`, and settings that are searched unless
     given: `sharpness`, `recency`, `before`, `near`, `neighbours`, `aligned`, `newer`, `linear_decay`,
-    `next_share`, `network_weight`, `memory_weight` and `linear_weight`. With `--recipe paper` it also has `scheduler`
-    and `steps`. An unknown name is refused with a list of the known ones.
+    `next_share`, `shuffled_share`, `network_weight`, `memory_weight` and `linear_weight`. With `--recipe paper` it
+    also has `scheduler` and `steps`. An unknown name is refused with a list of the known ones.
     """
     from fansrec.evaluation.report import draw_history
 
