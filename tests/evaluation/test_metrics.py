@@ -34,6 +34,11 @@ def test_hit_is_an_item_anywhere_in_the_target() -> None:
     assert found[:, :3].tolist() == [[True, False, True], [False, False, False]]
 
 
+def test_answers_and_targets_must_be_equally_many() -> None:
+    with pytest.raises(ValueError, match="1 answers and 2 targets"):
+        hits(answers_of([1]), targets_of([1], [2]))
+
+
 def test_filler_is_never_a_hit() -> None:
     assert not hits(answers_of([3]), targets_of([-1, 7])).any()
 

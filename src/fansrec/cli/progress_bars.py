@@ -59,7 +59,7 @@ class TrainingBar(Bar, Reporter):
         self.validation = ""
 
     def start(self, epochs: int, batches: int) -> None:
-        self.batches = batches
+        self.batches, self.validation = batches, ""
         self.progress.reset(self.task, total=epochs * batches, description="epoch 0", visible=True, figures="")
 
     def batch(self, epoch: int, batch: int, loss: float, category_accuracy: float | None) -> None:

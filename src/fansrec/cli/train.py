@@ -45,7 +45,9 @@ def train(
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(help="Random seed; the same seed gives byte-identical results on CPU", show_default="0"),
+        typer.Option(
+            help="Random seed; the same seed and number of threads give byte-identical results on CPU", show_default="0"
+        ),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted training run in --out")] = False,
     set_: Annotated[

@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 
 def hits(answers: NDArray[np.int64], targets: Sequence[NDArray[np.int32]]) -> NDArray[np.bool_]:
     """Return whether each answered item occurs anywhere in its list's target, (lists, k)."""
+    if len(answers) != len(targets):
+        raise ValueError(f"there are {len(answers)} answers and {len(targets)} targets")
     rows, items = np.repeat(np.arange(len(targets)), lengths(targets)), _joined(targets)
     most = max(answers.max(initial=0), items.max(initial=0)) + 1
     cells = np.arange(len(answers))[:, None] * most + answers

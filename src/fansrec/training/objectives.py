@@ -86,9 +86,9 @@ def shuffle(lists: Lists, share: float, random: np.random.Generator) -> Lists:
     """Return the lists with the items of a random `share` of them in random order."""
     list_of = np.repeat(np.arange(len(lists.lengths)), lists.lengths)
     ends = np.cumsum(lists.lengths)
-    place = (np.arange(len(list_of)) - (ends - lists.lengths)[list_of]) / lists.lengths[list_of]
+    position = (np.arange(len(list_of)) - (ends - lists.lengths)[list_of]) / lists.lengths[list_of]
     shuffled = random.random(len(lists.lengths)) < share
-    order = np.argsort(list_of + np.where(shuffled[list_of], random.random(len(list_of)), place), kind="stable")
+    order = np.argsort(list_of + np.where(shuffled[list_of], random.random(len(list_of)), position), kind="stable")
     return Lists(lists.lengths, lists.items[order])
 
 

@@ -34,7 +34,7 @@ def make_accelerator(precision: str) -> Accelerator:
 def keep_freed_memory() -> None:
     """Let glibc reuse large freed blocks instead of requesting zeroed pages from the system each time.
 
-    This saves a seventh of the time of an epoch of FANS_TSC on AotM. With another C library nothing happens.
+    With another C library nothing happens.
     """
     try:
         libc = ctypes.CDLL("libc.so.6")

@@ -109,3 +109,12 @@ def test_same_seed_gives_the_same_bytes() -> None:
     one, again, other = (vectors_of(random_lists(), 30, 8, seed) for seed in (3, 3, 4))
     assert one.numpy().tobytes() == again.numpy().tobytes()
     assert not torch.equal(one, other)
+
+
+def test_largest_entry_of_every_column_is_positive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "NOISE", 0.0)
+    monkeypatch.setattr(module, "LONGEST", 1e6)  # shortened vectors could have another largest entry
+    made = [vectors_of(random_lists(), 30, 6, seed) for seed in range(3)]
+    for vectors in made:
+        assert (vectors.gather(0, vectors.abs().argmax(0, keepdim=True)) > 0).all()
+        torch.testing.assert_close(vectors, made[0], atol=1e-3, rtol=1e-3)

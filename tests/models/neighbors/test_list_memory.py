@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fansrec.models.neighbors.list_memory import ListMemory
-from fansrec.models.neighbors.list_votes import ALIGNED_REACH, MIN_RARITY, REACH, MemoryConfig
+from fansrec.models.neighbors.list_votes import ALIGNED_REACH, MIN_RARITY, REACH, Lookup, MemoryConfig
 
 ITEMS = 10
 PLAIN = MemoryConfig(sharpness=1.0)
@@ -299,3 +300,20 @@ def test_inputs_that_are_looked_up_together_do_not_change_the_votes(
             assert torch.equal(memory.votes(inputs, settings), one_by_one)
     finally:
         torch.set_num_threads(before)
+
+
+def test_long_lists_are_looked_up_one_input_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    real = Lookup.__call__
+
+    def counted(self: Lookup, inputs: Sequence[np.ndarray], *others: Any) -> None:
+        sizes.append(len(inputs))
+        real(self, inputs, *others)
+
+    monkeypatch.setattr(Lookup, "__call__", counted)
+    monkeypatch.setattr("fansrec.models.neighbors.list_memory.CELLS_AT_ONCE", 60)
+    memory = memory_of([[0, 1, 2, 3, 4, 5]] * 10)  # two votes of six items, and ten lists
+    for neighbors, most in ((2, 5), (10, 1)):
+        sizes.clear()
+        memory.votes([indices([0])] * 10, replace(PLAIN, neighbors=neighbors))
+        assert max(sizes) == most and sum(sizes) == 10

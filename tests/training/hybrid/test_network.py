@@ -78,7 +78,7 @@ def test_epochs_are_those_of_the_best_network(best: int, tmp_path: Path, monkeyp
     monkeypatch.setattr(training, "train_network", with_best)
     (tmp_path / checkpoint.FOLDER).mkdir()
     train_hybrid(plan_of(), WALKS, tmp_path, recorder)
-    assert f"training the network again for {best + 1} epochs, with the validation lists" in recorder.messages
+    assert f"training the network again, with the validation lists; epochs: {best + 1}" in recorder.messages
 
 
 @pytest.mark.parametrize("given", [{"network_weight": 0.0}, {}], ids=["no network", "no validation lists"])

@@ -98,7 +98,7 @@ def test_no_tried_memory_is_significantly_better_than_the_kept_one() -> None:
 
 def test_list_never_votes_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     # No two lists share an item, so that any vote for a list's items is its own.
-    alone = corpus_of([[4 * n, 4 * n + 1, 4 * n + 2, 4 * n + 3] for n in range(8)], vocabulary_of([16, 16]))
+    alone = corpus_of([[4 * n, 4 * n + 1, 4 * n + 2, 4 * n + 3] for n in range(FEWEST)], vocabulary_of([20, 20]))
     seen: list[torch.Tensor] = []
     monkeypatch.setattr(
         metrics, "best_items", lambda scores, inputs: seen.append(scores.clone()) or best_items(scores, inputs)
@@ -300,3 +300,9 @@ def test_order_matters_if_the_memory_is_better_with_it() -> None:
         assert order_matters(Parts(unordered | {name: value}, tried=[{}]))
     assert order_matters(Parts({"linear_weight": 1.0}, tried=[{}]))  # no memory, so nobody knows
     assert order_matters(Parts(unordered))  # nothing was tried
+
+
+def test_too_few_lists_decide_nothing() -> None:
+    few = corpus_of([[0, 1, 2]] * (FEWEST - 1), vocabulary_of([3]), [0] * (FEWEST - 3) + [1] * 2)
+    found = find_parts(make_plan("fans", {"recipe": "best", "linear_weight": 0.0}, few), few, Reporter())
+    assert found.tried == [] and order_matters(found)

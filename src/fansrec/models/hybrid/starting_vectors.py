@@ -36,6 +36,8 @@ def starting_vectors(items: NDArray[np.int32], offsets: NDArray[np.int64], vocab
         basis = torch.linalg.qr(transpose.times(matrix.times(basis))).Q
     _, values, right = torch.linalg.svd(torch.linalg.qr(matrix.times(basis), mode="r").R, full_matrices=False)
     found = (basis @ right.T * values)[:, :width]
+    # A singular vector has no sign of its own: it would depend on the number of threads.
+    found *= found.gather(0, found.abs().argmax(0, keepdim=True)).sign()
     vectors = NOISE * torch.randn(vocabulary, width)
     lengths = found.norm(dim=1, keepdim=True)
     lengths /= lengths.mean().clamp(min=TINY)

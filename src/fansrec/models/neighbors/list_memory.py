@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fansrec.models.limits import LIST_LENGTH
-from fansrec.models.neighbors.list_votes import Lookup, MemoryConfig
+from fansrec.models.neighbors.list_votes import MAX_LISTS_OF_ITEM, Lookup, MemoryConfig
 from fansrec.models.threads import map_in_threads
 from fansrec.models.validation import check_indices, check_offsets
 
-CELLS_AT_ONCE = 1 << 20  # lists, and items, of the inputs that are looked up together
+CELLS_AT_ONCE = 1 << 20  # lists, items and entries of lists, for the inputs that are looked up together
 
 Indices = NDArray[np.int64]
 
@@ -84,11 +84,17 @@ class ListMemory(nn.Module):
             self._lookup = Lookup({name: buffer.numpy() for name, buffer in self.named_buffers()})
         return self._lookup
 
+    def _most_entries(self, inputs: Sequence[Indices], config: MemoryConfig) -> int:
+        """Return how many entries of lists an input needs on average: of all its items, or of all lists that vote."""
+        lists_of_item = np.minimum(np.diff(self.list_starts.numpy()), MAX_LISTS_OF_ITEM)
+        shared = lists_of_item[np.concatenate([np.empty(0, dtype=np.int64), *inputs])].sum() // max(1, len(inputs))
+        return max(int(shared), min(config.neighbors, len(self)) * len(self.items) // max(1, len(self)))
+
     def votes(self, inputs: Sequence[Indices], config: MemoryConfig) -> Tensor:
         """Return the votes (B, M) of the neighbors for every item, scaled to a maximum of 1; input items get 0."""
         lookup = self.lookup()
         out = np.empty((len(inputs), self.vocabulary), dtype=np.float32)
-        step = max(1, CELLS_AT_ONCE // max(1, len(self), self.vocabulary))
+        step = max(1, CELLS_AT_ONCE // max(1, len(self), self.vocabulary, self._most_entries(inputs, config)))
 
         def vote(first: int) -> None:
             lookup(inputs[first : first + step], config, out[first : first + step])

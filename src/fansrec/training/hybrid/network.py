@@ -37,7 +37,7 @@ def train_again(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter, epoch
 
     They have nothing left to decide, and the other parts of the mixture contain them as well.
     """
-    reporter.message(f"training the network again for {epochs} epochs, with the validation lists")
+    reporter.message(f"training the network again, with the validation lists; epochs: {epochs}")
     train, valid = (PARTS.index(part) for part in ("train", "valid"))
     everything = replace(corpus, parts=np.where(corpus.parts == valid, train, corpus.parts).astype(np.uint8))
     folder = out / checkpoint.FOLDER / AGAIN

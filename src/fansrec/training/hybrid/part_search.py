@@ -16,7 +16,7 @@ from fansrec.data.corpus import Corpus
 from fansrec.models.config import from_settings
 from fansrec.models.neighbors.list_memory import ListMemory
 from fansrec.models.neighbors.list_votes import MemoryConfig
-from fansrec.training.hybrid.coordinate_search import Figures, Values, coordinate_search
+from fansrec.training.hybrid.coordinate_search import FEWEST, Figures, Values, coordinate_search
 from fansrec.training.hybrid.given import disabled, not_given
 from fansrec.training.hybrid.held_out import FOLDS, Fold, join, make_folds, needs_folds
 from fansrec.training.hybrid.linear_search import Parts, affordable_fits, search_linear
@@ -57,7 +57,7 @@ def find_parts(plan: Plan, corpus: Corpus, reporter: Reporter) -> Parts:
 def search_memory(plan: Plan, folds: Sequence[Fold]) -> tuple[Values, list[Values]]:
     """Return the best settings of the memory, and all settings tried."""
     held_out, start = join(folds), {name: plan.settings[name] for name in MEMORY_GRID}
-    if not held_out.inputs:
+    if len(held_out.inputs) < FEWEST:
         return start, []
     memories = [ListMemory.of(plan.config["category_starts"][-1], *fold.lists) for fold in folds]
 
@@ -74,6 +74,6 @@ def search_memory(plan: Plan, folds: Sequence[Fold]) -> tuple[Values, list[Value
 
 
 def order_matters(parts: Parts) -> bool:
-    """Return whether the order of items helps the memory; True if nothing was searched, and so nobody knows."""
+    """Return whether the order of items helps the memory; True if nothing was searched."""
     without = {name: getattr(MemoryConfig, name) for name in ("before", "recency", "near", "aligned")}
     return not parts.tried or any(parts.settings.get(name) != value for name, value in without.items())

@@ -17,7 +17,7 @@ from fansrec.models.neighbors.list_memory import ListMemory
 from fansrec.models.registry import configured, entry
 from fansrec.training.hybrid.coordinate_search import Values
 from fansrec.training.hybrid.held_out import lists_in_memory
-from fansrec.training.hybrid.linear_search import Parts, affordable_fits, fit_linear
+from fansrec.training.hybrid.linear_search import Parts, fit_linear
 from fansrec.training.hybrid.network import train_again, train_network
 from fansrec.training.hybrid.part_search import find_parts, order_matters
 from fansrec.training.hybrid.weight_search import FittedParts, search_weights
@@ -70,10 +70,8 @@ def _found_message(settings: Values, linear: Row | None) -> str:
 
 
 def _fit_again(parts: Parts, corpus: Corpus, plan: Plan) -> FittedParts:
-    """Return the parts of the training and validation lists; an expensive linear part stays that of the former."""
-    if affordable_fits(plan, corpus) >= 2:
-        parts = replace(parts, fitted=None)
-    return fit_parts(parts, corpus.flat("train", "valid"), plan)
+    """Return the parts of the training and validation lists."""
+    return fit_parts(replace(parts, fitted=None), corpus.flat("train", "valid"), plan)
 
 
 def with_found(plan: Plan, settings: dict[str, float]) -> Plan:
