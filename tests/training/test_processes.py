@@ -6,8 +6,10 @@ import random
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,13 +39,13 @@ def free_port() -> int:
     raise AssertionError("no free port was found")
 
 
-def launch(corpus: Path, run: Path, processes: int) -> None:
-    """Run `accelerate launch`; on a CPU it starts several processes only with --multi_gpu."""
+def launch(corpus: Path, run: Path, processes: int, values: Mapping[str, Any] = WITHOUT_DROPOUT) -> str:
+    """Run `accelerate launch` and return its output; on a CPU it starts several processes only with --multi_gpu."""
     script = run.parent / "script.py"
     script.write_text(SCRIPT)
     options = ["--multi_gpu", f"--num_processes={processes}", "--num_machines=1", "--mixed_precision=no"]
     port = ["--dynamo_backend=no", f"--main_process_port={free_port()}"]
-    settings = [f"{name}={value}" for name, value in WITHOUT_DROPOUT.items()]
+    settings = [f"{name}={value}" for name, value in values.items()]
     done = subprocess.run(
         [sys.executable, "-m", "accelerate.commands.launch", *options, *port]
         + [str(script), str(corpus), "--out", str(run), "--set", *settings],
@@ -53,6 +55,7 @@ def launch(corpus: Path, run: Path, processes: int) -> None:
         env=os.environ | {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def column(run: Path, name: str) -> list[float]:
@@ -67,3 +70,12 @@ def test_two_processes_give_the_same_losses_as_one(corpus: Path, tmp_path: Path)
     read_artifact(tmp_path / "two")
     for name in ("loss", "category_accuracy", "valid NDCG@5"):
         assert column(tmp_path / "two", name) == pytest.approx(column(tmp_path / "one", name), rel=1e-4)
+
+
+def test_two_processes_train_the_network_of_the_hybrid_model_twice(corpus: Path, tmp_path: Path) -> None:
+    small = {"width": 8, "heads": 2, "layers": 1, "feedforward": 8, "batch_size": 48, "epochs": 2}
+    given = {"network_weight": 0.5, "memory_weight": 1.0, "linear_weight": 0.0}
+    output = launch(corpus, tmp_path / "run", 2, small | given | {"recipe": "best"})
+    assert "2 processes train together" in output and "again, with the validation lists" in output
+    assert len(read_artifact(tmp_path / "run").model.memory) > 0
+    assert not (tmp_path / "run" / "checkpoints").exists()

@@ -67,10 +67,7 @@ class Loop:
         self.saved_at = time.monotonic()
 
     def train(self, epochs: int | None = None) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """Train, load the best weights of the last curriculum step, and return the history and their figures.
-
-        After `epochs` training stops, even if the schedule of the learning rate is not at its end.
-        """
+        """Train for at most `epochs`, load the best weights of the last curriculum step; return history and figures."""
         epochs = self.settings.epochs if epochs is None else epochs
         if (self.folder / checkpoint.FILE).is_file():
             weights, self.counters = checkpoint.load(self.folder, self.network, self.optimizer)

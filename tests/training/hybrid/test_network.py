@@ -88,3 +88,16 @@ def test_nothing_is_trained_again_without_need(given: dict[str, Any], tmp_path: 
     (tmp_path / checkpoint.FOLDER).mkdir()
     train_hybrid(plan_of(corpus, **given), corpus, tmp_path, recorder)
     assert not any("again" in message for message in recorder.messages)
+
+
+def test_network_that_gets_no_weight_is_not_trained_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, recorder = training.search_weights, Recorder()
+
+    def without_network(*arguments: Any) -> Any:
+        weights, figures, tried = real(*arguments)
+        return weights | {"network_weight": 0.0}, figures, tried
+
+    monkeypatch.setattr(training, "search_weights", without_network)
+    (tmp_path / checkpoint.FOLDER).mkdir()
+    train_hybrid(plan_of(), WALKS, tmp_path, recorder)
+    assert not any("again" in message for message in recorder.messages)
