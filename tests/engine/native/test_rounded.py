@@ -8,8 +8,10 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from engine.native.test_hybrid import faults_of, hybrid_model
+from engine.native.test_hybrid import ITEMS, faults_of, hybrid_model, requests, same
 from engine.random_models import SIZES, random_model
+from fansrec.engine.native import weights as weights_module
+from fansrec.engine.native.backend import NativeEngine
 from fansrec.engine.native.weights import Weights
 from fansrec.engine.rules import Rules
 
@@ -51,3 +53,14 @@ def test_probabilities_are_exact_where_one_item_with_coarse_steps_has_a_large_sh
     with torch.no_grad():
         model.vectors[10, 0] = 600.0  # makes the step of its other numbers coarse
     assert faults_of(model, Rules(), 60) == []
+
+
+@pytest.mark.parametrize("number", [1e6, 1e12, 1e30])
+def test_vectors_with_steps_too_coarse_to_correct_are_not_used(monkeypatch: pytest.MonkeyPatch, number: float) -> None:
+    model = hybrid_model(network_weight=1.0, transform=False, classifier="vanilla")
+    with torch.no_grad():
+        model.vectors[10, 0] = number
+    inputs, counts = requests(60)
+    answers = NativeEngine(model, ITEMS, threads=2).continue_lists(inputs, counts, Rules())
+    monkeypatch.setattr(weights_module, "MAX_ROUNDED_ITEMS", 0)
+    assert same(answers, NativeEngine(model, ITEMS, threads=2).continue_lists(inputs, counts, Rules()))

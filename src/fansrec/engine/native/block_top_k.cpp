@@ -11,6 +11,7 @@ namespace {
 constexpr int64_t MAX_BLOCKS = 4096;  // beyond, blocks become larger
 constexpr int64_t MAX_BLOCK_SIZE = 256;
 constexpr float ROUNDING_ERROR = 0.5f + 1.0f / 32;  // of a rounded number, in steps; and 2^-20 of the largest: of sums
+constexpr float MAX_SCORE_ERROR = 1;  // of rounded vectors: sums with larger errors cannot be corrected
 constexpr float LARGE_SHARE = -3.9f;  // the logarithm of 2%: the error of such a share of a sum does not average out
 
 int64_t block_size_for(int64_t items) {
@@ -34,14 +35,15 @@ BlockTopK::BlockTopK(ItemVectors items, int64_t first, int64_t last, Tiles colum
     rows_ = workspace.take<float>(count * items.width);
     error_bound_ = workspace.take<float>(lanes);
     is_exact_ = workspace.take<bool>(lanes);
-    if (count > MAX_ROUNDED_POSITIONS) items_.rounded = nullptr;
-    std::fill(is_exact_, is_exact_ + lanes, !items_.rounded);
     for (int64_t c = 0; c < count; ++c) {
         float sum = 0;
         for (int64_t d = 0; d < items.width; ++d)
             sum += std::abs(rows_[c * items.width + d] = columns.at(d, c));
         error_bound_[c] = ROUNDING_ERROR * sum;
+        if (!(error_bound_[c] * items_.largest_step <= MAX_SCORE_ERROR)) items_.rounded = nullptr;
     }
+    if (count > MAX_ROUNDED_POSITIONS) items_.rounded = nullptr;
+    std::fill(is_exact_, is_exact_ + lanes, !items_.rounded);
 }
 
 void BlockTopK::finish() {

@@ -16,6 +16,7 @@ struct RoundedVectors {
     const int16_t* numbers;  // 16 items side by side, (rows / 16, width, 16), or null: there is no copy
     const float* steps;      // (rows)
     const int64_t* starts;   // (categories + 1): the first row of each category, a multiple of 16
+    float largest_step;
 };
 
 // The vectors of all items, and the rounded ones of a range of them, if there are any.
@@ -24,12 +25,14 @@ struct ItemVectors {
     int64_t width;
     const int16_t* rounded = nullptr;
     const float* steps = nullptr;
+    float largest_step = 0;
 
     ItemVectors(Affine item, int64_t width, const RoundedVectors& all, int64_t category)
         : weight(item.weight), bias(item.bias), width(width) {
         if (!all.numbers) return;
         rounded = all.numbers + all.starts[category] * width;
         steps = all.steps + all.starts[category];
+        largest_step = all.largest_step;
     }
 };
 

@@ -1,5 +1,5 @@
-// The list memory of the hybrid model (models/neighbors/list_votes.py): the training lists most similar to the input, its
-// neighbors, vote for the items that they hold.
+// The list memory of the hybrid model (models/neighbors/list_votes.py): the training lists most similar to the input,
+// its neighbors, vote for the items that they hold.
 #pragma once
 #include "sparse_sums.h"
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr float FLOOR = 1e-3f;  // as in models/hybrid/model.py
 
-// Adds the rows of the input items, weighted by recency, to `sums`, and prefetches each row while adding the one before.
+// Adds the rows of the input items, weighted by recency, to `sums`; prefetches each row while adding the one before.
 void add_linear_scores(const LinearPart& linear, const int64_t* input, int64_t length, SparseSums<double>& sums) {
     double* values = sums.values.data();
     auto add_row = [&](int64_t position, auto&& mark) {

@@ -32,7 +32,7 @@ Encoder = declare(
     (Affine, "norm"),
     "layer*",
 )
-RoundedVectors = declare("RoundedVectors", "numbers* steps* starts*")
+RoundedVectors = declare("RoundedVectors", "numbers* steps* starts* largest_step'")
 Head = declare(
     "Head",
     "items categories width starts*",

@@ -6,7 +6,10 @@
 
 CategoryProbabilities::CategoryProbabilities(const TiedClassifier& tied, int64_t category, Tiles columns,
                                              std::vector<float> weights, Workspace& workspace)
-    : items_(tied.item, tied.width, tied.rounded, category), first_(tied.starts[category]), last_(tied.starts[category + 1]), columns_(columns),
+    : items_(tied.item, tied.width, tied.rounded, category),
+      first_(tied.starts[category]),
+      last_(tied.starts[category + 1]),
+      columns_(columns),
       weights_(std::move(weights)),
       scores_(items_, first_, last_, columns, int64_t(weights_.size()), workspace) {}
 

@@ -19,6 +19,7 @@ from fansrec.models.sequence.bert4rec import Bert4Rec
 from fansrec.models.sequence.sasrec import SasRec
 
 MAX_ROUNDED_ITEMS = 2_000_000  # larger catalogs get no second copy of their vectors: it would take too much memory
+ROUNDED_AT_ONCE = 10_000  # items
 SIDE_BY_SIDE = 16
 LARGEST = 32_767  # of the numbers of a rounded vector
 
@@ -148,11 +149,16 @@ class Weights:
         padded_starts = np.concatenate([[0], np.cumsum(-(-sizes // SIDE_BY_SIDE) * SIDE_BY_SIDE)])
         rows = torch.from_numpy(np.arange(len(vectors)) + np.repeat(padded_starts[:-1] - np.array(starts[:-1]), sizes))
         numbers = torch.zeros(int(padded_starts[-1]), vectors.shape[1], dtype=torch.int16)
-        numbers[rows] = (vectors / steps[:, None]).round_().to(torch.int16)
+        for first in range(0, len(vectors), ROUNDED_AT_ONCE):  # a float32 copy of all of them would take much memory
+            part = slice(first, first + ROUNDED_AT_ONCE)
+            numbers[rows[part]] = (vectors[part] / steps[part, None]).round_().to(torch.int16)
         padded_steps = torch.zeros(len(numbers)).index_copy_(0, rows, steps)
         side_by_side = numbers.view(-1, SIDE_BY_SIDE, vectors.shape[1]).transpose(1, 2)
         return RoundedVectors(
-            self.tensor(side_by_side, torch.int16), self.tensor(padded_steps), self.array(padded_starts)
+            self.tensor(side_by_side, torch.int16),
+            self.tensor(padded_steps),
+            self.array(padded_starts),
+            float(steps.max()),
         )
 
     def one_category(self, model: Any, item: Structure) -> Structure:

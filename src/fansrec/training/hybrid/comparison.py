@@ -22,17 +22,15 @@ from fansrec.evaluation.protocol import (
     list_metrics,
     mean,
     predict,
-    protocol,
 )
 from fansrec.models.registry import build, command_name, has_best
 from fansrec.models.threads import map_in_threads
+from fansrec.training.hybrid.metrics import LISTS_AT_ONCE, PROTOCOL
 from fansrec.training.plan import Plan
 from fansrec.training.reporting import Reporter
 
-PROTOCOL = protocol("standard")
 FIRST = METRICS[0]  # the metric that decides which model is better
 LISTS = 10_000  # at most are evaluated, evenly spread
-LISTS_AT_ONCE = 64  # by one thread
 
 Comparison = dict[str, Any]  # plain values for JSON
 Figures = dict[str, NDArray[np.float64]]  # of every list, by metric

@@ -12,6 +12,7 @@ from fansrec.models.config import from_settings
 from fansrec.models.hybrid.model import LinearPart, log_scores
 from fansrec.models.linear.item_weights import NEIGHBORS, PrunedWeights, Table
 from fansrec.models.linear.neighbor_regression import KEPT_CELLS
+from fansrec.models.linear.slist import Slist
 from fansrec.models.neighbors.list_memory import ListMemory
 from fansrec.models.neighbors.list_votes import MemoryConfig
 from fansrec.models.registry import build
@@ -25,7 +26,6 @@ from fansrec.training.plan import Plan
 # giving up the memory.
 LINEAR_ERRORS = 0.5
 LINEAR_WEIGHTS = (0.1, 0.2, 0.3, 0.5, 1.0, 3.0)  # beside a memory of weight 1
-DECAYS = (20.0, 5.0, 1e6)  # of the input's items; the last one: none
 LINEAR_NEIGHBORS = 1000
 # In the order in which they are tried; EASE is SLIST with an alpha of 1.
 CANDIDATES: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -81,7 +81,7 @@ def _mixtures(
     plan: Plan, parts: Sequence[LinearPart], folds: Sequence[Fold], with_memory: bool
 ) -> Iterator[tuple[Values, Tensor]]:
     """Yield the settings of each mixture of a linear part with the memory, and the log scores of the linear part."""
-    for decay in values_to_try("linear_decay", DECAYS, plan):
+    for decay in values_to_try("linear_decay", Slist.search["input_decay"], plan):
         pairs = zip(parts, folds, strict=True)
         logs = log_scores(torch.cat([part.scores(fold.held_out.inputs, decay) for part, fold in pairs]))
         if "memory_weight" in plan.given or "linear_weight" in plan.given:

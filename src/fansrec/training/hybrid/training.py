@@ -38,18 +38,17 @@ def train_hybrid(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter) -> T
     most = min(plan.training.validation_lists, lists_in_memory(len(corpus.vocabulary)))
     lists = evaluation_lists(corpus, "valid", most)
     network, history, figures = train_network(plan, corpus, out, reporter, fitted, lists)
-    searched = search_weights(plan, network.eval(), fitted, lists) if main else None
-    (counts,) = broadcast_object_list([searched is not None and searched[0]["network_weight"] > 0])
+    weights, found, tried = search_weights(plan, network.eval(), fitted, lists) if main else ({}, {}, [])
+    mixed = with_found(plan, weights)
+    linear = _linear_model(parts, mixed)
+    reporter.message(_found_message(parts.settings | weights, linear))
+    (counts,) = broadcast_object_list([weights.get("network_weight", 0) > 0])
     if history and lists.inputs and counts:  # all processes train again, or none
         network = train_again(plan, corpus, out, reporter, figures["epoch"] + 1)
-    if searched is None:
+    if not main:
         return Trained(plan, network, figures, history)
-    weights, found, tried = searched
-    plan = with_found(plan, weights)
-    linear = _linear_model(parts, plan)
-    reporter.message(_found_message(parts.settings | weights, linear))
-    whole = network.with_parts(configured(entry(plan.model), plan.config), *_fit_again(parts, corpus, plan))
-    return Trained(plan.of(whole), whole, figures | found, history, parts.tried + tried, linear)
+    whole = network.with_parts(configured(entry(plan.model), mixed.config), *_fit_again(parts, corpus, mixed))
+    return Trained(mixed.of(whole), whole, figures | found, history, parts.tried + tried, linear)
 
 
 def shuffling(plan: Plan, parts: Parts) -> Values:
