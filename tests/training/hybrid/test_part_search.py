@@ -11,6 +11,7 @@ from fansrec.data.corpus import Corpus, FlatLists
 from fansrec.evaluation.protocol import evaluation_lists
 from fansrec.models.config import from_settings
 from fansrec.models.hybrid.model import LinearPart
+from fansrec.models.linear.slist import Slist
 from fansrec.models.neighbors.list_memory import ListMemory
 from fansrec.models.neighbors.list_votes import MemoryConfig
 from fansrec.models.registry import build
@@ -19,7 +20,6 @@ from fansrec.training.hybrid.coordinate_search import FEWEST
 from fansrec.training.hybrid.held_out import FOLDS, join, make_folds
 from fansrec.training.hybrid.linear_search import (
     CANDIDATES,
-    DECAYS,
     LINEAR_WEIGHTS,
     Parts,
     affordable_fits,
@@ -135,8 +135,8 @@ def test_number_of_candidates_depends_on_the_fits_that_are_affordable(fits: int,
 def test_every_weight_and_decay_is_tried_and_each_part_alone() -> None:
     found = search_linear(plan_of(), make_folds(WALKS, 1), GIVEN_MEMORY, 1)
     of_slist = [row for row in found.tried if row["linear"] == "slist"]
-    mixtures = [(decay, 1.0, weight) for decay in DECAYS for weight in LINEAR_WEIGHTS]
-    alone = [(decay, 0.0, 1.0) for decay in DECAYS]
+    mixtures = [(decay, 1.0, weight) for decay in Slist.search["input_decay"] for weight in LINEAR_WEIGHTS]
+    alone = [(decay, 0.0, 1.0) for decay in Slist.search["input_decay"]]
     tried = [(row["linear_decay"], row["memory_weight"], row["linear_weight"]) for row in of_slist]
     assert sorted(tried) == sorted(mixtures + alone)
 
