@@ -58,6 +58,7 @@ def test_the_network_adds_what_is_missing_without_it(script: ModuleType, result:
 
 
 def test_stored_results_fill_the_document(script: ModuleType, result: dict[str, Any], tmp_path: Path) -> None:
-    (tmp_path / "aotm.json").write_text(json.dumps(result), encoding="utf-8")
+    stored = json.dumps(result).replace('"fans"', '"fans:best"').replace('"slist"', '"slist:best"')
+    (tmp_path / "aotm.json").write_text(stored, encoding="utf-8")
     document = script.filled("<!-- split-gains -->\nold\n<!-- /split-gains -->", script.tables(tmp_path))
     assert "old" not in document and "+20.0%" in document
