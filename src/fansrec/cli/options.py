@@ -56,6 +56,8 @@ def refuse_without_ray(engine: str, **options: object) -> None:
 
 def usable_device(name: str | None) -> str:
     """Return the given device if it works here; without one, a GPU if there is one, else the CPU."""
+    if name == "cpu":
+        return name
     import torch
 
     if name is None:

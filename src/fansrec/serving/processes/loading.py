@@ -54,7 +54,7 @@ def describe(model: LoadedModel) -> dict[str, Any]:
         "name": model.name,
         "hash": artifact.hash,
         "model": command_name(artifact.config["model"]),
-        "title": artifact.model.title,
+        "title": artifact.stored.title,
         "recipe": recipe_of(artifact.config),
         "items": len(vocabulary),
         "categories": [
@@ -64,7 +64,7 @@ def describe(model: LoadedModel) -> dict[str, Any]:
         "names": bool(vocabulary.names),
         "generation": engine.generation,
         "backend": engine.backend if model.target is None else model.target[0],
-        "longest": artifact.model.longest_sequence(),
+        "longest": artifact.stored.longest_sequence(),
         "folder": str(artifact.folder),
         "vocabulary": key_of(artifact.folder),
     }

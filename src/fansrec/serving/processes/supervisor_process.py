@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from typing import NoReturn
 
+from fansrec.engine.threads import use_one_thread
 from fansrec.errors import FansError
 from fansrec.files import format_os_error
 from fansrec.serving.http.logs import setup_logs
@@ -32,9 +33,7 @@ NICENESS = 5  # of workers: the front has little to do, and must have time to re
 
 
 def main() -> None:
-    import torch
-
-    torch.set_num_threads(1)  # threads would not survive a fork; the workers run in parallel instead
+    use_one_thread()  # more would not survive a fork; the workers run in parallel instead
     setup_logs(sys.argv[2], sys.argv[3], background=False)
     for ignored in (signal.SIGINT, signal.SIGTERM):  # a terminal signals the whole group; only the front decides
         signal.signal(ignored, signal.SIG_IGN)
