@@ -12,7 +12,7 @@ from fansrec.errors import BadArtifact
 from fansrec.models.registry import command_name
 from fansrec.serving.processes.jobs import Job
 from fansrec.serving.processes.loaded_model import LoadedModel
-from fansrec.serving.search.index import key_of
+from fansrec.serving.search.key import key_of
 
 
 def load_models(specs: list[dict[str, Any]], device: str, backend: str) -> dict[str, LoadedModel]:
