@@ -81,6 +81,12 @@ def test_other_ways_to_fill_positions_need_torch(tmp_path: Path, no_torch: dict[
     )
 
 
+def test_gpu_names_its_extra(tmp_path: Path, no_torch: dict[str, str]) -> None:
+    done = run(FANS, "continue", write_kind(tmp_path / "fans", "fans"), "i3", "--device", "cuda", **no_torch)
+    assert done.returncode == 2
+    assert done.stderr == "fans: torch is not installed; run: pip install 'fansrec[gpu]'\n"
+
+
 def test_training_names_its_extra(songs: Path, tmp_path: Path, no_torch: dict[str, str]) -> None:
     done = run(FANS, "train", songs / "corpus", "--out", tmp_path / "run", **no_torch)
     assert done.returncode == 2

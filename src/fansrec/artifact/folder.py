@@ -114,8 +114,9 @@ def _read_model(path: Path, name: str, settings: dict[str, Any]) -> StoredModel 
     if name not in KINDS:
         return _read_module(path, name, settings)
     kind, config = KINDS[name], configured(entry(name), settings)
-    check_header(path, kind.outline(config))
-    return StoredModel(kind, config, map_arrays(path))
+    outline = kind.outline(config)
+    check_header(path, outline)
+    return StoredModel(kind, config, map_arrays(path, outline))
 
 
 def _read_module(path: Path, name: str, settings: dict[str, Any]) -> ContinuationModel:

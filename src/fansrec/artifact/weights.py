@@ -32,8 +32,8 @@ def check_header(path: Path, expected: Outline) -> None:
             raise ValueError(f"{name} in {path.name} is {_text(found[name])} and must be {_text(kind)}")
 
 
-def map_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a file whose header was checked, by name.
+def map_arrays(path: Path, outline: Outline) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a file whose header was checked, by name; of the header only the offsets are used.
 
     They are the mapped file, of which nothing is copied: pages are read when they are first used, and all processes
     share them. The mapping is private, so that a write to an array changes a copy of that page and never the file.
@@ -41,15 +41,14 @@ def map_arrays(path: Path) -> dict[str, NDArray[Any]]:
     mapped = np.memmap(path, np.uint8, mode="c")
     start = LENGTH_BYTES + _header_size(path)
     header = json.loads(bytes(mapped[LENGTH_BYTES:start]))
-    return {name: _array(mapped, start, entry) for name, entry in header.items() if name != "__metadata__"}
-
-
-def _array(mapped: NDArray[np.uint8], start: int, entry: dict[str, Any]) -> NDArray[Any]:
-    """Return one array; raise ValueError if its bytes are not inside the file, or not as many as its shape says."""
-    (first, last), shape, dtype = entry["data_offsets"], tuple(entry["shape"]), TYPES[entry["dtype"]]
-    if last - first != math.prod(shape) * dtype.itemsize:
-        raise ValueError(f"a tensor of shape {shape} has {last - first:,} bytes")
-    return np.ndarray(shape, dtype, mapped, start + first)
+    arrays = {}
+    for name, (kind, shape) in outline.items():
+        (first, last), dtype = header[name]["data_offsets"], TYPES[kind]
+        size = math.prod(shape) * dtype.itemsize
+        if not 0 <= first <= len(mapped) - start - size or last - first != size:  # numpy does not check all of this
+            raise ValueError(f"{name} in {path.name} has the offsets {first} and {last}; it takes {size:,} bytes")
+        arrays[name] = np.ndarray(shape, dtype, mapped, start + first)
+    return arrays
 
 
 def _header_size(path: Path) -> int:
