@@ -12,7 +12,7 @@ SCRIPT = Path("src/fansrec/engine/native/compile.py")
 
 class NativeKernel(BuildHookInterface):  # type: ignore[misc]
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile the kernel; without a compiler, build the package without it, which then runs on torch.
+        """Compile the kernel; without a compiler, build the package without it, which then needs torch.
 
         An editable installation is a development build, which reports warnings of the compiler.
         """
@@ -22,7 +22,7 @@ class NativeKernel(BuildHookInterface):  # type: ignore[misc]
         if error is not None and strict and (error := compile_kernel()) is None:
             self.app.display_warning("The compiler warns about the fast CPU kernel; its output is above.")
         if error is not None:
-            self.app.display_warning(f"The fast CPU kernel was not built: {error}. fansrec will use plain torch.")
+            self.app.display_warning(f"The fast CPU kernel was not built: {error}. fansrec will need its extra torch.")
             return
         build_data["pure_python"] = False
         build_data["tag"] = "py3-none-" + sysconfig.get_platform().replace("-", "_").replace(".", "_")

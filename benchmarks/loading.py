@@ -3,6 +3,7 @@
     python benchmarks/loading.py RUN [--backend auto]
     python benchmarks/loading.py --items 104695 [--recipe paper] [--categories 10]
     python benchmarks/loading.py --items 10000000 --width 64 --categories 3162
+    python benchmarks/loading.py --items 104695 --keep FOLDER
 
 Without RUN, a model with random weights is written to a temporary folder first; with `--recipe best` its list memory
 has 57,000 generated lists. The file system's cache is warm. The system can reclaim memory of mapped files at any time,
@@ -32,9 +33,13 @@ def main() -> None:
     parser.add_argument("--categories", type=int, default=10)
     parser.add_argument("--recipe", choices=("paper", "best"), default="paper")
     parser.add_argument("--backend", default="auto")
+    parser.add_argument("--keep", type=Path, help="write the model to this folder and measure nothing")
     options = parser.parse_args()
     if options.run is not None:
         measure(options.run, options.backend)
+        return
+    if options.keep is not None:
+        make(options.keep, options.items, options.width, options.categories, options.recipe)
         return
     with tempfile.TemporaryDirectory() as folder:
         make(Path(folder), options.items, options.width, options.categories, options.recipe)

@@ -18,7 +18,7 @@ def test_importing_the_package_imports_no_torch() -> None:
 
 
 def test_continuing_lists_needs_no_data_or_training_library() -> None:
-    heavy = "{'polars', 'gensim', 'sklearn', 'accelerate', 'matplotlib', 'pandas', 'scipy'}"
+    heavy = "{'torch', 'polars', 'gensim', 'sklearn', 'accelerate', 'matplotlib', 'pandas', 'scipy'}"
     assert run_python(f"import fansrec.api.continuer, sys; print({heavy} & set(sys.modules))") == "set()\n"
 
 

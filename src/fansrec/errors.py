@@ -25,6 +25,16 @@ class MissingExtra(FansError):
     """A feature whose optional dependency is not installed."""
 
 
+def not_installed(package: str, extra: str) -> MissingExtra:
+    """Return the error for a package that is not installed; `extra` is one that has it."""
+    return MissingExtra(f"{package} is not installed; run: pip install 'fansrec[{extra}]'")
+
+
+def needs_torch(what: str) -> MissingExtra:
+    """Return the error for a model or an option that only torch can run, if it is not installed."""
+    return MissingExtra(f"{what} needs torch, which is not installed; run: pip install 'fansrec[torch]'")
+
+
 class UnknownItems(FansError):
     """An input list that contains no item known to the model."""
 

@@ -15,10 +15,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fansrec.engine.decoding.limits import Limits
-from fansrec.engine.generation import AUTOREGRESSIVE, ONE_PASS, repeat_first, start_steps
+from fansrec.engine.decoding.limits import Limits, make_limits
+from fansrec.engine.generation import repeat_first, start_steps
 from fansrec.engine.interface import Continuation
-from fansrec.engine.rules import Rules, make_limits
+from fansrec.engine.modes import AUTOREGRESSIVE, ONE_PASS
+from fansrec.engine.rules import Rules
 from fansrec.models.contract import ScoresLists, ScoresNext
 
 

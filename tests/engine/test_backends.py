@@ -11,7 +11,7 @@ from fansrec.models.registry import build
 
 STARTS = (0, 20, 40)
 FANS = Fans(FansConfig(STARTS, 30, width=16, heads=2, feedforward=32)).eval()
-POPULARITY = build("popularity", {"category_starts": STARTS}).eval()
+MARKOV = build("markov", {"category_starts": STARTS}).eval()
 
 
 @pytest.fixture(autouse=True)
@@ -33,10 +33,10 @@ def test_auto_selects_the_fastest_backend() -> None:
 
 
 def test_model_that_only_torch_supports_runs_without_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    assert open_engine(POPULARITY, 40).backend == "torch"
+    assert open_engine(MARKOV, 40).backend == "torch"
     assert caplog.records == []
-    with pytest.raises(BadSetting, match="the native backend cannot run popularity here"):
-        open_engine(POPULARITY, 40, backend="native")
+    with pytest.raises(BadSetting, match="the native backend cannot run markov here"):
+        open_engine(MARKOV, 40, backend="native")
 
 
 def test_missing_kernel_falls_back_to_torch_with_one_warning(no_kernel: str, caplog: pytest.LogCaptureFixture) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from engine.parity import faults
 from engine.random_models import ITEMS, RULES, SIZES, lists, random_model
-from fansrec.engine.generation import generation_modes
+from fansrec.engine.modes import generation_modes
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
 

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from fansrec.engine.rules import Rules, make_limits
+from fansrec.engine.decoding.limits import make_limits
+from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting
 
 CPU = torch.device("cpu")

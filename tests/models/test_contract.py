@@ -9,7 +9,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from fansrec.engine.generation import RecomputedSteps, generation_modes
+from fansrec.engine.generation import RecomputedSteps
+from fansrec.engine.modes import generation_modes
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting

@@ -8,9 +8,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from fansrec.errors import BadSetting
+from fansrec.models.alphabet import token_categories
 from fansrec.models.fans import Fans, FansConfig
 from fansrec.models.layers.transformer import Dropout, rectangle
-from fansrec.models.tokens import Batch, Tokens, token_categories, with_masks
+from fansrec.models.tokens import Batch, Tokens, with_masks
 from fansrec.training.batches import BatchBuilder, Share, share_of
 from fansrec.training.masking import MaskingRates
 from worlds import walks

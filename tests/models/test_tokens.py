@@ -1,6 +1,7 @@
 import numpy as np
 
-from fansrec.models.tokens import Alphabet, fill, lay_out, token_categories, tokens_of
+from fansrec.models.alphabet import Alphabet, token_categories
+from fansrec.models.tokens import fill, lay_out, tokens_of
 
 ALPHABET = Alphabet.of((0, 2, 5))
 CATEGORIES = token_categories((0, 2, 5))

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from fansrec.data.corpus import Corpus, target_lengths
 from fansrec.errors import BadSetting
+from fansrec.models.alphabet import Alphabet
 from fansrec.models.fans import Fans, FansConfig
-from fansrec.models.tokens import Alphabet, Batch
+from fansrec.models.tokens import Batch
 from fansrec.training.batches import MAX_CHUNKS, BatchBuilder, EpochBatches, Share, epoch_plan, length_chunks, share_of
 from fansrec.training.masking import MaskingRates
 from worlds import corpus_of, vocabulary_of, walks

@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fansrec.models.tokens import Alphabet, Batch, Layout, fill, lay_out, token_categories, tokens_of
+from fansrec.models.alphabet import Alphabet, token_categories
+from fansrec.models.tokens import Batch, Layout, fill, lay_out, tokens_of
 from fansrec.training.batches import BatchBuilder
 from fansrec.training.curriculum import ratio
 from fansrec.training.masking import MaskingRates, hidden_target, mask_input, target_mask

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fansrec.models.tokens import Alphabet, token_categories
+from fansrec.models.alphabet import Alphabet, token_categories
 from fansrec.training.masking import MaskingRates, sample_items
 from fansrec.training.objectives import (
     MIDDLE_SHARE,

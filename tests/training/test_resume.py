@@ -280,7 +280,7 @@ def test_full_disk_while_writing_metrics_is_reported(
 def test_full_disk_while_writing_the_artifact_is_reported(
     corpus: Path, interrupted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fansrec.artifact.folder.save_file", full_disk)
+    monkeypatch.setattr("safetensors.torch.save_file", full_disk)
     with pytest.raises(FansError, match="--resume"):
         train(corpus, interrupted, "fans", {}, Reporter(), resume=True)
 
@@ -289,7 +289,7 @@ def test_run_is_resumed_after_a_full_disk(
     corpus: Path, interrupted: Path, weights: Weights, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("fansrec.artifact.folder.save_file", full_disk)
+        patch.setattr("safetensors.torch.save_file", full_disk)
         with pytest.raises((OSError, FansError)):
             train(corpus, interrupted, "fans", {}, Reporter(), resume=True)
     assert not (interrupted / "manifest.json").exists()

@@ -32,8 +32,7 @@ class Continuer:
         self.artifact = artifact
         self.vocabulary = artifact.vocabulary
         if engine is None:
-            artifact.model.to(device)
-            engine = open_engine(artifact.model, len(artifact.vocabulary), device, generation, backend)
+            engine = open_engine(artifact.stored, len(artifact.vocabulary), device, generation, backend)
         self.engine = engine
 
     def continue_lists(

@@ -3,25 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import torch
-from safetensors.torch import load_file, save_file
-from torch.nn import init
-from torch.overrides import TorchFunctionMode
+from typing import Any, cast
 
 from fansrec.artifact.manifest import CONFIG, UNREADABLE, WEIGHTS, check, seal
-from fansrec.artifact.weights import check_header, outline_of
+from fansrec.artifact.weights import check_header, map_arrays
 from fansrec.errors import BadArtifact, BadSetting
 from fansrec.files import read_json, write_atomically, write_bytes, write_json, write_text
 from fansrec.models.config import nested_settings
 from fansrec.models.contract import ContinuationModel
-from fansrec.models.registry import MODELS, build, entry, is_known, model_name
-from fansrec.models.validation import check_model
+from fansrec.models.registry import configured, entry, is_known, model_name
+from fansrec.models.stored import KINDS, StoredModel
+from fansrec.models.validation import check_arrays, check_model
 from fansrec.printable import printable
 from fansrec.vocabulary import Vocabulary, read_vocabulary
-
-RANDOM = (torch.Tensor.normal_, torch.Tensor.uniform_, init.normal_, init.uniform_, init.kaiming_uniform_)
 
 
 @dataclass(frozen=True)
@@ -29,16 +23,23 @@ class Artifact:
     """A trained model that was read from its folder."""
 
     folder: Path
-    model: ContinuationModel
+    stored: StoredModel | ContinuationModel  # a torch module only if nothing else can read it
     vocabulary: Vocabulary
     config: dict[str, Any]
     hash: str  # of the manifest, and so of all files
+
+    @property
+    def model(self) -> Any:
+        """The model as a torch module; raises MissingExtra if torch is not installed."""
+        return self.stored.module if isinstance(self.stored, StoredModel) else self.stored
 
 
 def write_artifact(
     folder: Path, model: ContinuationModel, vocabulary: Vocabulary, config: dict[str, Any], card: str
 ) -> None:
     """Write all files and the manifest last: without it the folder is not an artifact."""
+    from safetensors.torch import save_file  # here, since reading needs no torch
+
     weights = {name: tensor.contiguous().cpu() for name, tensor in model.state_dict().items()}
     write_atomically(folder / WEIGHTS, lambda path: save_file(weights, path))
     for name, content in vocabulary.files().items():
@@ -58,14 +59,14 @@ def read_artifact(folder: Path) -> Artifact:
             raise BadArtifact(
                 f"{folder} has the vocabulary of another model; copy the whole folder again, or train it again"
             )
-        model = _read_model(folder, config)
+        stored = _read_model(folder / WEIGHTS, config["model"], config["config"])
     except (*UNREADABLE, BadSetting) as error:
         raise unfit(folder, error) from error
     try:
-        check_model(model)
+        _check(stored)
     except BadArtifact as error:
         raise BadArtifact(f"{folder / WEIGHTS}: {error}; copy the whole folder again, or train it again") from error
-    return Artifact(folder, model, vocabulary, config, manifest_hash)
+    return Artifact(folder, stored, vocabulary, config, manifest_hash)
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -108,35 +109,31 @@ def unfit(folder: Path, error: Exception) -> BadArtifact:
     return BadArtifact(f"{folder} does not hold a model this fansrec can build ({reason}); train it again")
 
 
-def _read_model(folder: Path, config: Mapping[str, Any]) -> Any:
+def _read_model(path: Path, name: str, settings: dict[str, Any]) -> StoredModel | ContinuationModel:
     """Return the model with its weights; their header is compared with the settings before memory is allocated."""
-    named = config["model"], config["config"]
-    with NoRandomStart():
-        check_header(folder / WEIGHTS, outline_of(_sketch(*named)))
-        model = build(*named)
-    # The model uses the mapped file and copies nothing: pages are read when they are first used, and all processes
-    # share them. The mapping is private, so that a write to a weight changes a copy of that page and never the file.
-    model.load_state_dict(load_file(folder / WEIGHTS), assign=True)
-    model.train(False)
-    return model
+    if name not in KINDS:
+        return _read_module(path, name, settings)
+    kind, config = KINDS[name], configured(entry(name), settings)
+    outline = kind.outline(config)
+    check_header(path, outline)
+    return StoredModel(kind, config, map_arrays(path, outline))
 
 
-def _sketch(name: str, settings: dict[str, Any]) -> Any:
-    """Return the model without memory for its weights."""
-    try:
-        with torch.device("meta"):
-            return build(name, settings)
-    except RuntimeError:
-        if name in MODELS:
-            raise
-        return build(name, settings)  # a model of another package may need real tensors
+def _read_module(path: Path, name: str, settings: dict[str, Any]) -> ContinuationModel:
+    """Return a model that only torch can read, as `_read_model` does; its weights are mapped as well."""
+    model = entry(name).model  # first: its error says what to install
+    from safetensors.torch import load_file
+
+    from fansrec.models.module import outline_of, sketch, with_weights
+
+    check_header(path, outline_of(sketch(name, settings)))
+    config = configured(entry(name), settings)
+    return cast(ContinuationModel, with_weights(lambda: model(config), load_file(path)))
 
 
-class NoRandomStart(TorchFunctionMode):
-    """Skips the random initialization of weights that are about to be replaced, which would take most of the time."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        if func in RANDOM:
-            return args[0] if args else kwargs["tensor"]
-        return func(*args, **kwargs)
+def _check(stored: StoredModel | ContinuationModel) -> None:
+    """Raise BadArtifact if an array of the model cannot be used."""
+    if isinstance(stored, StoredModel):
+        check_arrays(stored.arrays, stored.config.category_starts[-1])
+    else:
+        check_model(cast(Any, stored))

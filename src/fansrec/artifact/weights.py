@@ -1,38 +1,25 @@
-"""The header of a weights file, compared with what the model declares before any memory is allocated."""
+"""The file of weights: its header is compared with what the model declares before any memory is allocated."""
 
-from collections.abc import Mapping
+import json
+import math
 from pathlib import Path
+from typing import Any
 
-import torch
+import numpy as np
+from numpy.typing import NDArray
 from safetensors import safe_open
 
+from fansrec.models.outlines import Outline
+
 LARGEST_HEADER = 8 << 20  # bytes: room for 50,000 tensors and more
-TYPES = {
-    torch.float64: "F64",
-    torch.float32: "F32",
-    torch.float16: "F16",
-    torch.bfloat16: "BF16",
-    torch.int64: "I64",
-    torch.int32: "I32",
-    torch.int16: "I16",
-    torch.int8: "I8",
-    torch.uint8: "U8",
-    torch.bool: "BOOL",
-}
-
-Outline = dict[str, tuple[str, tuple[int, ...]]]  # type and shape of every tensor, by name
-
-
-def outline_of(model: torch.nn.Module) -> Outline:
-    """Return what a model's weights must look like; the model may be on the meta device."""
-    state: Mapping[str, torch.Tensor] = model.state_dict()
-    return {name: (TYPES.get(w.dtype, str(w.dtype)), tuple(w.shape)) for name, w in state.items()}
+LENGTH_BYTES = 8  # of the number before the header
+# Types of the models that need no torch.
+TYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "I32": np.dtype("<i4"), "I64": np.dtype("<i8")}
 
 
 def check_header(path: Path, expected: Outline) -> None:
     """Raise ValueError if the tensors of a file are not the expected ones in name, type and shape; none is read."""
-    with path.open("rb") as file:
-        size = int.from_bytes(file.read(8), "little")
+    size = _header_size(path)
     if size > LARGEST_HEADER:
         raise ValueError(f"{path.name} has a header of {size:,} bytes; at most {LARGEST_HEADER:,} are allowed")
     found = _outline(path)
@@ -45,8 +32,32 @@ def check_header(path: Path, expected: Outline) -> None:
             raise ValueError(f"{name} in {path.name} is {_text(found[name])} and must be {_text(kind)}")
 
 
+def map_arrays(path: Path, outline: Outline) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a file whose header was checked, by name; of the header only the offsets are used.
+
+    They are the mapped file, of which nothing is copied: pages are read when they are first used, and all processes
+    share them. The mapping is private, so that a write to an array changes a copy of that page and never the file.
+    """
+    mapped = np.memmap(path, np.uint8, mode="c")
+    start = LENGTH_BYTES + _header_size(path)
+    header = json.loads(bytes(mapped[LENGTH_BYTES:start]))
+    arrays = {}
+    for name, (kind, shape) in outline.items():
+        (first, last), dtype = header[name]["data_offsets"], TYPES[kind]
+        size = math.prod(shape) * dtype.itemsize
+        if not 0 <= first <= len(mapped) - start - size or last - first != size:  # numpy does not check all of this
+            raise ValueError(f"{name} in {path.name} has the offsets {first} and {last}; it takes {size:,} bytes")
+        arrays[name] = np.ndarray(shape, dtype, mapped, start + first)
+    return arrays
+
+
+def _header_size(path: Path) -> int:
+    with path.open("rb") as file:
+        return int.from_bytes(file.read(LENGTH_BYTES), "little")
+
+
 def _outline(path: Path) -> Outline:
-    with safe_open(path, framework="pt") as file:
+    with safe_open(path, framework="np") as file:
         slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
         return {name: (each.get_dtype(), tuple(each.get_shape())) for name, each in slices.items()}
 

@@ -18,7 +18,7 @@ from fansrec.cli.reproduce import reproduce
 from fansrec.cli.serve import serve
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.cli.train import train
-from fansrec.errors import FansError, Interrupted, MissingExtra
+from fansrec.errors import FansError, Interrupted, not_installed
 from fansrec.files import format_os_error
 
 app = typer.Typer(
@@ -55,7 +55,11 @@ SERVING = [
     "rapidfuzz",
 ]
 TRAINING = ("polars", "pyarrow", "gensim", "sklearn", "accelerate", "matplotlib")
-EXTRAS = {"onnx": "export", "ray": "ray"} | dict.fromkeys(TRAINING, "train") | dict.fromkeys(SERVING, "serve")
+EXTRAS = (
+    {"onnx": "export", "ray": "ray", "torch": "train"}
+    | dict.fromkeys(TRAINING, "train")
+    | dict.fromkeys(SERVING, "serve")
+)
 # Typer has its own copy of click's errors, which it does not export.
 UsageError: Any = typer.BadParameter.__mro__[1]
 
@@ -95,7 +99,7 @@ def run() -> None:
         extra = EXTRAS.get((error.name or "").split(".")[0])
         if extra is None:
             raise
-        refuse(str(MissingExtra(f"{error.name} is not installed; run: pip install 'fansrec[{extra}]'")))
+        refuse(str(not_installed(str(error.name), extra)))
     except BrokenPipeError:  # `fans … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from fansrec.errors import BadSetting
+from fansrec.errors import BadSetting, not_installed
 
 DEFAULT_DEVICE = "a GPU if there is one, else cpu"
 
@@ -56,8 +56,14 @@ def refuse_without_ray(engine: str, **options: object) -> None:
 
 def usable_device(name: str | None) -> str:
     """Return the given device if it works here; without one, a GPU if there is one, else the CPU."""
-    import torch
-
+    if name == "cpu":
+        return name
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        if name is None or error.name != "torch":
+            raise
+        raise not_installed("torch", "gpu") from error
     if name is None:
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:

@@ -19,13 +19,13 @@ from fansrec.client.requests import (
     search_request,
 )
 from fansrec.client.retries import Attempts, NoResponse, Outcome, Request, Response, RetryPolicy, response_of
-from fansrec.errors import BadSetting, MissingExtra
+from fansrec.errors import BadSetting, not_installed
 
 try:
     import anyio
     import httpx2
 except ImportError as error:
-    raise MissingExtra(f"{error.name} is not installed; run: pip install 'fansrec[client]'") from error
+    raise not_installed(str(error.name), "client") from error
 
 READY = Request("GET", "/health/ready")
 MODELS = Request("GET", "/v1/models")

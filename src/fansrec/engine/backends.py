@@ -1,38 +1,40 @@
 """Selection of a backend: the fastest one that can run a model here, or the one requested."""
 
 from types import ModuleType
+from typing import Any
 
-import torch
-
-from fansrec.engine.generation import generation_mode
 from fansrec.engine.interface import Engine, warn_once
-from fansrec.engine.torch.backend import TorchEngine
+from fansrec.engine.modes import generation_mode
+from fansrec.engine.reference import on_device, torch_engine
 from fansrec.errors import BadSetting
 from fansrec.models.contract import ContinuationModel
+from fansrec.models.stored import StoredModel
 
 BACKENDS = ("auto", "torch", "native", "cuda")
 FAST = {"cpu": "native", "cuda": "cuda"}  # the fastest backend of each kind of device
 
 
 def open_engine(
-    model: ContinuationModel,
+    model: ContinuationModel | StoredModel,
     items: int,
-    device: torch.device | str = "cpu",
+    device: Any = "cpu",
     generation: str | None = None,
     backend: str = "auto",
 ) -> Engine:
-    """Return an engine for a model that is on `device`; `auto` falls back to torch and logs why.
+    """Return an engine for a model on a device; `auto` falls back to torch and logs why.
 
-    `generation` is the generation mode, by default the model's own.
+    A torch module is moved to the device. `generation` is the generation mode, by default the model's own.
     """
     if backend not in BACKENDS:
         raise BadSetting(f"there is no backend {backend!r}; choose from {', '.join(BACKENDS)}")
-    device, mode = torch.device(device), generation_mode(model, generation)
-    fast = FAST.get(device.type)
+    kind, mode = str(device).partition(":")[0], generation_mode(model, generation)
+    fast = FAST.get(kind)
     if backend not in ("auto", "torch", fast):
-        raise BadSetting(f"the {backend} backend does not run on {device.type}; choose another device or backend")
+        raise BadSetting(f"the {backend} backend does not run on {kind}; choose another device or backend")
     if backend == "torch" or fast is None:
-        return TorchEngine(model, items, device, mode)
+        return torch_engine(model, items, device, mode, f"the {backend} backend")
+    if fast != "native":
+        model = on_device(model, device)
     module = _module(fast)
     missing = module.missing()
     reason = missing or module.why_not(model, mode)
@@ -46,9 +48,10 @@ def open_engine(
             missing = reason = f"the {fast} backend cannot be opened ({error})"
     if backend != "auto":
         raise BadSetting(f"the {fast} backend cannot run {model.name} here: {reason}")
-    if missing or device.type == "cuda":
+    engine = torch_engine(model, items, device, mode, f"{reason}: the model")
+    if missing or kind == "cuda":
         warn_once(f"{reason}; using plain torch, which is slower")
-    return TorchEngine(model, items, device, mode)
+    return engine
 
 
 def _module(name: str) -> ModuleType:

@@ -1,4 +1,4 @@
-"""The generation modes: how a model's scores become an answer, depending on what the model can score."""
+"""How a model's scores become an answer in each generation mode, with torch."""
 
 from collections.abc import Sequence
 
@@ -11,6 +11,7 @@ from fansrec.engine.decoding.limits import NONE, Limits, Selection
 from fansrec.engine.decoding.masked_selection import select_autoregressively, select_depth_first
 from fansrec.engine.decoding.selection import select_by_position
 from fansrec.engine.decoding.top_items import select_best
+from fansrec.engine.modes import AUTOREGRESSIVE, ONE_PASS, RECALL
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting
 from fansrec.models.contract import (
@@ -24,26 +25,6 @@ from fansrec.models.contract import (
     ScoresPositions,
     Steps,
 )
-
-ONE_PASS, AUTOREGRESSIVE, RECALL = "one-pass", "autoregressive", "recall"
-
-
-def generation_modes(model: object) -> list[str]:
-    """Return the generation modes that a model supports; recall is always one of them."""
-    supported = {
-        ONE_PASS: isinstance(model, ScoresPositions | ScoresLists),
-        AUTOREGRESSIVE: isinstance(model, ScoresNext),
-        RECALL: True,
-    }
-    return [mode for mode, is_supported in supported.items() if is_supported]
-
-
-def generation_mode(model: ContinuationModel, requested: str | None) -> str:
-    """Return the requested generation mode, by default the model's own; raise BadSetting if it is not supported."""
-    modes = generation_modes(model)
-    if requested is None or requested in modes:
-        return requested or model.generation
-    raise BadSetting(f"{model.name} cannot be run {requested}; it can be run {' or '.join(modes)}")
 
 
 def generate(

@@ -6,12 +6,10 @@ from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadArtifact, BadSetting
-from fansrec.models.contract import ContinuationModel
 from fansrec.models.contract import Inputs as Inputs
 from fansrec.printable import printable
 
@@ -32,10 +30,12 @@ class Engine(Protocol):
     backend: str  # torch, native or cuda
     generation: str  # one-pass, autoregressive or recall
     items: int
-    device: torch.device
+    device: str  # cpu, cuda, cuda:1
 
     @property
-    def model(self) -> ContinuationModel: ...
+    def model(self) -> Any:
+        """The model, a torch module or a StoredModel."""
+        ...
 
     def continue_lists(self, inputs: Inputs, k: int | Sequence[int], rules: Rules) -> list[Continuation]:
         """Return `k` (or `k[i]`) distinct items for each list, fewer only if the rules leave fewer."""

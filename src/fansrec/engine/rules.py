@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from fansrec.engine.decoding.limits import Limits
 from fansrec.errors import BadSetting
 
 FILLS = ("by-position", "depth-first", "arranged")
@@ -34,24 +32,3 @@ class Rules:
             raise BadSetting("max_per_group needs groups, and this model's items have none; give --items with groups")
         if self.fill not in FILLS:
             raise BadSetting(f"fill is {self.fill!r}; it can be by-position, depth-first or arranged")
-
-
-def make_limits(
-    rules: Rules, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int], items: int, device: torch.device
-) -> Limits:
-    """Return the rules for a batch of inputs as tensors."""
-    blocked = np.zeros((len(inputs), items), dtype=bool)
-    if rules.allow is not None:
-        blocked[:] = True
-        blocked[:, list(rules.allow)] = False
-    blocked[:, list(rules.exclude)] = True
-    if not rules.keep_seen:
-        for row, seen in zip(blocked, inputs, strict=True):
-            row[seen] = True
-    return Limits(
-        blocked=torch.from_numpy(blocked).to(device),
-        counts=torch.tensor(counts, dtype=torch.int64, device=device),
-        groups=None if rules.groups is None else torch.from_numpy(rules.groups).to(device),
-        max_per_group=rules.max_per_group,
-        min_score=rules.min_score,
-    )

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from fansrec.data.corpus import Corpus, target_lengths
 from fansrec.data.shards import Items
-from fansrec.engine.generation import ONE_PASS
 from fansrec.engine.interface import Engine
+from fansrec.engine.modes import ONE_PASS
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting
 from fansrec.evaluation.metrics import PAPER, STANDARD, counted, hit_ratio, hits, ideal_lengths, ndcg

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from fansrec.artifact import Artifact, read_artifact
 from fansrec.data.corpus import Corpus, fingerprint
 from fansrec.engine.backends import open_engine
-from fansrec.engine.generation import generation_mode
 from fansrec.engine.interface import Engine
+from fansrec.engine.modes import generation_mode
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting
 from fansrec.evaluation.bootstrap import interval_list
@@ -50,7 +50,7 @@ def open_run(folder: Path, corpus: Corpus, generation: str | None = None) -> Art
     artifact = read_artifact(folder)
     if artifact.config.get("fingerprint") != fingerprint(corpus):
         raise BadSetting(f"{folder} was trained on another corpus; give --corpus the one it was trained on")
-    generation_mode(artifact.model, generation)
+    generation_mode(artifact.stored, generation)
     return artifact
 
 
@@ -85,7 +85,7 @@ def measure_run(
     if protocol.given is not None:
         lists = shorten(lists, protocol.given)
     exact = "torch" if torch.device(device).type == "cuda" else "auto"
-    engine = open_engine(artifact.model.to(device), len(corpus.vocabulary), device, generation, backend or exact)
+    engine = open_engine(artifact.stored, len(corpus.vocabulary), device, generation, backend or exact)
     answers = _predict(engine, lists, protocol, fill, progress)
     latency = _latency(engine, lists, protocol, fill) if timed else {"latency_ms": None, "latency_lists": 0}
     metrics = list_metrics(answers, lists, protocol)

@@ -9,15 +9,9 @@ from torch import Tensor
 from fansrec.export.graph import DOUBLE, FLOAT, INT64, Graph, Operand, Value
 from fansrec.export.lists import arange
 from fansrec.models.hybrid.model import LinearPart
+from fansrec.models.neighbors.config import MemoryConfig
 from fansrec.models.neighbors.list_memory import ListMemory
-from fansrec.models.neighbors.list_votes import (
-    ALIGNED_REACH,
-    FEW_ITEMS,
-    MAX_LISTS_OF_ITEM,
-    MIN_RARITY,
-    REACH,
-    MemoryConfig,
-)
+from fansrec.models.neighbors.list_votes import ALIGNED_REACH, FEW_ITEMS, MAX_LISTS_OF_ITEM, MIN_RARITY, REACH
 
 LEAST = 1e-30  # avoids a division by 0
 

@@ -7,9 +7,9 @@ from torch import Tensor, nn
 
 from fansrec.export.graph import Graph, Operand, Value
 from fansrec.export.lists import Tokens, columns_of
+from fansrec.models.alphabet import token_categories
 from fansrec.models.layers.classifiers import VanillaClassifier
 from fansrec.models.layers.transformer import EncoderLayer, SelfAttention, TokenEmbedding, Transform
-from fansrec.models.tokens import token_categories
 
 
 def encode(g: Graph, model: Any, tokens: Tokens, columns: Value) -> Value:

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any
 
 from fansrec.errors import BadSetting
-from fansrec.models.tokens import Alphabet
+from fansrec.models.alphabet import SPECIALS, Alphabet
 
 POSITIVE, NOT_NEGATIVE = "must be above 0", "must not be below 0"
 RULES: dict[str, Callable[[Any], bool]] = {
@@ -22,6 +22,8 @@ RULES: dict[str, Callable[[Any], bool]] = {
     "must be above 0 and at most 1": lambda value: 0 < value <= 1,
     "must be from 0 to 1": lambda value: 0 <= value <= 1,
 }
+BEYOND = 4  # a sequence may be this many times as long as the longest training sequence; see `TokenEmbedding`
+AT_LEAST = 1024  # tokens that every model accepts
 # Rules of fields that have none of their own.
 RULES_BY_NAME = {
     **dict.fromkeys(("width", "layers", "heads", "feedforward", "positions"), "must be at least 1"),
@@ -66,6 +68,12 @@ class SequenceConfig(ItemsConfig):
     layers: int = 3
     dropout: float = 0.2
     use_categories: bool = True  # add category embeddings to item embeddings
+
+
+def longest_sequence(config: Any) -> int | None:
+    """Return how many items a model accepts, input and continuation together; None if it has no positions."""
+    positions = getattr(config, "positions", None)
+    return None if positions is None else max(AT_LEAST, BEYOND * positions) - SPECIALS
 
 
 def setting(default: Any, rule: str | tuple[str, ...] | None = None, name: str | None = None) -> Any:

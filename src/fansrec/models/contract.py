@@ -19,15 +19,17 @@ empty, higher scores are better. Shapes: B lists, K positions, M items.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
+
+if TYPE_CHECKING:  # engines that need no torch use this module too
+    import torch
+    from torch import Tensor
 
 Inputs = Sequence[NDArray[np.int64]]
-ScoreBlock = Callable[[int, int, int], Tensor]  # (first position, last position, rank) -> scores (B, positions, M)
+ScoreBlock = Callable[[int, int, int], "Tensor"]  # (first position, last position, rank) -> scores (B, positions, M)
 
 
 class ContinuationModel(Protocol):
@@ -47,9 +49,9 @@ class ContinuationModel(Protocol):
         """Return how many items, input and answer together, one call can take; None if there is no limit."""
         ...
 
-    def state_dict(self) -> dict[str, Tensor]: ...
+    def state_dict(self) -> "dict[str, Tensor]": ...
 
-    def to(self, device: torch.device | str) -> Any: ...
+    def to(self, device: "torch.device | str") -> Any: ...
 
 
 @runtime_checkable
@@ -65,9 +67,9 @@ class ScoresPositions(Protocol):
 class GivesShortlists(Protocol):
     """A `ScoreBlock` that can also return only the best items of each position, which is faster."""
 
-    def __call__(self, first: int, last: int, rank: int) -> Tensor: ...
+    def __call__(self, first: int, last: int, rank: int) -> "Tensor": ...
 
-    def best(self, first: int, last: int, rank: int, count: int, blocked: Tensor | None) -> tuple[Tensor, Tensor]:
+    def best(self, first: int, last: int, rank: int, count: int, blocked: "Tensor | None") -> "tuple[Tensor, Tensor]":
         """Return scores and items, (B, positions, L) each, L <= `count`: the best not `blocked` (B, M), then -inf."""
         ...
 
@@ -76,7 +78,7 @@ class GivesShortlists(Protocol):
 class ScoresLists(Protocol):
     """A model that scores every item once for the whole continuation."""
 
-    def score_lists(self, inputs: Inputs, counts: Sequence[int]) -> Tensor:
+    def score_lists(self, inputs: Inputs, counts: Sequence[int]) -> "Tensor":
         """Return the score of every item among the next `counts[i]` items after `inputs[i]`, shape (B, M)."""
         ...
 
@@ -85,7 +87,7 @@ class ScoresLists(Protocol):
 class ArrangesItems(Protocol):
     """A model that can order the items of an answer by the positions at which it expects them."""
 
-    def expected_positions(self, inputs: Inputs, counts: Sequence[int], items: Tensor) -> Tensor:
+    def expected_positions(self, inputs: Inputs, counts: Sequence[int], items: "Tensor") -> "Tensor":
         """Return the expected position of each item of `items` (B, K), same shape."""
         ...
 
@@ -94,7 +96,7 @@ class ArrangesItems(Protocol):
 class ScoresNext(Protocol):
     """A model that scores the next item."""
 
-    def score_next(self, inputs: Inputs) -> Tensor:
+    def score_next(self, inputs: Inputs) -> "Tensor":
         """Return the score of every item as the next one, shape (B, M)."""
         ...
 
@@ -102,11 +104,11 @@ class ScoresNext(Protocol):
 class Steps(Protocol):
     """B lists that grow by one item at a time."""
 
-    def scores(self) -> Tensor:
+    def scores(self) -> "Tensor":
         """Return the score of every item as the next one, shape (B, M)."""
         ...
 
-    def append(self, items: Tensor) -> None:
+    def append(self, items: "Tensor") -> None:
         """Append one item to each list; `items` is (B,). A list whose item is -1 has ended: its scores are not used."""
         ...
 

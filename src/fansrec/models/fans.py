@@ -2,7 +2,8 @@
 
 A bidirectional Transformer reads the input list followed by mask tokens and predicts the items of all masked positions
 in one pass; a two-stage classifier chooses a category for each position and then an item inside it. This file has the
-configuration, the network and the two-stage classifier. What FANS shares with other models is in `models/layers/`.
+network and the two-stage classifier. What FANS shares with other models is in `models/layers/`, its configuration in
+`models/sequence/config.py`.
 Where the paper and this implementation differ: docs/reference/paper-deviations.md.
 
 Where the parts of the paper are (paths below `fansrec/`; M items, N categories, D = `width`):
@@ -14,7 +15,8 @@ Where the parts of the paper are (paths below `fansrec/`; M items, N categories,
     sample masker: rho_r, beta_m, beta_r (4.2)      training/masking.py: MaskingRates, mask_input
     masked end of the target: rho_t (4.2)           training/masking.py: hidden_target, target_mask
     item tokens u, eq. 4                            models/tokens.py: with_masks, lay_out, fill
-    category tokens c, eq. 5                        models/tokens.py: tokens_of, token_categories
+    category tokens c, eq. 5                        models/tokens.py: tokens_of
+                                                    models/alphabet.py: token_categories
     embedding E^0, eq. 6                            models/layers/transformer.py: TokenEmbedding
     Transformer encoder E^h, eq. 7                  models/layers/encoder.py: Encoder.encode
                                                     models/layers/transformer.py: EncoderLayer
@@ -29,14 +31,14 @@ Where the parts of the paper are (paths below `fansrec/`; M items, N categories,
     naive and step-wise scheduler (4.4)             training/curriculum.py: ratio, Curriculum
     model execution (appendix A.2)                  Fans.score_positions
     result deduplication (appendix A.2)             engine/decoding/
-    hyper-parameters (appendix A.1)                 FansConfig, training/settings.py: TrainSettings
+    hyper-parameters (appendix A.1)                 models/sequence/config.py: FansConfig
+                                                    training/settings.py: TrainSettings
 
 Variants (section 5): FANS_TSC-STEP is the default; `classifier="vanilla"` leaves out "TSC", the setting
 `scheduler=naive` replaces the curriculum, and `use_categories=False` gives the variants marked with a star.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import ClassVar
 
@@ -44,25 +46,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from fansrec.models.config import SequenceConfig, setting
 from fansrec.models.contract import Inputs, ScoreBlock
 from fansrec.models.layers.classifiers import Blocked, Loss, Reduce, VanillaClassifier
 from fansrec.models.layers.cross_entropy import grouped_cross_entropy
 from fansrec.models.layers.encoder import MaskedModel
 from fansrec.models.layers.transformer import Transform, in_full
+from fansrec.models.sequence.config import FansConfig as FansConfig
 from fansrec.models.tokens import Batch, with_masks
 
-CLASSIFIERS = ("two-stage", "vanilla")
 EPSILON = 1e-6  # eq. 13: a category without samples has a local loss of 0
-
-
-@dataclass(frozen=True)
-class FansConfig(SequenceConfig):
-    """Settings of the network; category_starts, positions, width, layers, dropout and use_categories are inherited."""
-
-    heads: int = 8
-    feedforward: int = 256
-    classifier: str = setting("two-stage", CLASSIFIERS)
 
 
 class Fans(MaskedModel):

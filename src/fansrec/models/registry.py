@@ -2,58 +2,63 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
-from torch import nn
-
-from fansrec.errors import BadSetting
+from fansrec.errors import BadSetting, needs_torch
 from fansrec.models.config import ItemsConfig, SequenceConfig, from_plain
-from fansrec.models.fans import Fans, FansConfig
 from fansrec.models.hybrid.config import HybridConfig
-from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.limits import check_settings
-from fansrec.models.linear.ease import Ease, EaseConfig
-from fansrec.models.linear.item_knn import ItemKnn, ItemKnnConfig
-from fansrec.models.linear.markov import Markov, MarkovConfig
-from fansrec.models.linear.popularity import Popularity
-from fansrec.models.linear.rp3beta import RP3beta, RP3betaConfig
-from fansrec.models.linear.slist import Slist, SlistConfig
-from fansrec.models.neighbors.vstan import Vstan, VstanConfig
-from fansrec.models.sequence.bert4rec import Bert4Rec, Bert4RecConfig
-from fansrec.models.sequence.car import Car
-from fansrec.models.sequence.caser import Caser, CaserConfig
-from fansrec.models.sequence.gru4rec import Gru4Rec
-from fansrec.models.sequence.sasrec import SasRec, SasRecConfig
+from fansrec.models.linear.config import EaseConfig, ItemKnnConfig, MarkovConfig, RP3betaConfig, SlistConfig
+from fansrec.models.neighbors.config import VstanConfig
+from fansrec.models.sequence.config import Bert4RecConfig, CaserConfig, FansConfig, SasRecConfig
 
 GROUP = "fansrec.models"  # entry points of other packages: a name, and an Entry
 
 
 @dataclass(frozen=True)
 class Entry:
-    model: type[nn.Module]
+    source: Any  # the class of the model, or its "module:name", which is imported when it is first used
     config: type[Any]  # a frozen dataclass
     fixed: Mapping[str, Any] = field(default_factory=dict)  # settings that define this model and cannot be changed
     title: str | None = None  # name in papers, if it differs from the title of the class
     best: str | None = None  # registry name of the model that `--recipe best` trains, if it is another one
 
+    @property
+    def model(self) -> type[Any]:
+        """The class of the model, a torch module; raises MissingExtra if torch is not installed."""
+        return _imported(self.source) if isinstance(self.source, str) else self.source
 
+
+def _imported(source: str) -> type[Any]:
+    module, _, name = source.partition(":")
+    try:
+        found: type[Any] = getattr(import_module(f"fansrec.models.{module}"), name)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise needs_torch(name) from error
+    return found
+
+
+# Names instead of classes: settings and artifacts are read without torch.
 MODELS = {
-    "fans": Entry(Fans, FansConfig, best="fans-hybrid"),
-    "fans-hybrid": Entry(HybridFans, HybridConfig, {"causal": True, "transform": False}),
-    "bert4rec": Entry(Bert4Rec, Bert4RecConfig),
-    "bert4rec-nar": Entry(Fans, FansConfig, {"classifier": "vanilla", "scheduler": "naive"}, "BERT4Rec_NAR"),
-    "sasrec": Entry(SasRec, SasRecConfig),
-    "gru4rec": Entry(Gru4Rec, SequenceConfig),
-    "caser": Entry(Caser, CaserConfig),
-    "car": Entry(Car, SasRecConfig),
-    "item-knn": Entry(ItemKnn, ItemKnnConfig),
-    "ease": Entry(Ease, EaseConfig),
-    "rp3beta": Entry(RP3beta, RP3betaConfig),
-    "slist": Entry(Slist, SlistConfig),
-    "vstan": Entry(Vstan, VstanConfig),
-    "markov": Entry(Markov, MarkovConfig),
-    "popularity": Entry(Popularity, ItemsConfig),
+    "fans": Entry("fans:Fans", FansConfig, best="fans-hybrid"),
+    "fans-hybrid": Entry("hybrid.model:HybridFans", HybridConfig, {"causal": True, "transform": False}),
+    "bert4rec": Entry("sequence.bert4rec:Bert4Rec", Bert4RecConfig),
+    "bert4rec-nar": Entry("fans:Fans", FansConfig, {"classifier": "vanilla", "scheduler": "naive"}, "BERT4Rec_NAR"),
+    "sasrec": Entry("sequence.sasrec:SasRec", SasRecConfig),
+    "gru4rec": Entry("sequence.gru4rec:Gru4Rec", SequenceConfig),
+    "caser": Entry("sequence.caser:Caser", CaserConfig),
+    "car": Entry("sequence.car:Car", SasRecConfig),
+    "item-knn": Entry("linear.item_knn:ItemKnn", ItemKnnConfig),
+    "ease": Entry("linear.ease:Ease", EaseConfig),
+    "rp3beta": Entry("linear.rp3beta:RP3beta", RP3betaConfig),
+    "slist": Entry("linear.slist:Slist", SlistConfig),
+    "vstan": Entry("neighbors.vstan:Vstan", VstanConfig),
+    "markov": Entry("linear.markov:Markov", MarkovConfig),
+    "popularity": Entry("linear.popularity:Popularity", ItemsConfig),
 }
 COMMANDS = {found.best: name for name, found in MODELS.items() if found.best}  # see `command_name`
 

@@ -11,29 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fansrec.models.alphabet import SPECIALS, Alphabet
+
 Indices = NDArray[np.integer]
-
-SPECIALS = 3  # special tokens of a sequence: CLS, SEP and SEP
-
-
-@dataclass(frozen=True)
-class Alphabet:
-    """Token indices: items are 0 to `items` - 1, special tokens follow; categories are 0 to `categories` - 1."""
-
-    items: int
-    pad: int
-    mask: int
-    cls: int
-    sep: int
-    size: int  # number of all tokens
-    categories: int
-    no_category: int  # the PAD of the categories, which masked items and special tokens have
-
-    @classmethod
-    def of(cls, category_starts: Sequence[int] | NDArray[np.int64]) -> "Alphabet":
-        items, categories = int(category_starts[-1]), len(category_starts) - 1
-        pad, mask, start, sep, size = range(items, items + 5)
-        return cls(items, pad, mask, start, sep, size, categories, no_category=categories)
 
 
 @dataclass(frozen=True)
@@ -128,13 +108,6 @@ def tokens_of(items: NDArray[np.int64], layout: Layout, categories_of: NDArray[n
         segments=torch.from_numpy((layout.columns > layout.input_lengths + 1).astype(np.int64)),
         real=torch.from_numpy(layout.columns <= layout.end),
     )
-
-
-def token_categories(category_starts: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the category of every token: that of an item, and none for PAD, MASK, CLS and SEP."""
-    categories, alphabet = len(category_starts) - 1, Alphabet.of(category_starts)
-    sizes = [*np.diff(category_starts), alphabet.size - alphabet.items]
-    return np.repeat([*range(categories), alphabet.no_category], sizes)
 
 
 def with_masks(

@@ -5,14 +5,17 @@ import os
 import signal
 import socket
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import uvloop
 
 from fansrec.serving.http.logs import setup_logs
 from fansrec.serving.http.sockets import bind, inherited_socket, url_of
-from fansrec.serving.server import Server
 from fansrec.serving.service import Service
 from fansrec.serving.settings import Settings
+
+if TYPE_CHECKING:
+    from fansrec.serving.server import Server
 
 Announce = Callable[[str], None]  # gets the URL as soon as requests can be answered
 
@@ -29,12 +32,18 @@ def serve(settings: Settings, announce: Announce) -> None:
 async def _serve(settings: Settings, listening: socket.socket, owned: bool, announce: Announce) -> None:
     loop = asyncio.get_running_loop()
     service = Service(settings, loop)
-    server = Server(service, owned)
+    loading = asyncio.ensure_future(service.start())
+    try:
+        server = (await asyncio.to_thread(_import_server))(service, owned)
+    except BaseException:
+        loading.cancel()
+        await service.close()
+        raise
     stop, notice_over = asyncio.Event(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, _on_signal, stop, notice_over, server)
     serving = asyncio.ensure_future(server.serve(sockets=[listening]))
-    starting = asyncio.ensure_future(_start(service, announce, url_of(*listening.getsockname()[:2])))
+    starting = asyncio.ensure_future(_announce(loading, announce, url_of(*listening.getsockname()[:2])))
     stopping = asyncio.ensure_future(stop.wait())
     try:
         await asyncio.wait((serving, starting, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -54,8 +63,15 @@ async def _serve(settings: Settings, listening: socket.socket, owned: bool, anno
         starting.result()
 
 
-async def _start(service: Service, announce: Announce, url: str) -> None:
-    await service.start()
+def _import_server() -> type["Server"]:
+    """Import the web framework, in a thread: the other processes start and load the models meanwhile."""
+    from fansrec.serving.server import Server
+
+    return Server
+
+
+async def _announce(loading: "asyncio.Future[None]", announce: Announce, url: str) -> None:
+    await loading
     announce(url)
 
 
@@ -67,7 +83,7 @@ async def _give_notice(seconds: float, serving: "asyncio.Future[None]", over: as
     await signaled
 
 
-def _on_signal(stop: asyncio.Event, notice_over: asyncio.Event, server: Server) -> None:
+def _on_signal(stop: asyncio.Event, notice_over: asyncio.Event, server: "Server") -> None:
     """First signal: stop after the notice. Second: end the notice. Third: do not wait for requests either."""
     if notice_over.is_set():
         server.force_exit = True

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from fansrec.data.corpus import Corpus
 from fansrec.errors import BadSetting
-from fansrec.models.linear.cooccurrence import ranges
-from fansrec.models.tokens import Alphabet, Batch, token_categories
+from fansrec.models.alphabet import Alphabet, token_categories
+from fansrec.models.ranges import ranges
+from fansrec.models.tokens import Batch
 from fansrec.training.masking import MaskingRates
 from fansrec.training.objectives import OBJECTIVES, Indices, Lists, MaskingContext
 

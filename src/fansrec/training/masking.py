@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fansrec.models.tokens import Alphabet, Layout
+from fansrec.models.alphabet import Alphabet
+from fansrec.models.tokens import Layout
 
 
 @dataclass(frozen=True)

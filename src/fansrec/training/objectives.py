@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fansrec.data.corpus import target_lengths
-from fansrec.models.tokens import Alphabet, Layout, Tokens, fill, in_a_row, lay_out, tokens_of
+from fansrec.models.alphabet import Alphabet
+from fansrec.models.tokens import Layout, Tokens, fill, in_a_row, lay_out, tokens_of
 from fansrec.training.masking import MaskingRates, hide, mask_input, sample_items, target_mask
 
 Indices = NDArray[np.int64]

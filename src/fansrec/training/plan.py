@@ -8,10 +8,10 @@ from typing import Any
 from fansrec.data.corpus import Corpus, fingerprint
 from fansrec.errors import BadArtifact, BadSetting
 from fansrec.files import read_json
+from fansrec.models.alphabet import SPECIALS
 from fansrec.models.config import flat_settings, from_settings, settings_of
 from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.registry import build, command_name, configured, entry, has_best, model_name
-from fansrec.models.tokens import SPECIALS
 from fansrec.training.settings import TrainSettings, defaults, fixed, parse, split
 
 Row = dict[str, Any]

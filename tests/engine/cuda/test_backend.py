@@ -14,7 +14,7 @@ from fansrec.engine.cuda import backend as cuda_backend
 from fansrec.engine.cuda import driver
 from fansrec.engine.cuda.batches import batches
 from fansrec.engine.cuda.packing import Blocks, in_lane_order
-from fansrec.engine.generation import AUTOREGRESSIVE, ONE_PASS
+from fansrec.engine.modes import AUTOREGRESSIVE, ONE_PASS
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting

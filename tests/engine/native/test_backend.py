@@ -15,8 +15,8 @@ import torch
 
 from engine.parity import faults
 from engine.random_models import ITEMS, RULES, SIZES, STARTS, lists, random_model
-from fansrec.engine.generation import generation_modes
 from fansrec.engine.interface import Continuation
+from fansrec.engine.modes import generation_modes
 from fansrec.engine.native import compile as native_compile
 from fansrec.engine.native import library as native_library
 from fansrec.engine.native.backend import NativeEngine, why_not

@@ -15,6 +15,7 @@ from fansrec.engine.native.structures import Affine, Call, Hybrid, Model
 from fansrec.engine.native.weights import Weights
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadArtifact, FansError
+from fansrec.models.stored import stored_model
 
 pytestmark = pytest.mark.usefixtures("native_kernel")
 
@@ -55,7 +56,7 @@ def network() -> Any:
 
 @pytest.mark.parametrize("change", MODELS.values(), ids=MODELS)
 def test_model_with_impossible_parts_is_refused(change: Callable[[Any], object], network: Any) -> None:
-    weights = Weights(network)
+    weights = Weights(stored_model(network))
     changed, handle = Model.from_buffer_copy(weights.model), ctypes.c_void_p()
     change(changed)
     assert library().fans_open(ctypes.addressof(changed), ctypes.byref(handle)) == BAD_MODEL
@@ -63,7 +64,7 @@ def test_model_with_impossible_parts_is_refused(change: Callable[[Any], object],
 
 
 def test_missing_structures_are_refused(network: Any) -> None:
-    weights, handle = Weights(network), ctypes.c_void_p()
+    weights, handle = Weights(stored_model(network)), ctypes.c_void_p()
     assert library().fans_open(None, ctypes.byref(handle)) == BAD_CALL
     assert library().fans_open(ctypes.addressof(weights.model), None) == BAD_CALL
     assert library().fans_continue(None, None) == BAD_CALL
@@ -99,7 +100,7 @@ OFFSETS_AND_COUNTS = {
 
 def outcome(network: Any, offsets_and_counts: list[int] | None = None, **changes: Any) -> int:
     """Return the outcome of a call with two lists of two items, changed; `offsets_and_counts`: 2 offsets, 2 counts."""
-    weights = Weights(network)
+    weights = Weights(stored_model(network))
     items, scores, out = np.array([1, 2, 3, 4]), np.zeros(6, dtype=np.float32), np.zeros(8, dtype=np.int64)
     first, middle, *counts = offsets_and_counts or [0, 2, 3, 3]
     offsets, count_array = np.array([first, middle, 4]), np.array(counts)
@@ -147,7 +148,7 @@ def test_hybrid_model_with_impossible_arrays_is_refused(change: Callable[[Any], 
     model = test_hybrid.hybrid_model(**test_hybrid.ALL)
     change(model)
     with pytest.raises(BadArtifact):
-        HybridWeights(model)
+        HybridWeights(stored_model(model))
 
 
 NETWORKS: dict[str, Callable[[Any], object]] = {
@@ -161,7 +162,7 @@ NETWORKS: dict[str, Callable[[Any], object]] = {
 
 @pytest.mark.parametrize("change", NETWORKS.values(), ids=NETWORKS)
 def test_hybrid_model_with_an_impossible_network_is_refused(change: Callable[[Any], object]) -> None:
-    weights, handle = HybridWeights(test_hybrid.hybrid_model()), ctypes.c_void_p()
+    weights, handle = HybridWeights(stored_model(test_hybrid.hybrid_model())), ctypes.c_void_p()
     change(Hybrid.from_address(weights.model.hybrid))
     assert library().fans_open(ctypes.addressof(weights.model), ctypes.byref(handle)) == BAD_MODEL
 

@@ -24,6 +24,7 @@ from fansrec.models.config import from_settings
 from fansrec.models.hybrid.config import HybridConfig
 from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.linear.item_weights import Table
+from fansrec.models.stored import stored_model
 
 pytestmark = pytest.mark.usefixtures("native_kernel")
 
@@ -178,7 +179,7 @@ def test_network_without_a_weight_is_not_run() -> None:
 
 
 def test_memory_and_linear_part_without_a_weight_are_not_read() -> None:
-    weights = HybridWeights(hybrid_model(**ALL, memory_weight=0.0, linear_weight=0.0))
+    weights = HybridWeights(stored_model(hybrid_model(**ALL, memory_weight=0.0, linear_weight=0.0)))
     parts = Hybrid.from_address(weights.model.hybrid).parts
     assert parts.memory is None and parts.linear is None
 

@@ -14,6 +14,7 @@ from fansrec.engine.native import weights as weights_module
 from fansrec.engine.native.backend import NativeEngine
 from fansrec.engine.native.weights import Weights
 from fansrec.engine.rules import Rules
+from fansrec.models.stored import stored_model
 
 pytestmark = pytest.mark.usefixtures("native_kernel")
 
@@ -22,7 +23,7 @@ STARTS, WIDTH = (0, 3, 20), 5  # padded to 16 and 32 rows
 
 @pytest.fixture(scope="module")
 def weights() -> Weights:
-    return Weights(random_model("fans", SIZES))
+    return Weights(stored_model(random_model("fans", SIZES)))
 
 
 def array_at(address: int, shape: tuple[int, ...], kind: Any) -> NDArray[Any]:
@@ -31,7 +32,7 @@ def array_at(address: int, shape: tuple[int, ...], kind: Any) -> NDArray[Any]:
 
 def test_rounded_vectors_are_within_half_a_step_of_the_vectors(weights: Weights) -> None:
     vectors = torch.randn(STARTS[-1], WIDTH) * torch.logspace(-6, 6, STARTS[-1])[:, None]
-    rounded = weights.rounded(STARTS, vectors)
+    rounded = weights.rounded(STARTS, vectors.numpy())
     assert array_at(rounded.starts, (3,), ctypes.c_int64).tolist() == [0, 16, 48]
     rows = [0, 1, 2, *range(16, 33)]
     steps = array_at(rounded.steps, (48,), ctypes.c_float)[rows, None]
@@ -43,9 +44,9 @@ def test_rounded_vectors_are_within_half_a_step_of_the_vectors(weights: Weights)
 @pytest.mark.parametrize("number", [np.nan, np.inf])
 def test_vectors_that_are_not_finite_are_not_rounded(weights: Weights, number: float) -> None:
     vectors = torch.zeros(STARTS[-1], WIDTH)
-    assert weights.rounded(STARTS, vectors).numbers is not None
+    assert weights.rounded(STARTS, vectors.numpy()).numbers is not None
     vectors[7, 2] = number
-    assert weights.rounded(STARTS, vectors).numbers is None
+    assert weights.rounded(STARTS, vectors.numpy()).numbers is None
 
 
 def test_probabilities_are_exact_where_one_item_with_coarse_steps_has_a_large_share() -> None:

@@ -7,12 +7,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from fansrec.models.alphabet import token_categories
 from fansrec.models.config import from_settings
 from fansrec.models.fans import FansConfig
 from fansrec.models.layers import transformer
 from fansrec.models.layers.encoder import Encoder
 from fansrec.models.layers.transformer import rectangle
-from fansrec.models.tokens import Tokens, token_categories, with_masks
+from fansrec.models.tokens import Tokens, with_masks
 
 CONFIG = from_settings(
     FansConfig,

@@ -8,11 +8,9 @@ import pytest
 import torch
 
 from fansrec.errors import BadSetting
-from fansrec.models.linear.cooccurrence import ranges
-from fansrec.models.linear.ease import EaseConfig
-from fansrec.models.linear.item_knn import ItemKnn, ItemKnnConfig
-from fansrec.models.linear.rp3beta import RP3betaConfig
-from fansrec.models.linear.slist import SlistConfig
+from fansrec.models.linear.config import EaseConfig, ItemKnnConfig, RP3betaConfig, SlistConfig
+from fansrec.models.linear.item_knn import ItemKnn
+from fansrec.models.ranges import ranges
 from fansrec.models.registry import build, entry
 from linear_models import CORPUS, EMPTY, INPUTS, KEPT, LISTS, fitted, fitted_to, scores
 

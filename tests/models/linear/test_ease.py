@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from fansrec.models.linear.ease import Ease, EaseConfig, fastest
+from fansrec.models.linear.config import EaseConfig
+from fansrec.models.linear.ease import Ease, fastest
 from linear_models import CORPUS, KEPT, fitted
 
 

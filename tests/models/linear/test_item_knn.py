@@ -3,8 +3,8 @@ import pytest
 import torch
 
 from fansrec.errors import BadSetting
+from fansrec.models.linear.config import ItemKnnConfig
 from fansrec.models.linear.cooccurrence import Cooccurrence
-from fansrec.models.linear.item_knn import ItemKnnConfig
 from linear_models import CORPUS, EMPTY, LISTS, fitted, fitted_to, scores
 
 

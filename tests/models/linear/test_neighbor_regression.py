@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from fansrec.errors import BadSetting
 from fansrec.models.linear import item_weights, neighbor_regression, pair_sums
+from fansrec.models.linear.config import EaseConfig
 from fansrec.models.linear.cooccurrence import portions
-from fansrec.models.linear.ease import EaseConfig
 from fansrec.models.linear.neighbor_regression import approximate, solutions
 from fansrec.models.linear.pair_sums import PairSums, highest, summed
 from fansrec.models.linear.symmetric_matrix import SymmetricMatrix

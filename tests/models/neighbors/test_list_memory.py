@@ -11,8 +11,9 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from fansrec.models.neighbors.config import MemoryConfig
 from fansrec.models.neighbors.list_memory import ListMemory
-from fansrec.models.neighbors.list_votes import ALIGNED_REACH, MIN_RARITY, REACH, Lookup, MemoryConfig
+from fansrec.models.neighbors.list_votes import ALIGNED_REACH, MIN_RARITY, REACH, Lookup
 
 ITEMS = 10
 PLAIN = MemoryConfig(sharpness=1.0)

@@ -8,7 +8,7 @@ import torch
 
 from fansrec.artifact import read_artifact
 from fansrec.errors import BadSetting
-from fansrec.models.neighbors.vstan import VstanConfig
+from fansrec.models.neighbors.config import VstanConfig
 from linear_models import CORPUS, EMPTY, INPUTS, fitted, fitted_to, scores
 from training_runs import train
 from worlds import write_walks

@@ -7,10 +7,10 @@ import pytest
 
 from fansrec.serving.metrics import Metrics
 from fansrec.serving.processes import deployment_pool
+from fansrec.serving.processes.channel import MODEL_HOST, WORKER
 from fansrec.serving.processes.deployment_manager import DeploymentManager
 from fansrec.serving.processes.deployment_pool import DeploymentPool
 from fansrec.serving.processes.dispatch import Dispatcher
-from fansrec.serving.processes.supervisor import MODEL_HOST, WORKER
 from fansrec.serving.settings import read_settings
 from serving.processes.test_dispatch import FakeChannel
 from serving.service import DEADLINE_S

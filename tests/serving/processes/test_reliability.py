@@ -207,7 +207,7 @@ def test_stop_reports_not_ready_answers_all_requests_and_ends_all_processes(song
 
 
 def test_service_whose_supervisor_cannot_start_reports_it_and_exits(songs: Path, tmp_path: Path) -> None:
-    (tmp_path / "torch.py").write_text("raise ImportError('broken torch')")
+    (tmp_path / "safetensors.py").write_text("raise ImportError('broken package')")
     with pytest.raises(AssertionError, match="the process that loads models died"):
         Running(songs / "run", PYTHONPATH=tmp_path)
 

@@ -20,9 +20,10 @@ from fansrec.files import write_bytes
 from fansrec.serving.search import index as search_index
 from fansrec.serving.search import indexes as search_indexes
 from fansrec.serving.search import item_index, query
-from fansrec.serving.search.index import build_index, index_path, key_of
+from fansrec.serving.search.index import build_index, index_path
 from fansrec.serving.search.indexes import Indexes
 from fansrec.serving.search.item_index import ItemIndex
+from fansrec.serving.search.key import key_of
 from fansrec.serving.search.query import Search
 from fansrec.serving.search.spelling import Terms, letter_set
 from fansrec.serving.search.text import split_pieces, split_words

@@ -12,8 +12,8 @@ from fansrec.evaluation.protocol import evaluation_lists
 from fansrec.models.config import from_settings
 from fansrec.models.hybrid.model import LinearPart
 from fansrec.models.linear.slist import Slist
+from fansrec.models.neighbors.config import MemoryConfig
 from fansrec.models.neighbors.list_memory import ListMemory
-from fansrec.models.neighbors.list_votes import MemoryConfig
 from fansrec.models.registry import build
 from fansrec.training.hybrid import held_out, linear_search, metrics, part_search
 from fansrec.training.hybrid.coordinate_search import FEWEST

@@ -6,9 +6,8 @@ import time
 from dataclasses import replace
 from typing import Any
 
-import torch
-
 from fansrec.cluster.serving.deployments import Specs, pin
+from fansrec.engine.threads import use_one_thread
 from fansrec.errors import BadArtifact, BadSetting, FansError
 from fansrec.files import format_os_error
 from fansrec.serving.processes.batching import answer_jobs
@@ -24,7 +23,7 @@ CallResult = tuple[Rows, bytes]  # packed replies
 
 class ReplicaEngine:
     def __init__(self, settings: Settings) -> None:
-        torch.set_num_threads(1)  # replicas run in parallel instead, as workers do on one machine
+        use_one_thread()  # replicas run in parallel instead, as workers do on one machine
         self.models = ModelCache(settings.device, settings.backend)
         self._max_tokens = settings.batch_tokens
         self._heartbeat_at = 0.0  # 0: no work is in progress

@@ -20,13 +20,13 @@ from fansrec.engine.cuda.buffers import Buffers
 from fansrec.engine.cuda.launcher import Launcher
 from fansrec.engine.cuda.packing import Packed
 from fansrec.engine.cuda.sizes import CLUSTER, tiles_of
-from fansrec.engine.generation import AUTOREGRESSIVE, ONE_PASS
 from fansrec.engine.interface import Continuation, Inputs, check_indices, invalid_index, requested_counts, warn_once
+from fansrec.engine.modes import AUTOREGRESSIVE, ONE_PASS
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
+from fansrec.models.alphabet import SPECIALS
 from fansrec.models.fans import Fans
 from fansrec.models.sequence.bert4rec import Bert4Rec
-from fansrec.models.tokens import SPECIALS
 
 MAX_CATEGORIES = 1024  # their logits must fit into shared memory
 MAX_ITEMS = 1_300_000  # of the catalog: one bit per item in the shared memory of a block
@@ -62,19 +62,20 @@ class CudaEngine:
 
     def __init__(self, model: Any, items: int, generation: str) -> None:
         self.model, self.items, self.generation = model, items, generation
-        self.device = model.embed.items.weight.device
-        self.fallback = TorchEngine(model, items, self.device, generation)
+        device = model.embed.items.weight.device
+        self.device = str(device)
+        self.fallback = TorchEngine(model, items, device, generation)
         self._lock = threading.Lock()
         starts = model.config.category_starts
         self._categories = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        packed = Packed(model, self.device)
-        stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
+        packed = Packed(model, device)
+        stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._stream: int = stream.cuda_stream
         self._buffers = Buffers(packed, stream)
         self._launcher = Launcher(model, items, packed, self._buffers)
         self._max_length = self._launcher.sizes.most_tokens - SPECIALS  # of a list, input and continuation together
         self._max_count = self._launcher.sizes.longest_answer
-        torch.cuda.synchronize(self.device)
+        torch.cuda.synchronize(device)
 
     def continue_lists(self, inputs: Inputs, k: int | Sequence[int], rules: Rules) -> list[Continuation]:
         if len(inputs) == 1 and self.generation == ONE_PASS:

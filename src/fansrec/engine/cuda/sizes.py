@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from fansrec.engine.cuda.driver import SHARED_MEMORY
+from fansrec.models.alphabet import SPECIALS
 from fansrec.models.fans import Fans
-from fansrec.models.tokens import SPECIALS
 
 CONSTANT = re.compile(r"^constexpr int (\w+) = (.+?);", re.M)
 FUNCTION = re.compile(r"^__device__ constexpr int (\w+)\(([^)]*)\) \{ return (.+?); \}", re.M)

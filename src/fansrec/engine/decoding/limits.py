@@ -1,9 +1,14 @@
 """What the answers to a batch of lists may contain, and the items selected for them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+
+from fansrec.engine.rules import Rules
 
 NONE = -1  # stands where a list has no item
 
@@ -46,3 +51,24 @@ class Selection:
 
     items: Tensor  # (B, K) int64
     scores: Tensor  # (B, K) float32
+
+
+def make_limits(
+    rules: Rules, inputs: Sequence[NDArray[np.int64]], counts: Sequence[int], items: int, device: torch.device | str
+) -> Limits:
+    """Return the rules for a batch of inputs as tensors."""
+    blocked = np.zeros((len(inputs), items), dtype=bool)
+    if rules.allow is not None:
+        blocked[:] = True
+        blocked[:, list(rules.allow)] = False
+    blocked[:, list(rules.exclude)] = True
+    if not rules.keep_seen:
+        for row, seen in zip(blocked, inputs, strict=True):
+            row[seen] = True
+    return Limits(
+        blocked=torch.from_numpy(blocked).to(device),
+        counts=torch.tensor(counts, dtype=torch.int64, device=device),
+        groups=None if rules.groups is None else torch.from_numpy(rules.groups).to(device),
+        max_per_group=rules.max_per_group,
+        min_score=rules.min_score,
+    )

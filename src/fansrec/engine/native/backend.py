@@ -6,39 +6,50 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from fansrec.engine.generation import AUTOREGRESSIVE, ONE_PASS, RECALL, generation_mode
 from fansrec.engine.interface import (
     CategoryLookup,
     Continuation,
+    Engine,
     Inputs,
     check_not_empty,
     check_rules,
     invalid_index,
     requested_counts,
 )
+from fansrec.engine.modes import AUTOREGRESSIVE, ONE_PASS, RECALL, generation_mode
 from fansrec.engine.native.hybrid import HybridWeights
 from fansrec.engine.native.library import UNKNOWN_ITEM, check_outcome, library
 from fansrec.engine.native.library import missing as missing
+from fansrec.engine.native.linear import LinearWeights
 from fansrec.engine.native.structures import Call
-from fansrec.engine.native.weights import KINDS, Weights
+from fansrec.engine.native.vstan import VstanWeights
+from fansrec.engine.native.weights import Weights
+from fansrec.engine.reference import torch_engine
 from fansrec.engine.rules import Rules
-from fansrec.engine.torch.backend import TorchEngine
-from fansrec.models.hybrid.model import HybridFans
+from fansrec.engine.threads import thread_count
+from fansrec.models.registry import entry
+from fansrec.models.stored import StoredModel, stored_model
 
 MODES = {ONE_PASS: 0, AUTOREGRESSIVE: 1, RECALL: 2}
+# The class that opens a model, by the name of the model.
+OPEN = {name: kind for kind in (Weights, HybridWeights, LinearWeights, VstanWeights) for name in kind.kinds}
 
 
 def why_not(model: Any, generation: str) -> str | None:
     """Return why the kernel cannot run a model in this generation mode, in one line, or None if it can."""
-    if type(model) not in KINDS:
+    if model.name not in OPEN:
         return f"the kernel does not know {model.title}"
-    if any(tensor.dtype != torch.float32 for tensor in model.parameters()):
-        return "its weights are not float32"
-    if any(tensor.device.type != "cpu" for tensor in model.parameters()):
+    if isinstance(model, StoredModel):
+        return None
+    if type(model) is not entry(model.name).model:  # a class of another package
+        return f"the kernel does not know {model.title}"
+    weights = model.state_dict().values()
+    if any(tensor.device.type != "cpu" for tensor in weights):
         return "its weights are not in the CPU's memory"
+    if any(tensor.is_floating_point() and str(tensor.dtype) != "torch.float32" for tensor in weights):
+        return "its weights are not float32"
     return None
 
 
@@ -46,6 +57,7 @@ class NativeEngine:
     """Continues lists with the kernel. It copies some weights, so a changed model needs a new engine."""
 
     backend = "native"
+    device = "cpu"
 
     def __init__(
         self,
@@ -57,17 +69,19 @@ class NativeEngine:
         self.model = model
         self.generation = generation_mode(model, generation)
         self.items = items
-        self.device = torch.device("cpu")
-        self._reference = TorchEngine(model, items, generation=self.generation)
-        self._weights = HybridWeights(model) if isinstance(model, HybridFans) else Weights(model)
-        self._categories = CategoryLookup(model.config.category_starts)
-        self._longest = model.longest_sequence()
-        self._threads = threads or torch.get_num_threads()
+        stored = stored_model(model)
+        self._weights = OPEN[stored.name](stored)
+        self._categories = CategoryLookup(stored.config.category_starts)
+        self._longest = stored.longest_sequence()
+        self._threads = threads or thread_count()
         self._continue = library().fans_continue
         self._rules = PreparedRules(Rules())
+        self._reference: Engine | None = None
 
     def continue_lists(self, inputs: Inputs, k: int | Sequence[int], rules: Rules) -> list[Continuation]:
         if rules.fill != "by-position":
+            if self._reference is None:
+                self._reference = torch_engine(self.model, self.items, "cpu", self.generation, f"fill {rules.fill}")
             return self._reference.continue_lists(inputs, k, rules)
         wanted = requested_counts(inputs, k, self.items, self._longest)
         if not wanted:

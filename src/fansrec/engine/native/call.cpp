@@ -46,6 +46,10 @@ void continue_batch(OpenModel& opened, int64_t mode, Batch& batch, Workspace& wo
     const Model& model = opened.model;
     if (model.kind == HYBRID)
         continue_hybrid(model, batch, mode == RECALL, opened.scratches, workspace, pool);
+    else if (model.kind == LINEAR)
+        continue_linear(model, batch, mode == AUTOREGRESSIVE, workspace);
+    else if (model.kind == VSTAN)
+        continue_vstan(model, batch, mode == AUTOREGRESSIVE, workspace);
     else if (model.kind == SASREC)
         continue_sasrec(model, batch, mode == AUTOREGRESSIVE, workspace, pool);
     else if (mode == AUTOREGRESSIVE)

@@ -1,92 +1,73 @@
 """The hybrid model as the native kernel takes it: pointers to network, list memory and linear part."""
 
+from collections.abc import Mapping
 from ctypes import Structure
+from typing import ClassVar
 
-import torch
+import numpy as np
 
-from fansrec.engine.native.structures import (
-    Affine,
-    Head,
-    Hybrid,
-    LinearPart,
-    ListMemory,
-    SparseParts,
-    TiedClassifier,
-)
+from fansrec.engine.native.list_memory import list_memory
+from fansrec.engine.native.structures import Affine, Head, Hybrid, LinearPart, SparseParts, TiedClassifier
 from fansrec.engine.native.weights import Weights
-from fansrec.errors import BadArtifact
-from fansrec.models.hybrid.model import HybridFans
-from fansrec.models.layers.transformer import Transform
 
-ARRAYS = dict.fromkeys(("items", "places", "lists", "list_places"), torch.int32)
-ARRAYS |= {"starts": torch.int64, "list_starts": torch.int64}
 SETTINGS = ("sharpness", "recency", "before", "near", "aligned", "newer", "neighbors")
 
 
 class HybridWeights(Weights):
     """A hybrid model opened in the kernel."""
 
-    def fill(self, model: HybridFans) -> None:
-        weights = model.config.weights
-        self.model.encoder = self.encoder(model)
-        self.model.head = Head(items=model.config.alphabet.items)  # all that tokens need of it
+    kinds: ClassVar[Mapping[str, int]] = {"fans-hybrid": 3}
+
+    def fill(self, name: str) -> None:
+        config = self.config
+        weights, network = config.weights, config.network
+        self.model.encoder = self.encoder(network, network.causal)
+        self.model.head = Head(items=config.alphabet.items)  # all that tokens need of it
         self.model.hybrid = self.keep(Hybrid(
-            tied=self.tied_classifier(model),
-            parts=SparseParts(self.memory(model), self.linear(model), weights.memory, weights.linear),
+            tied=self.tied_classifier(),
+            parts=SparseParts(self.memory(), self.linear(), weights.memory, weights.linear),
             network_weight=weights.network,
-            next_share=model.config.network.next_share,
-            read_masks=model.config.network.read_masks,
+            next_share=network.next_share,
+            read_masks=network.read_masks,
         ))  # fmt: skip
 
-    def tied_classifier(self, model: HybridFans) -> Structure:
-        tied, one_category = model.tied, model.tied.category is None
-        starts = (0, tied.starts[-1]) if one_category else tied.starts
-        transform = tied.transform if isinstance(tied.transform, Transform) else None
-        sizes = torch.diff(torch.tensor(starts))
-        highest = torch.segment_reduce(tied.prior, "max", lengths=sizes, initial=0.0)  # priors are not negative
+    def tied_classifier(self) -> Structure:
+        network, starts = self.config.network, self.config.category_starts
+        categories = len(starts) - 1 if network.classifier == "two-stage" else 0
+        bounds = starts if categories else (0, starts[-1])
+        highest = np.maximum.reduceat(self.arrays["tied.prior"], bounds[:-1])
         return TiedClassifier(
             items=starts[-1],
-            categories=len(starts) - 1,
-            read_categories=tied.requested,
-            width=model.config.network.width,
-            starts=self.array(starts),
-            transform=self.affine(transform and transform.linear),
-            transform_norm=self.affine(transform and transform.norm),
-            category=self.affine(tied.category),
-            item=Affine(self.tensor(model.embed.items.weight), self.tensor(tied.bias)),
-            rounded=self.rounded(starts, model.vectors),
-            scale=self.tensor(tied.scale),
-            prior=self.tensor(tied.prior),
-            highest_prior=self.tensor(highest),
+            categories=len(bounds) - 1,
+            read_categories=min(network.asked_categories, categories),
+            width=network.width,
+            starts=self.integers(bounds),
+            transform=self.affine("tied.transform.linear"),
+            transform_norm=self.affine("tied.transform.norm"),
+            category=self.affine("tied.category"),
+            item=Affine(self.array("embed.items.weight"), self.array("tied.bias")),
+            rounded=self.rounded(bounds, self.arrays["embed.items.weight"][: starts[-1]]),
+            scale=self.array("tied.scale"),
+            prior=self.array("tied.prior"),
+            highest_prior=self.address(highest),
         )
 
-    def memory(self, model: HybridFans) -> int | None:
+    def memory(self) -> int | None:
         """Return the address of the list memory, or None if the model has none or gives it no weight."""
-        memory = model.memory
-        if memory is None or not model.config.weights.memory:
+        if "memory.items" not in self.arrays or not self.config.weights.memory:
             return None
-        arrays = {name: getattr(memory, name) for name in ARRAYS}
-        members = {len(array) for name, array in arrays.items() if ARRAYS[name] == torch.int32}
-        if len(members) != 1:
-            raise BadArtifact("the arrays of the list memory differ in length; train the model again")
-        return self.keep(ListMemory(
-            **{name: self.tensor(array, ARRAYS[name]) for name, array in arrays.items()},
-            known=len(memory),
-            longest=max(int(array.numpy().max(initial=0)) for array in (memory.places, memory.list_places)),
-            vocabulary=memory.vocabulary,
-            members=members.pop(),
-            **{name: getattr(model.config.memory, name) for name in SETTINGS},
-        ))  # fmt: skip
+        settings = {name: getattr(self.config.memory, name) for name in SETTINGS}
+        return self.keep(list_memory(self, **settings))
 
-    def linear(self, model: HybridFans) -> int | None:
+    def linear(self) -> int | None:
         """Return the address of the linear part, or None if the model has none or gives it no weight."""
-        linear = model.linear
-        if linear is None or not model.config.weights.linear:
+        if "linear.items" not in self.arrays or not self.config.weights.linear:
             return None
+        items, width = self.arrays["linear.items"].shape
         return self.keep(LinearPart(
-            items=self.tensor(linear.items, torch.int32),
-            weights=self.tensor(linear.weights),
-            width=linear.width,
-            vocabulary=len(linear.items),
-            decay=model.config.linear.decay,
+            items=self.array("linear.items", np.int32),
+            weights=self.array("linear.weights"),
+            width=width,
+            vocabulary=items,
+            decay=self.config.linear.decay,
         ))  # fmt: skip

@@ -139,7 +139,7 @@ void continue_hybrid(const Model& model, Batch& batch, bool shared, ScratchPool&
         std::unique_ptr<Scratch> scratch = scratches.take(*model.hybrid);
         int64_t masks = shared ? 1 : selection.count();
         auto network = compute_parts(model, selection, masks, scratch->sparse, workspace, pool);
-        Shortlist shortlist(selection, scratch->bits);
+        Shortlist shortlist(selection, scratch->bits, 0);  // no part gives a negative score
         Mixture mixture(model.hybrid->tied, model.hybrid->network_weight, network.get(), shortlist);
         mixture.offer_scored(scratch->sparse);
         mixture.offer_unscored();

@@ -20,14 +20,32 @@ struct Hybrid {
     int64_t read_masks;     // at most, evenly spread over all masks
 };
 
+// models/linear/: sums of the rows of the input items, and a score that every item has without them.
+struct LinearModel {
+    LinearPart weights;  // `items` null: a full matrix; width 0: no weights
+    const float* base;   // (items)
+};
+
+// models/neighbors/vstan.py; decays are in positions, 0: no decay
+struct Vstan {
+    ListMemory memory;           // of its settings, only `neighbors`
+    const double *list_factors;  // (lists): of the similarity of a list, by its length and its age
+    const double *item_factors;  // (items): of the votes for an item
+    const float* base;           // (items): added to the votes, which are at most 1
+    double input_decay, item_decay, shared_decay;
+    int64_t sample_size;  // newest lists that are compared with the input; 0: all
+};
+
 struct Model {
     int64_t kind;                  // a Kind
     const int64_t* categories_of;  // (tokens)
     Encoder encoder;               // of SASRec the sizes and the embeddings only
     const CausalLayer* causal;     // SASRec
     Affine last_norm;              // SASRec
-    Head head;                     // of the hybrid model the number of items only
+    Head head;                     // of the hybrid model, linear models and V-STAN the number of items only
     const Hybrid* hybrid;          // the hybrid model
+    const LinearModel* linear;     // linear models
+    const Vstan* vstan;            // V-STAN
 
     int64_t mask() const { return head.items + 1; }
     int64_t start() const { return head.items + 2; }
@@ -37,7 +55,7 @@ struct Model {
     }
 };
 
-enum Kind : int64_t { FANS, BERT4REC, SASREC, HYBRID };
+enum Kind : int64_t { FANS, BERT4REC, SASREC, HYBRID, LINEAR, VSTAN };
 enum GenerationMode : int64_t { ONE_PASS, AUTOREGRESSIVE, RECALL };
 
 using Batch = std::vector<Selection>;  // some lists of a call and the items selected for them
@@ -72,6 +90,12 @@ void continue_hybrid(const Model& model, Batch& batch, bool shared, ScratchPool&
 
 // Continues with SASRec, item by item if `steps` is set, otherwise by the best items of the first prediction.
 void continue_sasrec(const Model& model, Batch& batch, bool steps, Workspace& workspace, const ThreadPool& pool);
+
+// Continues with a linear model, item by item if `steps` is set, otherwise by the best items of the first prediction.
+void continue_linear(const Model& model, Batch& batch, bool steps, Workspace& workspace);
+
+// Continues with V-STAN; `steps` as above.
+void continue_vstan(const Model& model, Batch& batch, bool steps, Workspace& workspace);
 
 // Checks sizes, pointers and offsets. The elements of long arrays are checked when a model is loaded (Python) and, in
 // builds with FANS_CHECKED, here too.

@@ -12,19 +12,19 @@
 
 class Shortlist {
    public:
-    // `bits`: one per item, all 0, and 0 again after every call.
-    Shortlist(Selection& selection, std::vector<uint64_t>& bits)
+    // `bits`: one per item, all 0, and 0 again after every call. Scores below `least` are not selected.
+    Shortlist(Selection& selection, std::vector<uint64_t>& bits, float least)
         : selection_(selection),
           bits_(bits),
           capacity_(4 * selection.count() + 64),
-          floor_(std::max(0.0f, selection.min_score())) {
+          floor_(std::max(least, selection.min_score())) {
         keys_.reserve(capacity_);
     }
 
     int64_t count() const { return selection_.count(); }
     float floor() const { return floor_; }  // lower scores need not be offered
 
-    void offer(int64_t item, float score) {  // scores must not be negative
+    void offer(int64_t item, float score) {
         if (score < floor_ || !selection_.allowed(item) || !selection_.acceptable(score)) return;
         if (int64_t(keys_.size()) == capacity_) prune();
         keys_.push_back(key(item, score));
@@ -63,15 +63,19 @@ class Shortlist {
     float floor_;
     std::vector<uint64_t> keys_;
 
+    static constexpr uint32_t SIGN = uint32_t(1) << 31;
+
     // A sort key: higher for the higher score; for equal scores, higher for the lower item.
     static uint64_t key(int64_t item, float score) {
         uint32_t bits;
         std::memcpy(&bits, &score, 4);
+        bits = bits & SIGN ? ~bits : bits | SIGN;  // ascending with the score, also for negative ones
         return uint64_t(bits) << 32 | uint32_t(~uint32_t(item));
     }
     static int64_t item(uint64_t key) { return int64_t(uint32_t(~uint32_t(key))); }
     static float score(uint64_t key) {
         uint32_t bits = uint32_t(key >> 32);
+        bits = bits & SIGN ? bits & ~SIGN : ~bits;
         float score;
         std::memcpy(&score, &bits, 4);
         return score;

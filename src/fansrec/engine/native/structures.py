@@ -58,13 +58,25 @@ ListMemory = declare(
 )
 LinearPart = declare("LinearPart", "items* weights* width vocabulary decay.")
 SparseParts = declare("SparseParts", "memory* linear* memory_weight. linear_weight.")
+LinearModel = declare("LinearModel", (LinearPart, "weights"), "base*")
+Vstan = declare(
+    "Vstan",
+    (ListMemory, "memory"),
+    "list_factors* item_factors* base* input_decay. item_decay. shared_decay. sample_size",
+)
 Hybrid = declare("Hybrid", (TiedClassifier, "tied"), (SparseParts, "parts"), "network_weight. next_share. read_masks")
 Model = declare(
-    "Model", "kind categories_of*", (Encoder, "encoder"), "causal*", (Affine, "last_norm"), (Head, "head"), "hybrid*"
+    "Model",
+    "kind categories_of*",
+    (Encoder, "encoder"),
+    "causal*",
+    (Affine, "last_norm"),
+    (Head, "head"),
+    "hybrid* linear* vstan*",
 )
 STRUCTURES = (
     *(Affine, EncoderLayer, CausalLayer, Encoder, RoundedVectors, Head, Call),
-    *(TiedClassifier, ListMemory, LinearPart, SparseParts, Hybrid, Model),
+    *(TiedClassifier, ListMemory, LinearPart, SparseParts, Hybrid, LinearModel, Vstan, Model),
 )
 
 

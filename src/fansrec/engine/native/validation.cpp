@@ -111,6 +111,19 @@ bool is_valid(const LinearPart& linear, int64_t items) {
            all_below_if_checked(linear.items, items * linear.width, items);
 }
 
+bool is_valid(const LinearModel& linear, int64_t items) {
+    const LinearPart& part = linear.weights;
+    if (!within(items, 1, MAX_ITEMS) || part.vocabulary != items || !linear.base || !(part.decay > 0)) return false;
+    if (part.width == 0) return true;
+    if (!part.weights || !within(part.width, 1, items)) return false;
+    return part.items ? all_below_if_checked(part.items, items * part.width, items) : part.width == items;
+}
+
+bool is_valid(const Vstan& vstan, int64_t items) {
+    return within(items, 1, MAX_ITEMS) && is_valid(vstan.memory, items) && vstan.sample_size >= 0 &&
+           all_set({vstan.list_factors, vstan.item_factors, vstan.base});
+}
+
 bool is_valid(const Encoder& e) {
     return within(e.feedforward, 1, MAX_WIDTH * 16) && e.segment_embedding && all_set({e.norm}) &&
            all_valid(e.layer, e.layers);
@@ -161,6 +174,8 @@ bool has_known_items(const Call& call, int64_t items) {
 bool is_valid(const Model& model) {
     const Encoder& encoder = model.encoder;
     int64_t items = model.head.items;
+    if (model.kind == LINEAR) return model.linear && is_valid(*model.linear, items);
+    if (model.kind == VSTAN) return model.vstan && is_valid(*model.vstan, items);
     if (!within(model.kind, FANS, HYBRID) || !has_embeddings(encoder, model.categories_of, items)) return false;
     if (model.kind == SASREC) {
         if (!all_valid(model.causal, encoder.layers) || !all_set({model.last_norm})) return false;

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 
 from fansrec.engine.decoding.selection import select_by_position
-from fansrec.engine.generation import ONE_PASS
 from fansrec.engine.interface import (
     CategoryLookup,
     Continuation,
@@ -22,6 +21,7 @@ from fansrec.engine.interface import (
     continuations,
     requested_counts,
 )
+from fansrec.engine.modes import ONE_PASS
 from fansrec.engine.rules import Rules
 from fansrec.engine.sharded.candidates import ShardCandidates, ShardRules
 from fansrec.engine.sharded.shards import Plan, Shards
@@ -41,7 +41,7 @@ class ShardedEngine:
     def __init__(self, model: Fans, plan: Plan, shards: Shards) -> None:
         self.model, self.plan, self.shards = model, plan, shards
         self.items = plan.starts[-1]
-        self.device = model.device
+        self.device = str(model.device)
         self._categories = CategoryLookup(plan.starts)
         self._groups: tuple[Any, list[Any]] = (None, [])  # the last ones, as they were shared
 

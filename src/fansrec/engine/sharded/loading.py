@@ -15,7 +15,7 @@ from safetensors import safe_open
 from torch import Tensor, nn
 
 from fansrec.artifact import MANIFEST, UNREADABLE, WEIGHTS, Artifact, check, read_config, recipe_of, unfit
-from fansrec.artifact.weights import Outline, check_header, outline_of
+from fansrec.artifact.weights import check_header
 from fansrec.engine.interface import CategoryLookup
 from fansrec.engine.sharded.backend import ShardedEngine
 from fansrec.engine.sharded.shard import LocalShard, ShardWeights
@@ -23,6 +23,7 @@ from fansrec.engine.sharded.shards import LocalShards, Plan, Shards, divide, fet
 from fansrec.errors import BadArtifact, BadSetting
 from fansrec.files import read_json
 from fansrec.models.fans import Fans, FansConfig, LocalTransforms
+from fansrec.models.outlines import fans
 from fansrec.models.registry import command_name, configured, entry
 from fansrec.models.validation import check_model, check_tensor
 from fansrec.vocabulary import read_vocabulary
@@ -58,22 +59,10 @@ def describe(folder: Path) -> Described:
         )
     try:
         settings = configured(found, values)
-        check_header(folder / WEIGHTS, _outline(settings))
+        check_header(folder / WEIGHTS, fans(settings))
     except (*UNREADABLE, BadSetting) as error:
         raise unfit(folder, error) from error
     return Described(folder, settings, config, manifest_hash)
-
-
-def _outline(settings: FansConfig) -> Outline:
-    """Return what the weights must look like, from a model with one item per category, which takes little memory."""
-    categories = len(settings.category_starts) - 1
-    more = settings.category_starts[-1] - categories
-    with torch.device("meta"):
-        outline = outline_of(Fans(replace(settings, category_starts=tuple(range(categories + 1)))))
-    for name in (ITEMS, "classifier.items.weight", "classifier.items.bias"):
-        kind, (rows, *others) = outline[name]
-        outline[name] = kind, (rows + more, *others)
-    return outline
 
 
 def open_sharded(

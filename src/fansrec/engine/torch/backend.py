@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from fansrec.engine.generation import AUTOREGRESSIVE, generate, generation_mode
+from fansrec.engine.decoding.limits import make_limits
+from fansrec.engine.generation import generate
 from fansrec.engine.interface import (
     CategoryLookup,
     Continuation,
@@ -16,7 +17,8 @@ from fansrec.engine.interface import (
     continuations,
     requested_counts,
 )
-from fansrec.engine.rules import Rules, make_limits
+from fansrec.engine.modes import AUTOREGRESSIVE, generation_mode
+from fansrec.engine.rules import Rules
 from fansrec.models.contract import ContinuationModel
 
 TOKENS_AT_ONCE = 1 << 14
@@ -39,7 +41,7 @@ class TorchEngine:
         self.model = model
         self.generation = generation_mode(model, generation)
         self.items = items
-        self.device = torch.device(device)
+        self.device = str(device)
         self._categories = CategoryLookup(model.config.category_starts)
 
     @torch.inference_mode()

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fansrec.engine.backends import FAST, open_engine
-from fansrec.engine.generation import AUTOREGRESSIVE
 from fansrec.engine.interface import Engine
+from fansrec.engine.modes import AUTOREGRESSIVE
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting
 from fansrec.experiments.speed.authors import AuthorsBert4Rec, AuthorsFans
@@ -14,8 +14,8 @@ from fansrec.experiments.speed.authors_steps import distinct_by_position, until_
 from fansrec.experiments.speed.measuring import Answer, Arm, Items
 from fansrec.experiments.speed.random_models import EMBEDDED, random_best, random_fans, random_linear, random_model
 from fansrec.experiments.speed.workloads import workload
+from fansrec.models.alphabet import SPECIALS
 from fansrec.models.registry import command_name
-from fansrec.models.tokens import SPECIALS
 
 RULES = Rules(keep_seen=True)  # as in the paper: input items may be repeated
 
@@ -118,7 +118,7 @@ def engine_arm(arm: str, engine: Engine, variant: str, categories: int) -> Arm:
         variant=variant,
         categories=categories,
         backend=engine.backend,
-        device=engine.device.type,
+        device=engine.device.split(":")[0],
         answer=lambda inputs, counts: engine.continue_lists(inputs, counts, RULES),
         to_answers=lambda continuations: [Answer(one.items, one.scores) for one in continuations],
         autoregressive=engine.generation == AUTOREGRESSIVE,

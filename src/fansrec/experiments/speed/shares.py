@@ -77,6 +77,6 @@ class TimedFans:
 
     def _now(self) -> float:
         """Return the time once the device has finished all its work."""
-        if self.engine.device.type == "cuda":
+        if self.engine.device.startswith("cuda"):
             torch.cuda.synchronize(self.engine.device)
         return time.perf_counter()

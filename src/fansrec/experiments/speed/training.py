@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from fansrec.experiments.speed.workloads import WORKLOADS, make_corpus
+from fansrec.models.alphabet import SPECIALS
 from fansrec.models.fans import Fans, FansConfig
-from fansrec.models.tokens import SPECIALS
 from fansrec.training.batches import BatchBuilder, epoch_plan
 from fansrec.training.masking import MaskingRates
 from fansrec.training.process import keep_freed_memory

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fansrec.data.corpus import Corpus, target_lengths
 from fansrec.errors import BadSetting
-from fansrec.models.tokens import SPECIALS
+from fansrec.models.alphabet import SPECIALS
 from fansrec.vocabulary import Vocabulary
 
 

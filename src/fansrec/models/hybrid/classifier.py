@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from fansrec.errors import BadArtifact
+from fansrec.models.alphabet import token_categories
 from fansrec.models.layers.classifiers import Loss, one_softmax_loss
 from fansrec.models.layers.cross_entropy import grouped_cross_entropy
 from fansrec.models.layers.transformer import Transform, in_full
-from fansrec.models.tokens import Batch, token_categories
+from fansrec.models.tokens import Batch
 
 LOGITS_AT_ONCE = 1 << 24  # 64 MB of fp32
 
@@ -42,11 +42,6 @@ class TiedClassifier(nn.Module):
         categories = torch.from_numpy(token_categories(category_starts)[:items])  # of every item
         self.register_buffer("categories", categories, persistent=False)
         self.register_buffer("prior", torch.zeros(items))  # probability of an item inside its category
-
-    def check_arrays(self) -> None:
-        """Raise BadArtifact if a prior probability is negative."""
-        if bool((self.prior < 0).any()):
-            raise BadArtifact("prior has a probability below 0")
 
     def start(self, counts: Tensor) -> None:
         """Initialize biases and prior from `counts` (M,), how often each item is in the training lists."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass, fields
 
 from fansrec.errors import BadSetting
 from fansrec.models.config import NOT_NEGATIVE, POSITIVE, Config, ItemsConfig, setting, setting_name
-from fansrec.models.fans import CLASSIFIERS
-from fansrec.models.linear.slist import SlistConfig
-from fansrec.models.neighbors.list_votes import MemoryConfig
+from fansrec.models.linear.config import SlistConfig
+from fansrec.models.neighbors.config import MemoryConfig
+from fansrec.models.sequence.config import CLASSIFIERS
 
 
 @dataclass(frozen=True)

@@ -11,18 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from fansrec.models.alphabet import token_categories
+from fansrec.models.config import longest_sequence
 from fansrec.models.contract import ScoreBlock
 from fansrec.models.layers.classifiers import Blocked, Classifier, Loss, Reduce
 from fansrec.models.layers.transformer import EncoderLayer, TokenEmbedding, init_bert, init_normal, rectangle
-from fansrec.models.tokens import SPECIALS, Batch, Tokens, token_categories
-
-BEYOND = 4  # a sequence may be this many times as long as the longest training sequence; see `TokenEmbedding`
-AT_LEAST = 1024  # tokens that every model accepts
-
-
-def longest_sequence(positions: int) -> int:
-    """Return how many items a model with this many trained positions accepts, input and continuation together."""
-    return max(AT_LEAST, BEYOND * positions) - SPECIALS
+from fansrec.models.tokens import Batch, Tokens
 
 
 class Encoder(nn.Module):
@@ -60,9 +54,9 @@ class Encoder(nn.Module):
         if self.embed.categories is not None:
             init_normal(self.embed.categories, category_deviation)
 
-    def longest_sequence(self) -> int:
+    def longest_sequence(self) -> int | None:
         """Return how many items one call accepts, input and continuation together."""
-        return longest_sequence(self.config.positions)
+        return longest_sequence(self.config)
 
 
 class MaskedModel(Encoder):

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from fansrec.models.tokens import Alphabet, Tokens
+from fansrec.models.alphabet import Alphabet
+from fansrec.models.tokens import Tokens
 
 # A causal mask has a cell for each pair of tokens of a list, and each layer keeps it as floats for the gradient. Larger
 # masks are avoided by attending twice: that needs no mask, and is slower only for lists below a thousand tokens.

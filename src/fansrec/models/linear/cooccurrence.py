@@ -12,6 +12,7 @@ from torch import Tensor
 
 from fansrec.models.linear.item_weights import DenseWeights, PrunedWeights, Table, shares, strongest
 from fansrec.models.linear.popularity import memberships
+from fansrec.models.ranges import ranges
 from fansrec.models.threads import map_in_threads
 
 PAIRS_AT_ONCE = 1 << 19
@@ -111,13 +112,6 @@ class Cooccurrence:
             rows, columns = torch.arange(some.start, some.stop), torch.arange(len(self))
             weights.matrix[some] = weigh(rows[:, None], columns, counts)
         weights.matrix.fill_diagonal_(0)
-
-
-def ranges(starts: Indices, lengths: Indices) -> Indices:
-    """Return the concatenated ranges from `starts[i]` to `starts[i] + lengths[i]` - 1."""
-    before = np.cumsum(lengths) - lengths
-    ranges: Indices = np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths)
-    return ranges
 
 
 def portions(costs: NDArray[np.float64]) -> Iterator[slice]:

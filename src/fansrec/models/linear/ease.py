@@ -5,7 +5,6 @@ If there are too many items to invert their Gram matrix, the regression is appro
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -16,13 +15,8 @@ from torch import Tensor
 from fansrec.errors import BadSetting
 from fansrec.models.linear.cooccurrence import Cooccurrence
 from fansrec.models.linear.item_weights import ItemToItem, PrunedWeights, shares
-from fansrec.models.linear.neighbor_regression import RegressionConfig, approximate
+from fansrec.models.linear.neighbor_regression import approximate
 from fansrec.models.linear.pair_sums import PairSums
-
-
-@dataclass(frozen=True)
-class EaseConfig(RegressionConfig):
-    """Lambda, and how the regression is approximated if there are many items."""
 
 
 class Ease(ItemToItem):

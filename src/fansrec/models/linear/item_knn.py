@@ -10,25 +10,15 @@ in a list with i, divided by a power of the popularity of j). G is the number of
 Differences: the weights of a list's items are added up without normalization by rows or by neighbors.
 """
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fansrec.models.config import NOT_NEGATIVE, setting
+from fansrec.models.linear.config import SIMILARITIES
 from fansrec.models.linear.cooccurrence import Cooccurrence
-from fansrec.models.linear.item_weights import ItemToItem, ItemWeightsConfig
-
-SIMILARITIES = ("cosine", "jaccard", "conditional")
-
-
-@dataclass(frozen=True)
-class ItemKnnConfig(ItemWeightsConfig):
-    similarity: str = setting("cosine", SIMILARITIES)
-    shrinkage: float = setting(0.0, NOT_NEGATIVE)  # in the denominator: reduces weights based on few lists
-    popularity_exponent: float = setting(0.25, NOT_NEGATIVE)  # of the conditional similarity
+from fansrec.models.linear.item_weights import ItemToItem
 
 
 class ItemKnn(ItemToItem):

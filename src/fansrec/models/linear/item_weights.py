@@ -12,16 +12,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fansrec.models.config import NOT_NEGATIVE, ItemsConfig, setting
 from fansrec.models.contract import Inputs
+from fansrec.models.linear.config import TIE
 from fansrec.models.linear.popularity import ClosedFormModel
 from fansrec.models.threads import map_in_threads
 from fansrec.models.validation import check_indices
 
-NEIGHBORS = 200  # weights kept for each item if a full matrix would be too large
-# Among items with equal scores, above all those without any weight, the more popular comes first. The factor is too
-# small to change the order of other scores.
-TIE = 1e-9
 CELLS_AT_ONCE = 1 << 22
 
 
@@ -39,30 +35,6 @@ class Table:
     @property
     def width(self) -> int:
         return self.items.shape[1]
-
-
-@dataclass(frozen=True)
-class ItemWeightsConfig(ItemsConfig):
-    """What all models of item-item weights have in common."""
-
-    # Weights kept for each item; 0: all, or `pruned_width` if there are more than `dense_items` items.
-    neighbours: int = setting(0, NOT_NEGATIVE)
-    dense_items: int = setting(15_000, NOT_NEGATIVE)  # number of items up to which a full matrix is computed
-
-    @property
-    def items(self) -> int:
-        return self.category_starts[-1]
-
-    @property
-    def width(self) -> int | None:
-        """The number of weights that are kept for each item, or None for a full matrix."""
-        if self.neighbours == 0 and self.items <= self.dense_items:
-            return None
-        return min(self.neighbours or self.pruned_width, self.items - 1)  # none to itself
-
-    @property
-    def pruned_width(self) -> int:
-        return NEIGHBORS
 
 
 class ItemToItem(ClosedFormModel):
@@ -96,7 +68,7 @@ class DenseWeights(nn.Module):
     def forward(self, inputs: Inputs, factors: Tensor | None = None) -> Tensor:
         """Return the scores (B, M); `factors` are those of the inputs' items, one input after the other (None: 1)."""
         flat, starts, _ = _flat(inputs, self.matrix.device)
-        factors = None if factors is None else factors.to(flat.device)
+        factors = None if factors is None else factors.to(self.matrix)
         sums = functional.embedding_bag(flat, self.matrix, starts, mode="sum", per_sample_weights=factors)
         return sums + TIE * self.popularity
 

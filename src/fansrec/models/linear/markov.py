@@ -1,6 +1,5 @@
 """First-order Markov chain: the next item depends on the last one only."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -8,18 +7,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fansrec.models.config import POSITIVE, ItemsConfig, setting
 from fansrec.models.contract import Inputs
+from fansrec.models.linear.config import MarkovConfig
 from fansrec.models.linear.item_weights import Table, shares, strongest
 from fansrec.models.linear.popularity import ClosedFormModel, list_counts
 from fansrec.models.validation import check_indices
-
-
-@dataclass(frozen=True)
-class MarkovConfig(ItemsConfig):
-    smoothing: float = setting(1.0, POSITIVE)  # pseudo-count of transitions to items by their popularity
-    # Followers kept for each item; the probability of the others goes to items by popularity.
-    neighbours: int = setting(200, POSITIVE)
 
 
 class Markov(ClosedFormModel):

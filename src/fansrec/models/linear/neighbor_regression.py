@@ -6,7 +6,6 @@ nearly all others. Those are regressed on all items, by a few steps of the conju
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -14,14 +13,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fansrec.errors import BadSetting
-from fansrec.models.config import POSITIVE, setting
-from fansrec.models.linear.cooccurrence import portions, ranges
-from fansrec.models.linear.item_weights import NEIGHBORS, ItemWeightsConfig, Table, merge, strongest
+from fansrec.models.linear.config import RegressionConfig
+from fansrec.models.linear.cooccurrence import portions
+from fansrec.models.linear.item_weights import Table, merge, strongest
 from fansrec.models.linear.pair_sums import Entries, Indices, PairSums, Values, highest
 from fansrec.models.linear.symmetric_matrix import SymmetricMatrix
+from fansrec.models.ranges import ranges
 from fansrec.models.threads import map_in_threads
 
-KEPT_CELLS = 1 << 26  # weights and their items: 512 MB
 ENTRIES = 1 << 26  # of the matrix: 1 GB
 SOLVED_AT_ONCE = 1 << 20  # cells of the predictors' matrices, and entries that are read for them
 LOOKUP_CELLS = 1 << 23
@@ -30,19 +29,6 @@ STEPS = 3
 REFINED_CELLS = 1 << 27  # weights to popular items: 512 MB
 REFINED_ENTRIES = 1 << 35  # entries of the matrix times popular items
 REFINED_AT_ONCE = 64  # more at once take longer: they do not fit in the cache
-
-
-@dataclass(frozen=True)
-class RegressionConfig(ItemWeightsConfig):
-    """The regression is exact for up to `dense_items` items."""
-
-    regularization: float = setting(100.0, POSITIVE)  # lambda
-    predictors: int = setting(256, POSITIVE)  # items that predict an item if there are more
-
-    @property
-    def pruned_width(self) -> int:
-        """Regressions lose more than similarities if few weights are kept, above all those of popular items."""
-        return min(1000, max(NEIGHBORS, KEPT_CELLS // self.items))
 
 
 def approximate(sums: PairSums, config: RegressionConfig, width: int, diagonal: float = 0.0) -> Table:

@@ -14,7 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fansrec.models.linear.cooccurrence import portions, ranges
+from fansrec.models.linear.cooccurrence import portions
+from fansrec.models.ranges import ranges
 
 PAIRS_AT_ONCE = 1 << 21
 CELLS_PER_PAIR = 8  # up to which counting in all cells takes less time than sorting the pairs

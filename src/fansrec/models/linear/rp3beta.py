@@ -9,22 +9,14 @@ Differences: the first step of the walk, from the new list to its items, is the 
 out, and a repeated item starts two walks. No walk ends where it started. There are no ratings: X is binary.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fansrec.models.config import NOT_NEGATIVE, setting
 from fansrec.models.linear.cooccurrence import Cooccurrence
-from fansrec.models.linear.item_weights import ItemToItem, ItemWeightsConfig
-
-
-@dataclass(frozen=True)
-class RP3betaConfig(ItemWeightsConfig):
-    alpha: float = setting(1.0, NOT_NEGATIVE)  # power of the probabilities; 1: a plain random walk
-    beta: float = setting(0.4, NOT_NEGATIVE)  # power of the popularity
+from fansrec.models.linear.item_weights import ItemToItem
 
 
 class RP3beta(ItemToItem):

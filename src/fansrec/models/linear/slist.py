@@ -15,7 +15,6 @@ their number); a repeated item weighs the sum of its positions, in S and T; list
 count less. There is one decay for S and T, and another for the input.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -23,22 +22,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fansrec.models.config import POSITIVE, setting
 from fansrec.models.contract import Inputs
 from fansrec.models.linear.ease import fastest, inverted
 from fansrec.models.linear.item_weights import ItemToItem, PrunedWeights, shares
-from fansrec.models.linear.neighbor_regression import RegressionConfig, approximate
+from fansrec.models.linear.neighbor_regression import approximate
 from fansrec.models.linear.pair_sums import PairSums
 from fansrec.models.linear.popularity import list_counts
-
-
-@dataclass(frozen=True)
-class SlistConfig(RegressionConfig):
-    regularization: float = setting(50.0, POSITIVE)  # lambda
-    alpha: float = setting(0.5, "must be from 0 to 1")  # weight of the EASE part
-    diagonal: float = setting(0.0, "must be from 0 to 1")  # largest weight of an item for itself; 1: no limit
-    decay: float = setting(30.0, POSITIVE)  # in positions
-    input_decay: float = setting(20.0, POSITIVE)  # in positions
 
 
 class Slist(ItemToItem):

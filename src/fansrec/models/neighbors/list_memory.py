@@ -7,10 +7,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from fansrec.models.limits import LIST_LENGTH
-from fansrec.models.neighbors.list_votes import MAX_LISTS_OF_ITEM, Lookup, MemoryConfig
+from fansrec.models.neighbors.config import MemoryConfig
+from fansrec.models.neighbors.list_votes import MAX_LISTS_OF_ITEM, Lookup
 from fansrec.models.threads import map_in_threads
-from fansrec.models.validation import check_indices, check_offsets
+from fansrec.models.validation import check_memory
 
 CELLS_AT_ONCE = 1 << 20  # lists, items and entries of lists, for the inputs that are looked up together
 
@@ -63,13 +63,8 @@ class ListMemory(nn.Module):
         self._lookup = None
 
     def check_arrays(self) -> None:
-        """Raise BadArtifact if an index is outside its array, or `list_places` has a value above those of `places`."""
-        check_offsets("starts", self.starts, len(self.items))
-        check_offsets("list_starts", self.list_starts, len(self.lists))
-        check_indices("items", self.items, self.vocabulary)
-        check_indices("lists", self.lists, len(self))
-        last = check_indices("places", self.places, LIST_LENGTH)
-        check_indices("list_places", self.list_places, last + 1)
+        """Raise BadArtifact if an index is out of range."""
+        check_memory(dict(self.named_buffers()))
 
     def __len__(self) -> int:
         return len(self.starts) - 1

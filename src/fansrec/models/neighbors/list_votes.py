@@ -9,15 +9,14 @@ Lists are in the order of the corpus: a newer list comes later in it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fansrec.models.config import NOT_NEGATIVE, Config, setting
-from fansrec.models.linear.cooccurrence import ranges
+from fansrec.models.neighbors.config import MemoryConfig
 from fansrec.models.neighbors.similar_lists import Neighbors, distinct_items, distinct_keys
+from fansrec.models.ranges import ranges
 
 REACH = 15.0  # positions over which the effect of `near` falls to 1/e
 ALIGNED_REACH = 2.0  # and that of `aligned`
@@ -27,21 +26,6 @@ MAX_LISTS_OF_ITEM = 2000  # the newest are compared; an item of more lists carri
 
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class MemoryConfig(Config):
-    """How the list memory finds the training lists most similar to the input, and how their items are weighted."""
-
-    lists: int = setting(0, NOT_NEGATIVE, "memory_lists")  # number of training lists
-    items: int = setting(0, NOT_NEGATIVE, "memory_items")  # distinct items of each list, summed over all lists
-    sharpness: float = setting(2.0, NOT_NEGATIVE)  # power of the similarity
-    recency: float = setting(0.0, "must be from 0 to 1")  # how much less the first item of the input weighs
-    before: float = setting(1.0, NOT_NEGATIVE)  # weight of items before the last shared item
-    near: float = setting(0.0, NOT_NEGATIVE)  # extra weight of items near the last shared item
-    neighbors: int = setting(500, "must be at least 1", "neighbours")  # most similar lists that vote  # words: keep
-    aligned: float = setting(0.0, NOT_NEGATIVE)  # extra weight of a shared item at the same position in both lists
-    newer: float = setting(0.0, NOT_NEGATIVE)  # the oldest list has e^-newer times the similarity of the newest
 
 
 class Lookup:

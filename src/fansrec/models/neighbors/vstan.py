@@ -20,7 +20,7 @@ counts lists instead of occurrences. Votes are divided by the highest, so the no
 cosine; equal scores are ordered by popularity. Of equally similar lists, the newest are neighbors.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -28,33 +28,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fansrec.models.config import NOT_NEGATIVE, ItemsConfig, setting
 from fansrec.models.contract import Inputs
-from fansrec.models.linear.cooccurrence import ranges
-from fansrec.models.linear.item_weights import TIE, shares
+from fansrec.models.linear.config import TIE
+from fansrec.models.linear.item_weights import shares
 from fansrec.models.linear.popularity import ClosedFormModel
+from fansrec.models.neighbors.config import VstanConfig
 from fansrec.models.neighbors.list_memory import ListMemory
-from fansrec.models.neighbors.similar_lists import distinct_items
-
-SMALLEST = 1e-30  # divisors are not smaller, so that no quotient overflows
-
-Indices = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class VstanConfig(ItemsConfig):
-    """A decay is the distance after which a weight is 1/e, in mean lengths of training lists; 0: no decay."""
-
-    memory_lists: int = setting(0, NOT_NEGATIVE)  # number of training lists
-    memory_items: int = setting(0, NOT_NEGATIVE)  # distinct items of each list, summed over all lists
-    neighbors: int = setting(100, "must be at least 1")  # k
-    sample_size: int = setting(0, NOT_NEGATIVE)  # newest lists that are compared with the input; 0: all
-    input_decay: float = setting(0.0, NOT_NEGATIVE)  # lambda_spw
-    list_decay: float = setting(0.0, NOT_NEGATIVE)  # lambda_snh, in shares of all training lists
-    item_decay: float = setting(1.0, NOT_NEGATIVE)  # lambda_inh
-    shared_decay: float = setting(0.25, NOT_NEGATIVE)  # lambda_ipw
-    idf_weight: float = setting(0.2, NOT_NEGATIVE)  # lambda_idf
+from fansrec.models.neighbors.vstan_votes import Votes
 
 
 class Vstan(ClosedFormModel):
@@ -84,54 +64,6 @@ class Vstan(ClosedFormModel):
 
     def score_next(self, inputs: Inputs) -> Tensor:
         """Return the scores (B, M) of the next item."""
-        votes = Votes(self.memory, self.config)
+        votes = Votes({name: buffer.numpy() for name, buffer in self.memory.named_buffers()}, self.config)
         rows = np.stack([votes(np.asarray(given, dtype=np.int64)) for given in inputs])
         return torch.from_numpy(rows).to(self.popularity) + TIE * self.popularity
-
-
-class Votes:
-    """The votes of the neighbors of one input at a time, computed with numpy from the arrays of a list memory."""
-
-    def __init__(self, memory: ListMemory, config: VstanConfig) -> None:
-        self.config, unit = config, config.memory_items / max(config.memory_lists, 1)
-        self.input_decay, self.item_decay = config.input_decay * unit, config.item_decay * unit
-        self.shared_decay = config.shared_decay * unit
-        self.items, self.places, self.starts = memory.items.numpy(), memory.places.numpy(), memory.starts.numpy()
-        self.lists, self.list_places = memory.lists.numpy(), memory.list_places.numpy()
-        self.list_starts = memory.list_starts.numpy()
-        self.lengths, popularity = np.diff(self.starts), np.diff(self.list_starts)
-        ages = np.arange(len(memory))[::-1] / max(len(memory), 1)
-        self.list_factors = decay(ages, config.list_decay) / np.sqrt(np.maximum(self.lengths, 1))
-        idf = np.log(np.maximum(len(memory) / np.maximum(popularity, 1), 1))
-        self.item_factors = 1 + config.idf_weight * idf
-
-    def __call__(self, given: Indices) -> NDArray[np.float32]:
-        """Return the votes (M,) after the input `given`, at most 1."""
-        neighbors, weights, last_shared = self._neighbors(given)
-        count = self.lengths[neighbors]
-        found = ranges(self.starts[neighbors], count)
-        distance = np.abs(self.places[found] - np.repeat(last_shared, count))
-        weights = np.repeat(weights, count) * decay(distance, self.item_decay)
-        votes: Floats = np.bincount(self.items[found], weights, minlength=len(self.item_factors)) * self.item_factors
-        return np.asarray(votes / max(votes.max(), SMALLEST), dtype=np.float32)
-
-    def _neighbors(self, given: Indices) -> tuple[Indices, Floats, Indices]:
-        """Return the neighbors, their weights, and the last position of each with an item of the input."""
-        distinct, _, age = distinct_items(given, np.array([len(given)]), len(self.item_factors))
-        count = self.list_starts[distinct + 1] - self.list_starts[distinct]
-        found = ranges(self.list_starts[distinct], count)
-        lists, ages = self.lists[found], np.repeat(age, count)
-        sums = np.bincount(lists, decay(ages, self.input_decay), minlength=len(self.lengths))
-        similarity = sums * self.list_factors
-        sample = np.flatnonzero(similarity)[-self.config.sample_size :]  # all of them if it is 0
-        neighbors = sample[np.argsort(similarity[sample], kind="stable")[-self.config.neighbors :]]
-        last_shared, shared_age = np.zeros((2, len(self.lengths)), dtype=np.int64)
-        np.maximum.at(last_shared, lists, self.list_places[found])
-        shared_age[lists] = ages  # that of the last item is written last
-        weights = similarity[neighbors] * decay(shared_age[neighbors], self.shared_decay)
-        return neighbors, weights, last_shared[neighbors]
-
-
-def decay(distance: Indices | Floats, scale: float) -> Floats:
-    """Return exp(-distance / scale), or 1 if the scale is 0."""
-    return np.exp(-distance / max(scale, SMALLEST)) if scale else np.ones(len(distance))

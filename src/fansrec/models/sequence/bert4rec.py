@@ -5,24 +5,16 @@ the next item.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from torch import Tensor
 
-from fansrec.models.config import SequenceConfig, setting
 from fansrec.models.contract import Inputs, ScoreBlock
 from fansrec.models.layers.classifiers import VanillaClassifier
 from fansrec.models.layers.encoder import MaskedModel
+from fansrec.models.sequence.config import Bert4RecConfig
 from fansrec.models.tokens import in_a_row
-
-
-@dataclass(frozen=True)
-class Bert4RecConfig(SequenceConfig):
-    heads: int = 8
-    feedforward: int = 256
-    hidden_share: float = setting(0.3, "must be above 0 and at most 1")  # of a list's items are masked in training
 
 
 class Bert4Rec(MaskedModel):

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from fansrec.models.layers.transformer import Dropout
-from fansrec.models.sequence.sasrec import KeyValueCache, SasRec, SasRecConfig, causal_attention
+from fansrec.models.sequence.config import SasRecConfig
+from fansrec.models.sequence.sasrec import KeyValueCache, SasRec, causal_attention
 
 VIEWS = 2  # attention, and the last item
 

@@ -5,27 +5,16 @@ the window. Lists have no user, so there is no user embedding.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from fansrec.models.config import ItemsConfig, setting
 from fansrec.models.contract import Inputs
+from fansrec.models.sequence.config import CaserConfig
 from fansrec.models.sequence.sequential import ItemEmbedding, NextItemModel
 from fansrec.models.tokens import Tokens
-
-
-@dataclass(frozen=True)
-class CaserConfig(ItemsConfig):
-    width: int = 64
-    window: int = setting(5, "must be at least 1")  # number of last items that are read
-    horizontal: int = setting(16, "must be at least 1")  # filters of each height
-    vertical: int = setting(4, "must be at least 1")  # vertical filters
-    dropout: float = 0.5
-    use_categories: bool = True
 
 
 class Caser(NextItemModel):
@@ -68,6 +57,3 @@ class Caser(NextItemModel):
         assert isinstance(filters, nn.Conv1d)
         seen = windows.unfold(2, filters.kernel_size[0], 1).transpose(1, 2).flatten(2)  # (S, slides, D * height)
         return F.relu(F.linear(seen, filters.weight.flatten(1), filters.bias)).amax(1)
-
-    def longest_sequence(self) -> None:
-        return None

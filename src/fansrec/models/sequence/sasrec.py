@@ -1,22 +1,16 @@
 """SASRec (Kang and McAuley, ICDM 2018): a Transformer with causal attention."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from fansrec.models.config import SequenceConfig
 from fansrec.models.layers.transformer import Dropout
+from fansrec.models.sequence.config import SasRecConfig
 from fansrec.models.sequence.sequential import IncrementalModel, ItemEmbedding
 from fansrec.models.tokens import Tokens
-
-
-@dataclass(frozen=True)
-class SasRecConfig(SequenceConfig):
-    heads: int = 8
 
 
 def causal_attention(q: Tensor, k: Tensor, v: Tensor, heads: int, shapes: Sequence[tuple[int, ...]]) -> Tensor:

@@ -10,11 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from fansrec.models.alphabet import Alphabet, token_categories
+from fansrec.models.config import longest_sequence
 from fansrec.models.contract import Inputs, Steps
 from fansrec.models.layers.classifiers import Loss, Reduce, one_softmax_loss
-from fansrec.models.layers.encoder import longest_sequence
 from fansrec.models.layers.transformer import Dropout, in_full, init_normal
-from fansrec.models.tokens import Alphabet, Batch, Tokens, in_a_row, token_categories
+from fansrec.models.tokens import Batch, Tokens, in_a_row
 
 
 class ItemEmbedding(nn.Module):
@@ -86,7 +87,7 @@ class NextItemModel(nn.Module):
         return one_softmax_loss(self.read(batch.chunks)[batch.label_positions], *self.projection(), batch)
 
     def longest_sequence(self) -> int | None:
-        return longest_sequence(self.config.positions)
+        return longest_sequence(self.config)
 
     def tokens(self, inputs: Inputs) -> tuple[Tokens, Tensor]:
         """Return the tokens of START and each input, and the position (B,) of the last token of each."""

@@ -9,6 +9,7 @@ from typing import Any, cast
 from pydantic_core import from_json, to_json
 
 SIZES = struct.Struct("!II")
+SUPERVISOR, MODEL_HOST, WORKER = "supervisor", "model host", "worker"  # kinds of processes, in their first message
 
 Message = dict[str, Any]
 

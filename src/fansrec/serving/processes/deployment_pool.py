@@ -6,10 +6,10 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from fansrec.errors import BadArtifact
-from fansrec.serving.processes.channel import Channel, Message
+from fansrec.serving.processes.channel import MODEL_HOST, Channel, Message
 from fansrec.serving.processes.deployment import Deployment
 from fansrec.serving.processes.dispatch import Dispatcher
-from fansrec.serving.processes.supervisor import MODEL_HOST, Backoff, Supervisor, process_lost
+from fansrec.serving.processes.supervisor import Backoff, Supervisor, process_lost
 from fansrec.serving.settings import Settings
 
 LOAD_SECONDS = 600.0

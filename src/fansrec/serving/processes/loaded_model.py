@@ -57,7 +57,7 @@ class LoadedModel:
 
     def prepare(self, job: Job) -> PreparedJob:
         rules = self.rules(job.rules)
-        longest, inputs, unknown = self.continuer.artifact.model.longest_sequence(), [], []
+        longest, inputs, unknown = self.continuer.artifact.stored.longest_sequence(), [], []
         for position, items in enumerate(job.lists):
             try:
                 indices, unknown_items = self.continuer.indices(items)

@@ -12,7 +12,7 @@ from fansrec.errors import BadArtifact
 from fansrec.models.registry import command_name
 from fansrec.serving.processes.jobs import Job
 from fansrec.serving.processes.loaded_model import LoadedModel
-from fansrec.serving.search.index import key_of
+from fansrec.serving.search.key import key_of
 
 
 def load_models(specs: list[dict[str, Any]], device: str, backend: str) -> dict[str, LoadedModel]:
@@ -54,7 +54,7 @@ def describe(model: LoadedModel) -> dict[str, Any]:
         "name": model.name,
         "hash": artifact.hash,
         "model": command_name(artifact.config["model"]),
-        "title": artifact.model.title,
+        "title": artifact.stored.title,
         "recipe": recipe_of(artifact.config),
         "items": len(vocabulary),
         "categories": [
@@ -64,7 +64,7 @@ def describe(model: LoadedModel) -> dict[str, Any]:
         "names": bool(vocabulary.names),
         "generation": engine.generation,
         "backend": engine.backend if model.target is None else model.target[0],
-        "longest": artifact.model.longest_sequence(),
+        "longest": artifact.stored.longest_sequence(),
         "folder": str(artifact.folder),
         "vocabulary": key_of(artifact.folder),
     }

@@ -11,12 +11,11 @@ from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Callable
 
 from fansrec.errors import FansError, Unfinished
-from fansrec.serving.processes.channel import Channel, Message
+from fansrec.serving.processes.channel import SUPERVISOR, Channel, Message
 from fansrec.serving.settings import Settings
 
 log = logging.getLogger("fansrec.serving")
 
-SUPERVISOR, MODEL_HOST, WORKER = "supervisor", "model host", "worker"  # kinds of processes, in their first message
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 BACKOFF_SECONDS = (0.0, 0.0, 0.05, 0.2, 1.0, 5.0)  # before a process that dies repeatedly is started again
 RESET_SECONDS = 10.0  # without a death after which the next one counts as the first

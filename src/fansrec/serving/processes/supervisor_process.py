@@ -17,24 +17,22 @@ import time
 from collections.abc import Callable
 from typing import NoReturn
 
+from fansrec.engine.threads import use_one_thread
 from fansrec.errors import FansError
 from fansrec.files import format_os_error
 from fansrec.serving.http.logs import setup_logs
 from fansrec.serving.processes.batching import answer_jobs
-from fansrec.serving.processes.channel import Message, pack, receive
+from fansrec.serving.processes.channel import MODEL_HOST, SUPERVISOR, WORKER, Message, pack, receive
 from fansrec.serving.processes.jobs import Job, pack_replies
 from fansrec.serving.processes.loaded_model import LoadedModel
 from fansrec.serving.processes.loading import describe, load_models
-from fansrec.serving.processes.supervisor import MODEL_HOST, SUPERVISOR, WORKER
 
 HEARTBEAT_SECONDS = 0.25
 NICENESS = 5  # of workers: the front has little to do, and must have time to refuse requests at overload
 
 
 def main() -> None:
-    import torch
-
-    torch.set_num_threads(1)  # threads would not survive a fork; the workers run in parallel instead
+    use_one_thread()  # more would not survive a fork; the workers run in parallel instead
     setup_logs(sys.argv[2], sys.argv[3], background=False)
     for ignored in (signal.SIGINT, signal.SIGTERM):  # a terminal signals the whole group; only the front decides
         signal.signal(ignored, signal.SIG_IGN)

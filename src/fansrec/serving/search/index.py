@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 
@@ -21,10 +20,10 @@ from numpy.typing import NDArray
 
 from fansrec.errors import BadArtifact, FansError
 from fansrec.files import format_os_error, write_atomically
-from fansrec.files import sha256 as file_sum
+from fansrec.serving.search.key import key_of
 from fansrec.serving.search.spelling import letter_set, max_edits
 from fansrec.serving.search.text import split_words
-from fansrec.vocabulary import CATEGORIES_FILE, ITEMS_FILE, Vocabulary, read_vocabulary
+from fansrec.vocabulary import Vocabulary, read_vocabulary
 
 APPLICATION = 0x46414E53  # FANS, in the file's header
 VERSION = 2  # of the tables below and of the word splitting; part of the file name
@@ -56,12 +55,6 @@ PRAGMA cache_size = -32000;
 """
 
 Groups = dict[str | None, tuple[int | None, str]]  # number and normalized words of each group
-
-
-def key_of(run: Path) -> str:
-    """Return the key of the index of a run: models with the same vocabulary share one."""
-    sums = [file_sum(run / name) for name in (ITEMS_FILE, CATEGORIES_FILE)]
-    return sha256("".join(sums).encode()).hexdigest()
 
 
 def index_path(folder: Path, key: str) -> Path:

@@ -10,11 +10,11 @@ from torch import Tensor
 from fansrec.data.corpus import Corpus, FlatLists
 from fansrec.models.config import from_settings
 from fansrec.models.hybrid.model import LinearPart, log_scores
-from fansrec.models.linear.item_weights import NEIGHBORS, PrunedWeights, Table
-from fansrec.models.linear.neighbor_regression import KEPT_CELLS
+from fansrec.models.linear.config import KEPT_CELLS, NEIGHBORS
+from fansrec.models.linear.item_weights import PrunedWeights, Table
 from fansrec.models.linear.slist import Slist
+from fansrec.models.neighbors.config import MemoryConfig
 from fansrec.models.neighbors.list_memory import ListMemory
-from fansrec.models.neighbors.list_votes import MemoryConfig
 from fansrec.models.registry import build
 from fansrec.training.hybrid.coordinate_search import Values, gains, is_significant
 from fansrec.training.hybrid.given import disabled, values_to_try

@@ -14,8 +14,8 @@ import numpy as np
 
 from fansrec.data.corpus import Corpus
 from fansrec.models.config import from_settings
+from fansrec.models.neighbors.config import MemoryConfig
 from fansrec.models.neighbors.list_memory import ListMemory
-from fansrec.models.neighbors.list_votes import MemoryConfig
 from fansrec.training.hybrid.coordinate_search import FEWEST, Figures, Values, coordinate_search
 from fansrec.training.hybrid.given import disabled, not_given
 from fansrec.training.hybrid.held_out import FOLDS, Fold, join, make_folds, needs_folds
