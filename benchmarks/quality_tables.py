@@ -74,7 +74,8 @@ def gain(result: Result, rival: str, metric: str, way: str) -> str:
         if wanted.items() <= row.items() and row["percent"] is not None:
             low, high = row["percent_interval"]
             return f"{row['percent']:+.1f}% [{low:+.1f}, {high:+.1f}]"
-    return MISSING
+    ours, theirs = mean(result, OURS, metric, way), mean(result, rival, metric, way)
+    return f"{100 * (ours - theirs) / theirs:+.1f}%" if ours and theirs else MISSING  # not measured list by list
 
 
 def network_table(results: dict[str, Result]) -> Iterator[list[str]]:
@@ -148,7 +149,14 @@ def draw(results: dict[str, Result]) -> bytes:
                 y = systems.index(row["system"])
                 color = LIGHT.bars["standard" if row["system"] == OURS else "paper"]
                 axes.barh(y, row["mean"], height=0.7, color=color)
-                axes.plot(row["interval"], [y, y], color=LIGHT.ink, linewidth=1.4, marker="|", markersize=7)
+                axes.plot(
+                    row["interval"] or [row["mean"]] * 2,
+                    [y, y],
+                    color=LIGHT.ink,
+                    linewidth=1.4,
+                    marker="|",
+                    markersize=7,
+                )
         names = [TITLES[system].strip("*") for system in systems]
         axes.set_yticks(range(len(systems)), names if panel % 3 == 0 else [""] * len(systems))
         axes.invert_yaxis()
