@@ -39,23 +39,42 @@ __device__ void project(const Shared &s, const Projection &w, const float *bias,
 
 __device__ __forceinline__ unsigned word(const half_t *from) { return *reinterpret_cast<const unsigned *>(from); }
 
-// Computes the scores of the 16 queries of a tile for 8 keys from `key` on; keys beyond the list get MINUS_INF.
-__device__ __forceinline__ void attention_scores(float (&c)[4], const Shared &s, const unsigned (&q)[HEAD / 8][2], int key, int tokens) {
+// The tokens that a tile of queries sees: of the row that a lane holds, of the row eight further on, and of any row.
+struct Seen {
+    int upper, lower, any;
+};
+
+// If CAUSAL, a token before the masks sees those up to itself only.
+__device__ __forceinline__ Seen seen_tokens(const List &list, int tile) {
+    if (!CAUSAL) return {list.tokens, list.tokens, list.tokens};
+    const auto seen = [&](int token) { return token < list.first_mask ? token + 1 : list.tokens; };
+    const int first = tile * TILE, row = first + lane_id() / 4;
+    return {seen(row), seen(row + 8), seen(first + TILE - 1)};
+}
+
+// Computes the scores of the 16 queries of a tile for 8 keys from `key` on; keys that a query does not see get MINUS_INF.
+__device__ __forceinline__ void attention_scores(float (&c)[4], const Shared &s, const unsigned (&q)[HEAD / 8][2], int key, const Seen &seen) {
     const int g = lane_id() / 4, t = lane_id() % 4;
     const half_t *keys = s.k + (key + g) * HEAD + 2 * t;
     c[0] = c[1] = c[2] = c[3] = 0;
 #pragma unroll
     for (int i = 0; i < HEAD / 8; i++) short_product(c, q[i][0], q[i][1], word(keys + 8 * i));
-    if (key + 8 > tokens) {
-        if (key + 2 * t >= tokens) c[0] = c[2] = MINUS_INF;
-        if (key + 2 * t + 1 >= tokens) c[1] = c[3] = MINUS_INF;
+    if (key + 8 > seen.upper) {
+        if (key + 2 * t >= seen.upper) c[0] = MINUS_INF;
+        if (key + 2 * t + 1 >= seen.upper) c[1] = MINUS_INF;
+    }
+    if (key + 8 > seen.lower) {
+        if (key + 2 * t >= seen.lower) c[2] = MINUS_INF;
+        if (key + 2 * t + 1 >= seen.lower) c[3] = MINUS_INF;
     }
 }
 
 constexpr int AT_ONCE = 16;  // tiles of 8 keys whose scores are held in registers
 
 // Attends with one tile of queries to all keys, 128 at a time with a running maximum. The tile's owner gets the result.
-__device__ void attend(const Shared &s, int head, int tile, int tokens) {
+__device__ void attend(const Shared &s, const List &list, int head, int tile) {
+    const Seen seen = seen_tokens(list, tile);
+    const int tokens = seen.any;
     const int g = lane_id() / 4, t = lane_id() % 4;
     unsigned q[HEAD / 8][2];
     for (int i = 0; i < HEAD / 8; i++) {
@@ -67,7 +86,7 @@ __device__ void attend(const Shared &s, int head, int tile, int tokens) {
         float c[AT_ONCE][4], high = upper, low = lower;
 #pragma unroll
         for (int n = 0; n < AT_ONCE; n++) {
-            if (first + 8 * n < tokens) attention_scores(c[n], s, q, first + 8 * n, tokens);
+            if (first + 8 * n < tokens) attention_scores(c[n], s, q, first + 8 * n, seen);
             else c[n][0] = c[n][1] = c[n][2] = c[n][3] = MINUS_INF;
             high = fmaxf(high, fmaxf(c[n][0], c[n][1])), low = fmaxf(low, fmaxf(c[n][2], c[n][3]));
         }
