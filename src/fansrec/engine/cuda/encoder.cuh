@@ -9,11 +9,16 @@
 __device__ __forceinline__ void store_row(const Shared &s, const Row &row, int slot, int tile, int r, bool to_all = true) {
     for (int p = 0; p < PAIRS; p++) {
         *reinterpret_cast<float2 *>(s.sums + (slot * TILE + r) * SUMS + column(p)) = row.of[p];
-        const unsigned both = pack(row.of[p].x, row.of[p].y);
         half_t *target = s.x + (tile * TILE + r) * ROW + column(p);
-        if (!to_all) *reinterpret_cast<unsigned *>(target) = both;
-        else
-            for (int rank = 0; rank < CLUSTER; rank++) store_to_block(rank, target, both);
+        if (!to_all) {
+            store_split(target, s.x_size(), row.of[p].x, row.of[p].y);
+            continue;
+        }
+        const Split both = split(row.of[p].x, row.of[p].y);
+        for (int rank = 0; rank < CLUSTER; rank++) {
+            store_to_block(rank, target, both.high);
+            if (HALVES == 2) store_to_block(rank, target + s.x_size(), both.low);
+        }
     }
 }
 
@@ -86,12 +91,12 @@ __device__ __forceinline__ Row row_of(const float *sums, int r) {
 
 __device__ __forceinline__ void store_operand(half_t *rows, const Row &row, int r) {
     for (int p = 0; p < PAIRS; p++)
-        *reinterpret_cast<unsigned *>(rows + r * ROW + column(p)) = pack(row.of[p].x, row.of[p].y);
+        store_split(rows + r * ROW + column(p), TILE * ROW, row.of[p].x, row.of[p].y);
 }
 
 // Computes the second half of a layer for the block's own tiles; of the last layer, for those that are read.
-__device__ void feed_forward(const Shared &s, const uint4 (&out)[OUT_TILES][STEPS], const uint4 (&widen)[WIDE_TILES][STEPS],
-                             const uint4 (&narrow)[OUT_TILES][WIDE_STEPS], const float *vectors, const List &list, int rank, bool last) {
+__device__ void feed_forward(const Shared &s, const Matrix<OUT_TILES, STEPS> &out, const Matrix<WIDE_TILES, STEPS> &widen,
+                             const Matrix<OUT_TILES, WIDE_STEPS> &narrow, const float *vectors, const List &list, int rank, bool last) {
     const int warp = warp_id(), g = lane_id() / 4, t = lane_id() % 4;
     const float *out_bias = vectors + 3 * WIDTH, *norm = out_bias + WIDTH, *wide_bias = norm + 2 * WIDTH;
     const float *narrow_bias = wide_bias + FEEDFORWARD, *last_norm = narrow_bias + WIDTH;
@@ -99,7 +104,7 @@ __device__ void feed_forward(const Shared &s, const uint4 (&out)[OUT_TILES][STEP
         if (last && !reads_tile(list, tile)) continue;
         float *sums = s.sums + slot * TILE * SUMS;
         float c[OUT_TILES][4] = {};
-        multiply<OUT_TILES, STEPS>(c, s.attended + slot * TILE * ROW, ROW, out);
+        multiply(c, s.attended + slot * TILE * ROW, ROW, s.attended_size(), out);
         add_to<OUT_TILES>(sums, c, out_bias, warp * OUT_TILES, false);
         __syncthreads();
         Row rows[OWN_ROWS];
@@ -112,16 +117,16 @@ __device__ void feed_forward(const Shared &s, const uint4 (&out)[OUT_TILES][STEP
         }
         __syncthreads();
         float wide[WIDE_TILES][4] = {};
-        multiply<WIDE_TILES, STEPS>(wide, s.operand, ROW, widen);
+        multiply(wide, s.operand, ROW, TILE * ROW, widen);
         for (int i = 0; i < WIDE_TILES; i++) {
             const int at = (warp * WIDE_TILES + i) * 8 + 2 * t;
             const float2 b = two(wide_bias + at);
-            *reinterpret_cast<unsigned *>(s.wide + g * WIDE_ROW + at) = pack(gelu(wide[i][0] + b.x), gelu(wide[i][1] + b.y));
-            *reinterpret_cast<unsigned *>(s.wide + (g + 8) * WIDE_ROW + at) = pack(gelu(wide[i][2] + b.x), gelu(wide[i][3] + b.y));
+            store_split(s.wide + g * WIDE_ROW + at, TILE * WIDE_ROW, gelu(wide[i][0] + b.x), gelu(wide[i][1] + b.y));
+            store_split(s.wide + (g + 8) * WIDE_ROW + at, TILE * WIDE_ROW, gelu(wide[i][2] + b.x), gelu(wide[i][3] + b.y));
         }
         __syncthreads();
         float back[OUT_TILES][4] = {};
-        multiply<OUT_TILES, WIDE_STEPS>(back, s.wide, WIDE_ROW, narrow);
+        multiply(back, s.wide, WIDE_ROW, TILE * WIDE_ROW, narrow);
         add_to<OUT_TILES>(sums, back, narrow_bias, warp * OUT_TILES, false);
         __syncthreads();
         for (int i = 0; i < OWN_ROWS; i++) rows[i] = row_of(sums, warp + i * WARPS);
@@ -134,11 +139,13 @@ __device__ void feed_forward(const Shared &s, const uint4 (&out)[OUT_TILES][STEP
 // on one multiprocessor do not have.
 template <bool EARLY>
 __device__ __forceinline__ void run_layers(const Weights &w, const Shared &s, const List &list, int rank, Projection &projection) {
-    uint4 out[OUT_TILES][STEPS], widen[WIDE_TILES][STEPS], narrow[OUT_TILES][WIDE_STEPS];
+    Matrix<OUT_TILES, STEPS> out;
+    Matrix<WIDE_TILES, STEPS> widen;
+    Matrix<OUT_TILES, WIDE_STEPS> narrow;
     const auto fetch = [&](const uint4 *matrices) {
-        load_weights<OUT_TILES, STEPS>(out, matrices, warp_id() * OUT_TILES);
-        load_weights<WIDE_TILES, STEPS>(widen, matrices + OUT_SIZE, warp_id() * WIDE_TILES);
-        load_weights<OUT_TILES, WIDE_STEPS>(narrow, matrices + OUT_SIZE + WIDEN_SIZE, warp_id() * OUT_TILES);
+        out.load(matrices, warp_id() * OUT_TILES);
+        widen.load(matrices + OUT_SIZE, warp_id() * WIDE_TILES);
+        narrow.load(matrices + OUT_SIZE + WIDEN_SIZE, warp_id() * OUT_TILES);
     };
     for (int layer = 0; layer < LAYERS; layer++) {
         const uint4 *qkv = w.matrices + static_cast<size_t>(layer) * LAYER_MATRICES;
@@ -148,7 +155,7 @@ __device__ __forceinline__ void run_layers(const Weights &w, const Shared &s, co
         if (EARLY) fetch(qkv + QKV_SIZE);
         for (int h = 0; h < HEADS_PER_BLOCK; h++) {
             const int head = head_of(rank, h);
-            if (h > 0) __syncthreads(), load_projection(projection, qkv, head);
+            if (h > 0) __syncthreads(), projection.load(qkv, head * HEAD_TILES);
             project(s, projection, vectors, head, list.tiles);
             __syncthreads();
             for (int tile = first_tile + rank / HEADS % BLOCKS_PER_HEAD + warp_id() * BLOCKS_PER_HEAD; tile < list.tiles; tile += WARPS * BLOCKS_PER_HEAD)
@@ -159,7 +166,7 @@ __device__ __forceinline__ void run_layers(const Weights &w, const Shared &s, co
         cluster_wait();
         feed_forward(s, out, widen, narrow, vectors, list, rank, last);
         if (!last) cluster_arrive();
-        load_projection(projection, last ? w.matrices : qkv + LAYER_MATRICES, head_of(rank, 0));
+        projection.load(last ? w.matrices : qkv + LAYER_MATRICES, head_of(rank, 0) * HEAD_TILES);
         if (!last) cluster_wait();
         else __syncthreads();
     }

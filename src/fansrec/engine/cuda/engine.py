@@ -153,7 +153,7 @@ class CudaEngine:
     ) -> Iterator[tuple[Batch, list[Continuation | None]]]:
         """Yield batches with their answers; during one, the host prepares the next and splits the one before."""
         started: Batch | None = None
-        for batch in batches(inputs, counts, self._max_length, self._max_count, self._buffers.max_positions):
+        for batch in self._batches(inputs, counts):
             results = self._finish(started) if started else None
             self._start(batch, rules)
             if started and results:
@@ -161,6 +161,9 @@ class CudaEngine:
             started = batch
         if started:
             yield started, self._split(started, *self._finish(started))
+
+    def _batches(self, inputs: Inputs, counts: Sequence[int]) -> Iterator[Batch]:
+        return batches(inputs, counts, self._max_length, self._max_count, self._buffers.max_positions)
 
     def _start(self, batch: Batch, rules: Rules) -> None:
         longest = int(batch.counts.max())

@@ -7,6 +7,12 @@ constexpr int OWN_ROWS = TILE / WARPS;  // rows of a tile that a warp owns: its 
 constexpr float EPSILON = 1e-5f;        // of layer norms
 constexpr float MINUS_INF = -1e30f;
 
+constexpr int STEPS = WIDTH / 32, WIDE_STEPS = FEEDFORWARD / 32;
+constexpr int QKV_SIZE = 3 * WIDTH / 8 * STEPS * 32, OUT_SIZE = WIDTH / 8 * STEPS * 32;  // in uint4
+constexpr int WIDEN_SIZE = FEEDFORWARD / 8 * STEPS * 32, NARROW_SIZE = WIDTH / 8 * WIDE_STEPS * 32;
+constexpr int LAYER_MATRICES = QKV_SIZE + OUT_SIZE + WIDEN_SIZE + NARROW_SIZE;
+constexpr int LOW_MATRICES = LAYERS * LAYER_MATRICES;  // from a weight to its second half
+
 // Reductions over the four lanes that hold one row of a tensor-core tile.
 __device__ __forceinline__ float quad_sum(float x) {
     x += __shfl_xor_sync(~0u, x, 1);
@@ -54,6 +60,66 @@ __device__ __forceinline__ void multiply(float (&c)[TILES][4], const half_t *row
     for (int i = 0; i < TILES; i++)
         for (int e = 0; e < 4; e++)
             for (int part = 0; part < PARTS; part++) c[i][e] += sum[part][i][e];
+}
+
+// ---- numbers as one fp16 number, or as the sum of two (HALVES), which has 22 bits ----
+
+struct Split {
+    unsigned high, low;  // two numbers each
+};
+
+__device__ __forceinline__ Split split(float x, float y) {
+    const unsigned high = pack(x, y);
+    if (HALVES == 1) return {high, 0};
+    const float2 rounded = unpack(high);
+    return {high, pack(x - rounded.x, y - rounded.y)};
+}
+
+// Stores two numbers; the second halves are `size` further on.
+__device__ __forceinline__ void store_split(half_t *to, int size, float x, float y) {
+    const Split both = split(x, y);
+    *reinterpret_cast<unsigned *>(to) = both.high;
+    if (HALVES == 2) *reinterpret_cast<unsigned *>(to + size) = both.low;
+}
+
+// A matrix, or TILES * 8 outputs of it in groups of GROUP tiles that are JUMP tiles apart. It is loaded into registers
+// before it is needed; two halves would not fit there, and are loaded when they are multiplied.
+template <int TILES, int STEPS, int GROUP = TILES, int JUMP = 0>
+struct Matrix {
+    uint4 w[HALVES == 1 ? TILES : 1][HALVES == 1 ? STEPS : 1];
+    const uint4 *from;
+
+    __device__ __forceinline__ const uint4 *tile(int i) const { return from + (i / GROUP * JUMP + i % GROUP) * STEPS * 32 + lane_id(); }
+
+    __device__ __forceinline__ void load(const uint4 *matrix, int first) {
+        from = matrix + first * STEPS * 32;
+        if (HALVES == 1)
+            for (int i = 0; i < TILES; i++)
+                for (int j = 0; j < STEPS; j++) w[i][j] = __ldg(tile(i) + j * 32);
+    }
+};
+
+// Multiplies sixteen rows in shared memory, whose second halves are `size` further on. The product of two second halves
+// is too small to matter.
+template <int TILES, int STEPS, int GROUP, int JUMP>
+__device__ __forceinline__ void multiply(float (&c)[TILES][4], const half_t *rows, int stride, int size, const Matrix<TILES, STEPS, GROUP, JUMP> &m) {
+    if constexpr (HALVES == 1) {
+        multiply<TILES, STEPS>(c, rows, stride, m.w);
+    } else {
+#pragma unroll
+        for (int j = 0; j < STEPS; j++) {
+            unsigned a[4], b[4], a_low[4], b_low[4];
+            load_rows(a, rows + j * 32, stride), load_rows(b, rows + j * 32 + 16, stride);
+            load_rows(a_low, rows + size + j * 32, stride), load_rows(b_low, rows + size + j * 32 + 16, stride);
+#pragma unroll
+            for (int i = 0; i < TILES; i++) {
+                const uint4 w = __ldg(m.tile(i) + j * 32), w_low = __ldg(m.tile(i) + LOW_MATRICES + j * 32);
+                product(c[i], a_low, w.x, w.y), product(c[i], b_low, w.z, w.w);
+                product(c[i], a, w_low.x, w_low.y), product(c[i], b, w_low.z, w_low.w);
+                product(c[i], a, w.x, w.y), product(c[i], b, w.z, w.w);
+            }
+        }
+    }
 }
 
 // ---- rows held by a warp: a lane has columns 2 * lane and 2 * lane + 1, and those 64 further on ----

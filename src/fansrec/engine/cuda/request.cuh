@@ -1,11 +1,7 @@
 // How a cluster reads its list from the request, and how the work on it is divided.
 
-constexpr int STEPS = WIDTH / 32, WIDE_STEPS = FEEDFORWARD / 32;
 constexpr int OUT_TILES = WIDTH / 8 / WARPS, WIDE_TILES = FEEDFORWARD / 8 / WARPS;  // of 8 columns, for each warp
 constexpr int HEAD_TILES = HEAD / 8;
-constexpr int QKV_SIZE = 3 * WIDTH / 8 * STEPS * 32, OUT_SIZE = WIDTH / 8 * STEPS * 32;  // in uint4
-constexpr int WIDEN_SIZE = FEEDFORWARD / 8 * STEPS * 32, NARROW_SIZE = WIDTH / 8 * WIDE_STEPS * 32;
-constexpr int LAYER_MATRICES = QKV_SIZE + OUT_SIZE + WIDEN_SIZE + NARROW_SIZE;
 constexpr int HEADS_PER_BLOCK = HEADS > CLUSTER ? HEADS / CLUSTER : 1;
 constexpr int BLOCKS_PER_HEAD = HEADS < CLUSTER ? CLUSTER / HEADS : 1;
 

@@ -1,5 +1,6 @@
 // The sizes of the kernels for one model, whose own sizes are macros: WIDTH, HEADS, FEEDFORWARD, LAYERS, CATEGORIES, and
-// of the hybrid model (TIED) READ_NEXT, READ_MASKS and READ_CATEGORIES.
+// of the hybrid model (TIED) READ_NEXT, READ_MASKS and READ_CATEGORIES. HALVES is 2 if the encoder splits every number into
+// two fp16 numbers, which takes twice the memory, and 1 otherwise.
 //
 // sizes.py reads this file, too: every `constexpr int NAME = EXPRESSION;` and every function with one line. Expressions
 // hold names, numbers, + - * / ( ), calls, and at most one comparison with `?` and `:`. No value is negative.
@@ -29,7 +30,7 @@ __device__ constexpr int value_stride(int tiles) { return (tiles * TILE + 63) / 
 __device__ constexpr int floats(int tiles) { return VECTORS + own_tiles(tiles) * TILE * (SUMS + 1) + TILE * LOGITS; }
 __device__ constexpr int row_halves(int tiles) { return (tiles + own_tiles(tiles) + 1) * TILE * ROW + TILE * WIDE_ROW; }
 __device__ constexpr int head_halves(int tiles) { return 2 * tiles * TILE * HEAD + HEAD * value_stride(tiles); }
-__device__ constexpr int halves(int tiles) { return row_halves(tiles) + head_halves(tiles); }
+__device__ constexpr int halves(int tiles) { return HALVES * (row_halves(tiles) + head_halves(tiles)); }
 __device__ constexpr int encode_bytes(int tiles) { return 4 * floats(tiles) + 2 * halves(tiles); }
 
 // Shared memory of `decide` for a catalog of `blocks` blocks and k positions (`selection_state` of selection.cuh), and

@@ -1,14 +1,16 @@
 """The hybrid model on the GPU: the same engine with other kernels.
 
 `look_up` computes the scores of list memory and linear part for every item, `encode` runs the network at the same time,
-and `blend` adds up all parts and selects the best items. The encoder computes in fp16 with fp32 sums, everything after
-it in fp32.
+and `blend` adds up all parts and selects the best items. The encoder multiplies sums of two fp16 numbers, which have 22
+bits, and adds up in fp32; everything after it is fp32.
 """
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 
+from fansrec.engine.cuda.batches import Batch, batches
 from fansrec.engine.cuda.driver import SHARED_MEMORY
 from fansrec.engine.cuda.engine import CudaEngine
 from fansrec.engine.cuda.hybrid.buffers import HybridBuffers
@@ -17,9 +19,10 @@ from fansrec.engine.cuda.hybrid.packing import PackedHybrid, hybrid_macros, runs
 from fansrec.engine.cuda.sizes import KernelConstants
 from fansrec.engine.cuda.support import why_not_encoder
 from fansrec.engine.generation import ONE_PASS, RECALL
-from fansrec.engine.interface import Continuation
+from fansrec.engine.interface import Continuation, Inputs
 from fansrec.engine.rules import Rules
 from fansrec.models.hybrid.model import HybridFans
+from fansrec.models.tokens import SPECIALS
 
 MAX_READ_MASKS = 14  # with the state after the input, the rows of one half warp
 MAX_PLACES = 1 << 16  # positions of a list in the memory
@@ -40,7 +43,7 @@ def why_not(model: HybridFans, generation: str) -> str | None:
         return reason
     if config.network.read_masks > MAX_READ_MASKS:
         return f"it reads at most {MAX_READ_MASKS} masks"
-    if HybridSizes(model, KernelConstants(hybrid_macros(model))).blending > SHARED_MEMORY:
+    if HybridSizes(model).blending > SHARED_MEMORY:
         return "its categories do not fit into shared memory"
     return None
 
@@ -57,6 +60,13 @@ class HybridEngine(CudaEngine):
 
     def _supports(self, rules: Rules) -> bool:
         return rules.fill != "arranged"
+
+    def _batches(self, inputs: Inputs, counts: Sequence[int]) -> Iterator[Batch]:
+        """Yield long lists apart from the others, whose numbers are exact to more bits."""
+        most, positions = self._max_count, self._buffers.max_positions
+        split = min(self._launcher.sizes.split_tokens - SPECIALS, self._max_length)
+        yield from batches(inputs, counts, self._max_length, most, positions, split + 1)
+        yield from batches(inputs, counts, split, most, positions)
 
     def _answer(self, unfilled: int, answer: Continuation) -> Continuation | None:
         """Return the answer without its empty positions; None if groups need more candidates than the kernels sort."""

@@ -1,5 +1,8 @@
 """The kernels of the hybrid model, with the structures that they are launched with."""
 
+import ctypes
+from functools import cached_property
+
 from fansrec.engine.cuda import driver
 from fansrec.engine.cuda.driver import SHARED_MEMORY
 from fansrec.engine.cuda.hybrid.buffers import MOST_THREADS, HybridBuffers
@@ -11,44 +14,71 @@ from fansrec.models.tokens import SPECIALS
 
 
 class HybridSizes:
-    """What fits into the shared memory of a block: the longest list and the longest answer."""
+    """What fits into the shared memory of a block: the longest list and the longest answer.
 
-    def __init__(self, model: HybridFans, kernel: KernelConstants) -> None:
-        self._kernel = kernel
-        self.encoding = encoding_sizes(kernel)
-        self.blending = kernel.constant("BLEND_BYTES")
-        self.most_tokens = model.longest_sequence() + SPECIALS
+    Every number of the encoder is the sum of two fp16 numbers in lists of up to `split_tokens` tokens, and one fp16
+    number in longer ones, of which twice as many fit.
+    """
+
+    def __init__(self, model: HybridFans) -> None:
+        kernels = {halves: KernelConstants(hybrid_macros(model, halves)) for halves in (1, 2)}
+        self._kernel = kernels[2]
+        self.encoding = {halves: encoding_sizes(kernel) for halves, kernel in kernels.items()}
+        self.blending = self._kernel.constant("BLEND_BYTES")
+        self.most_tokens = self.split_tokens = model.longest_sequence() + SPECIALS
         if runs_network(model):
-            self.most_tokens = min(self.most_tokens, (len(self.encoding) - 1) * TILE)
+            self.split_tokens, self.most_tokens = (
+                min(self.most_tokens, (len(self.encoding[halves]) - 1) * TILE) for halves in (2, 1)
+            )
         while self.lookup(-(-self.most_tokens // TILE)) > SHARED_MEMORY:
             self.most_tokens //= 2
-        self.longest_answer = kernel.constant("CANDIDATES")
+        self.longest_answer = self._kernel.constant("CANDIDATES")
 
     def lookup(self, tiles: int) -> int:
         return self._kernel.call("lookup_bytes", tiles * TILE)
+
+    def halves(self, tiles: int) -> int:
+        """Return how many fp16 numbers stand for each number of a list of this many tiles."""
+        return 2 if tiles < len(self.encoding[2]) else 1
 
 
 class HybridLauncher:
     """Starts the kernels; what changes from call to call is written into the structures of `buffers`."""
 
     def __init__(self, model: HybridFans, packed: PackedHybrid, buffers: HybridBuffers) -> None:
-        macros = hybrid_macros(model)
-        self.program = driver.Program(macros, packed.device, driver.HYBRID_SOURCES)
-        kernel = KernelConstants(macros)
-        self.sizes = HybridSizes(model, kernel)
-        self._buffers, self._runs_network = buffers, runs_network(model)
+        self._model, self._packed, self._buffers = model, packed, buffers
+        self.sizes = HybridSizes(model)
+        self.program = self._program(2)
         b, request, inline = buffers, buffers.request, buffers.inline_items
         looking_up = [packed.memory, packed.linear, b.mixture, b.rules, request, b.lookup_scratch, b.sparse, inline]
-        encoding = [packed.encoder, request, b.states, inline]
         blending = [packed.tied, b.mixture, b.rules, request, b.sparse, b.states, b.blend_scratch, b.answer]
-        make = self.program.kernel
         # One list: as many threads as possible. Many: the lists of several clusters share a multiprocessor.
-        self._look_up = [make("look_up", looking_up, threads, SHARED_MEMORY) for threads in (MOST_THREADS, THREADS)]
-        self._encode = [make(name, encoding, THREADS, SHARED_MEMORY) for name in ("encode_one", "encode_many")]
-        most = kernel.constant("BLEND_THREADS")
-        self._blend = [make("blend", blending, threads, self.sizes.blending) for threads in (most, THREADS)]
-        for started in (*self._look_up, *self._encode, *self._blend):
-            started.launch.stream = buffers.stream.cuda_stream
+        most = KernelConstants(hybrid_macros(model)).constant("BLEND_THREADS")
+        self._look_up = [self._kernel("look_up", looking_up, threads) for threads in (MOST_THREADS, THREADS)]
+        self._blend = [self._kernel("blend", blending, threads) for threads in (most, THREADS)]
+        self._split_encoders = self._encoders(self.program)
+
+    def _program(self, halves: int) -> driver.Program:
+        return driver.Program(hybrid_macros(self._model, halves), self._packed.device, driver.HYBRID_SOURCES)
+
+    def _kernel(
+        self, name: str, arguments: list[ctypes.Structure], threads: int, program: driver.Program | None = None
+    ) -> driver.Kernel:
+        kernel = (program or self.program).kernel(name, arguments, threads, SHARED_MEMORY)
+        kernel.launch.stream = self._buffers.stream.cuda_stream
+        return kernel
+
+    def _encoders(self, program: driver.Program) -> list[driver.Kernel]:
+        """Return the encoder for few lists and the one for many."""
+        buffers = self._buffers
+        arguments = [self._packed.encoder, buffers.request, buffers.states, buffers.inline_items]
+        return [self._kernel(name, arguments, THREADS, program) for name in ("encode_one", "encode_many")]
+
+    @cached_property
+    def _plain_encoders(self) -> list[driver.Kernel]:
+        """The encoders of long lists, compiled when the first one comes."""
+        self._plain_program = self._program(1)
+        return self._encoders(self._plain_program)
 
     def start(self, lists: int, positions: int, longest: int, tiles: int) -> None:
         """Start all kernels; `tiles` are those of the longest list."""
@@ -60,8 +90,10 @@ class HybridLauncher:
         buffers, many = self._buffers, lists > CLUSTERS
         buffers.request.tiles = tiles
         self._look_up[many].start(min(lists, buffers.clusters) * CLUSTER, 1, self.sizes.lookup(tiles))
-        if self._runs_network:
-            self._encode[many].start(min(lists, 2 * CLUSTERS) * CLUSTER, 1, self.sizes.encoding[tiles])
+        if runs_network(self._model):
+            halves = self.sizes.halves(tiles)
+            encoder = (self._split_encoders if halves == 2 else self._plain_encoders)[many]
+            encoder.start(min(lists, 2 * CLUSTERS) * CLUSTER, 1, self.sizes.encoding[halves][tiles])
 
     def start_selection(self, positions: int, longest: int) -> None:
         buffers = self._buffers

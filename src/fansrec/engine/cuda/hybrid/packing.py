@@ -30,8 +30,8 @@ def runs_network(model: HybridFans) -> bool:
     return bool(model.config.weights.network > 0)
 
 
-def hybrid_macros(model: HybridFans) -> dict[str, int]:
-    """Return the macros that the kernels are compiled with."""
+def hybrid_macros(model: HybridFans, halves: int = 2) -> dict[str, int]:
+    """Return the macros to compile the kernels with; `halves` fp16 numbers stand for each number of the encoder."""
     network = model.config.network
     two_stage = runs_network(model) and model.tied.category is not None
     sizes = {
@@ -50,6 +50,7 @@ def hybrid_macros(model: HybridFans) -> dict[str, int]:
         "READ_NEXT": int(network.next_share > 0),
         "READ_MASKS": network.read_masks if network.next_share < 1 else 0,
         "READ_CATEGORIES": model.tied.requested if two_stage else 1,
+        "HALVES": halves,
     }
 
 
@@ -92,14 +93,15 @@ class PackedHybrid:
         if not runs_network(model):
             return Weights()
         embed, layers = model.embed, list(model.layers)
-        matrices = torch.cat([in_lane_order(matrix) for layer in layers for matrix in layer_matrices(layer)])
+        matrices = [matrix for layer in layers for matrix in layer_matrices(layer)]
+        matrices += [matrix - matrix.half().float() for matrix in matrices]  # what rounding to fp16 leaves
         vectors = flat([v for layer in layers for v in layer_vectors(layer)] + [embed.norm.weight, embed.norm.bias])
         return Weights(
             items=self._floats(embed.items.weight),
             categories=None if embed.categories is None else self._floats(embed.categories.weight),
             positions=self._floats(embed.positions.weight),
             segments=self._floats(embed.segments.weight),
-            matrices=self._on_device(matrices, torch.float16),
+            matrices=self._on_device(torch.cat([in_lane_order(m) for m in matrices]), torch.float16),
             vectors=self._floats(vectors),
             category_of=self._integers(model.tied.categories),
             item_count=model.config.alphabet.items,

@@ -16,7 +16,7 @@ __device__ __forceinline__ void encode_states(const Weights &w, const Request &r
     const Shared s = divide_memory(request.tiles);
     const int rank = cluster_rank();
     Projection projection;
-    load_projection(projection, w.matrices, head_of(rank, 0));
+    projection.load(w.matrices, head_of(rank, 0) * HEAD_TILES);
 #pragma unroll 4
     for (int i = threadIdx.x; i < VECTORS / 4; i += THREADS)
         reinterpret_cast<float4 *>(s.vectors)[i] = __ldg(reinterpret_cast<const float4 *>(w.vectors) + i);
