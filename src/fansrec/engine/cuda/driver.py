@@ -21,8 +21,11 @@ from fansrec.files import write_bytes
 # Sources in the order in which they build on each other.
 COMMON = ("sizes", "structures", "shared_memory", "instructions", "primitives", "request", "attention", "encoder")
 SOURCES = (*COMMON, "compare", "head", "block_search", "shortlist", "selection")
-HYBRID = ("structures", "shared_memory", "states", "threshold", "neighbors", "look_up", "tied_classifier", "blend")
-HYBRID_SOURCES = (*COMMON, *(f"hybrid/{name}" for name in HYBRID))
+HYBRID_SOURCES = (
+    *COMMON,
+    *("hybrid/structures", "hybrid/shared_memory", "hybrid/states", "hybrid/threshold", "hybrid/neighbors"),
+    *("hybrid/look_up", "hybrid/tied_classifier", "hybrid/blend", "hybrid/arrange"),
+)
 DYNAMIC_SHARED_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 SHARED_MEMORY = 227 * 1024  # bytes that a block of threads needs
 EARLY_START = 6  # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION

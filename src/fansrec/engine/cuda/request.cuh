@@ -8,6 +8,7 @@ constexpr int BLOCKS_PER_HEAD = HEADS < CLUSTER ? CLUSTER / HEADS : 1;
 struct List {  // the list that a cluster encodes
     int number, offset, length, k, masks, tokens, tiles, first_mask, first_position;
     const int *items;
+    bool all_masks;
 };
 
 __device__ List list_at(const Request &request, const InlineItems &inline_items, int number) {
@@ -22,7 +23,7 @@ __device__ List list_at(const Request &request, const InlineItems &inline_items,
         list.first_position = request.first_positions[number];
         list.k = request.first_positions[number + 1] - list.first_position;
     }
-    list.masks = min(list.k, request.most_masks);
+    list.masks = min(list.k, request.most_masks), list.all_masks = request.all_masks;
     list.tokens = list.length + list.masks + (SEGMENTED ? 3 : 0);
     list.first_mask = list.length + (SEGMENTED ? 2 : 0);
     list.tiles = (list.tokens + TILE - 1) / TILE;
@@ -42,7 +43,7 @@ __device__ __forceinline__ int read_token(const List &list, int row) {
 // Returns whether the state of a token of the tile is read after the last layer.
 __device__ bool reads_tile(const List &list, int tile) {
     if (!TIED) return tile >= list.first_mask / TILE;
-    bool reads = false;
+    bool reads = list.all_masks && tile >= list.first_mask / TILE;
     for (int row = 0; row < read_rows(list.masks); row++) reads |= read_token(list, row) / TILE == tile;
     return reads;
 }

@@ -41,7 +41,8 @@ __device__ constexpr int decide_bytes(int blocks, int k) { return 4 * (blocks + 
 constexpr int DECIDE_STATIC_BYTES = 26 * 1024;
 
 // The hybrid model: sizes of a search for the best of many (hybrid/threshold.cuh), and shared memory of `look_up` for an input
-// of `length` items and of `blend` (`lookup_memory` and `blend_memory` of hybrid/shared_memory.cuh).
+// of `length` items, of `blend` and of `arrange` for k items (`lookup_memory`, `blend_memory` and `arrange_memory` of
+// hybrid/shared_memory.cuh).
 constexpr int BINS = 2048;            // of a histogram
 constexpr int LEVELS = 9;             // histograms of one search, and one more
 constexpr int SCRATCH = 80;           // words for the sums of a block
@@ -50,4 +51,5 @@ constexpr int BLEND_THREADS = 512;   // at most
 constexpr int READ_ROWS = READ_NEXT + READ_MASKS;
 constexpr int BLEND_TABLES = CATEGORIES * (READ_ROWS + 2) + READ_CATEGORIES * (2 * READ_ROWS + 2) + 2 * READ_ROWS * WIDTH;
 __device__ constexpr int lookup_bytes(int length) { return 4 * (BINS + SCRATCH) + 24 * (length + 1); }
+__device__ constexpr int arrange_bytes(int k) { return 4 * (WARPS * (2 * WIDTH + CATEGORIES) + 3 * k); }
 constexpr int BLEND_BYTES = 8 * CANDIDATES + 4 * (BINS + SCRATCH + BLEND_TABLES + 4);

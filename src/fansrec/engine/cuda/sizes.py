@@ -93,14 +93,8 @@ def macros(model: Any, two_stage: bool, categories: int) -> dict[str, int]:
         "TWO_STAGE": int(two_stage),
         "EMBED_CATEGORIES": int(model.embed.categories is not None),
         "SEGMENTED": int(isinstance(model, Fans)),
-        **{
-            "TIED": 0,
-            "CAUSAL": 0,
-            "READ_NEXT": 0,
-            "READ_MASKS": 0,
-            "READ_CATEGORIES": 1,
-            "HALVES": 1,
-        },  # the hybrid model
+        **{"TIED": 0, "CAUSAL": 0, "READ_NEXT": 0, "READ_MASKS": 0, "READ_CATEGORIES": 1},  # of the hybrid model
+        "HALVES": 1,
     }
 
 

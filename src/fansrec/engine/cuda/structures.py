@@ -16,7 +16,7 @@ Weights = _declare(
     "local_matrices* local_vectors* category_of* slot_of* item_count trained_positions",
 )
 Request = _declare(
-    "Request", "items* offsets* first_positions* lists length k most_masks tiles blocked* words mark_seen"
+    "Request", "items* offsets* first_positions* lists length k most_masks all_masks tiles blocked* words mark_seen"
 )
 InlineItems = _declare("InlineItems", (ctypes.c_int * INLINE, "items"))
 Queries = _declare("Queries", "query16* query32* category* list* category_score* counts* buckets* seen* positions")

@@ -22,7 +22,7 @@ from fansrec.engine.cuda import driver, exchange
 from fansrec.engine.native.compile import find_compiler
 
 FOLDER = Path(__file__).parent
-CLUSTERED = {"encode_one", "encode_many", "look_up", "blend"}
+CLUSTERED = {"encode_one", "encode_many", "look_up", "blend", "arrange"}
 REPLACED = {  # shared memory, which belongs to a block
     "extern __shared__ __align__(16) unsigned char memory[];": "",
     "(memory)": "(emulation::memory())",
@@ -58,7 +58,16 @@ def compiled(macros: dict[str, int], sources: Sequence[str]) -> ctypes.CDLL:
         _libraries.mkdir(exist_ok=True)
         source = library.with_suffix(".cpp")
         source.write_text(text)
-        options = ["-std=c++20", "-O1", "-fno-strict-aliasing", "-w", "-shared", "-fPIC", f"-I{FOLDER}"]
+        options = [
+            "-std=c++20",
+            "-O2",
+            "-march=native",
+            "-fno-strict-aliasing",
+            "-w",
+            "-shared",
+            "-fPIC",
+            f"-I{FOLDER}",
+        ]
         command = [*str(find_compiler()).split(), *options, "-o", f"{library}.part", str(source)]
         subprocess.run(command, check=True)
         Path(f"{library}.part").rename(library)

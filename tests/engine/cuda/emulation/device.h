@@ -43,7 +43,8 @@ struct Barrier {
 
 struct Warp {
     Barrier barrier;
-    uint64_t slots[2][32] = {};
+    uint64_t slots[2][32] = {};  // of even and odd generations, so that one can be read while the next is written
+    float operands[2][32][12];
 };
 
 struct Block {

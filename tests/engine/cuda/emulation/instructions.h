@@ -13,20 +13,25 @@ inline unsigned pack(float low, float high) { return half_bits(low) | half_bits(
 inline float2 unpack(unsigned both) { return {half_value(both & 0xffff), half_value(both >> 16)}; }
 inline float power_of_two(float x) { return std::exp2(x); }
 
-// C (16, 8) += A (16, 8 * steps) B (8 * steps, 8): lane 4 g + t holds rows g and g + 8 of A, two columns at 2 t, and column g of B.
+// C (16, 8) += A (16, 8 * STEPS) B (8 * STEPS, 8): lane 4 g + t holds rows g and g + 8 of A, two columns from 2 t on, and
+// column g of B. All lanes of the warp see the operands of all.
 template <int STEPS>
 inline void multiply_fragments(float (&c)[4], const unsigned (&a)[2 * STEPS], const unsigned (&b)[STEPS]) {
+    emulation::Warp &warp = emulation::warp();
+    float(&operands)[32][12] = warp.operands[warp.barrier.generation & 1];
     const int g = lane_id() / 4, t = lane_id() % 4;
-    for (int step = 0; step < STEPS; ++step) {
-        auto upper = emulation::exchange(a[2 * step]), lower = emulation::exchange(a[2 * step + 1]), right = emulation::exchange(b[step]);
-        for (int i = 0; i < 4; ++i) {
-            const int column = 2 * t + (i & 1);
-            for (int k = 0; k < 4; ++k) {
-                const float2 x = unpack((i < 2 ? upper : lower).of(4 * g + k)), y = unpack(right.of(4 * column + k));
-                c[i] += x.x * y.x + x.y * y.y;
-            }
-        }
+    for (int i = 0; i < 3 * STEPS; ++i) {
+        const float2 two = unpack(i < 2 * STEPS ? a[i] : b[i - 2 * STEPS]);
+        operands[lane_id()][2 * i] = two.x, operands[lane_id()][2 * i + 1] = two.y;
     }
+    emulation::meet(warp.barrier);
+    for (int step = 0; step < STEPS; ++step)
+        for (int i = 0; i < 4; ++i)
+            for (int k = 0; k < 4; ++k) {
+                const float *x = operands[4 * g + k] + 2 * (2 * step + i / 2);
+                const float *y = operands[4 * (2 * t + (i & 1)) + k] + 2 * (2 * STEPS + step);
+                c[i] += x[0] * y[0] + x[1] * y[1];
+            }
 }
 
 inline void product(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) { multiply_fragments<2>(c, a, {b0, b1}); }

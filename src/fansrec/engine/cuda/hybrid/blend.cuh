@@ -32,7 +32,12 @@ __device__ void score_items(const TiedWeights &tied, const Mixture &mixture, con
         float score = __ldcg(sparse + i);
         unsigned key = 0;
         if (score >= 0 && !is_blocked(rules, i)) {
-            if (mixture.network > 0) score += mixture.network * log1pf(probability_of(tied, s, scratch, i, rows) * mixture.items);
+            if (mixture.network > 0) {
+                const float chance = probability_of(tied, s, scratch, i, rows) * mixture.items;
+                // log(1 + x) is at most x: most items need no logarithm to be seen to be too low.
+                if (score + mixture.network * chance < least) score = MINUS_INF;
+                else score += mixture.network * log1pf(chance);
+            }
             key = key_of(score, least, rules.min_score);
         }
         scratch.keys[i] = key;

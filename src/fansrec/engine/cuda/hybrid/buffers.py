@@ -35,7 +35,9 @@ class HybridBuffers(Exchange):
         self.rules, self.mixture = structures.Rules(min_score=ALL_SCORES), self._mixture()
         self.lookup_scratch, self.blend_scratch = structures.LookupScratch(), structures.BlendScratch()
         self.sparse, self.states = structures.Sparse(), structures.States()
-        self.request.most_masks = self._most_masks(mode)
+        self.arrangement, self.arranging = structures.Arrangement(), 0  # clusters that it has memory for
+        self._usual_masks = self._most_masks(mode)
+        self._mask_states = self._new(0, torch.float32)
         self._lists = self.clusters = 0
         self._rules: Rules | None = None
         self._restrictions: tuple[Sequence[int], Sequence[int] | None] = ((), None)
@@ -111,6 +113,21 @@ class HybridBuffers(Exchange):
                 setattr(structure, name, tensor.data_ptr())
         self.lookup_scratch.found_stride, self.blend_scratch.logit_stride = found, logits
 
+    def reserve_arrangement(self, positions: int, longest: int) -> None:
+        """Make room for the states of all masks, and for the affinities of the masks and items of a list."""
+        width = self._kernel.constant("WIDTH")
+        if positions * width <= len(self._mask_states) and longest <= self.arrangement.stride:
+            return
+        torch.cuda.synchronize(self.device)
+        stride = max(longest, self.arrangement.stride)
+        self.arranging = max(1, min(MAX_CLUSTERS, MAX_SCRATCH_BYTES // (4 * stride**2)))
+        self._mask_states = self._new(max(positions * width, len(self._mask_states)), torch.float32)
+        self._affinity = self._new(self.arranging * stride**2, torch.float32)
+        self._expected = self._new(self.arranging * stride, torch.float32)
+        self.states.masks, self.arrangement.affinity = self._mask_states.data_ptr(), self._affinity.data_ptr()
+        self.arrangement.expected, self.arrangement.stride = self._expected.data_ptr(), stride
+        torch.cuda.synchronize(self.device)
+
     def _most_logits(self) -> int:
         """Return the largest number of items in the categories that are read for a list."""
         tied, read = self.packed.model.tied, self._kernel.constant("READ_CATEGORIES")
@@ -134,6 +151,8 @@ class HybridBuffers(Exchange):
                 numbers = np.unique(rules.groups, return_inverse=True)[1].astype(np.int32)
                 self._groups = rules.groups, self._copied(torch.from_numpy(numbers))
             self.rules.groups = self._groups[1].data_ptr()
+        self.request.all_masks = int(rules.fill == "arranged")
+        self.request.most_masks = ALL_MASKS if self.request.all_masks else self._usual_masks
         self.rules.keep_seen = int(rules.keep_seen)
         self.rules.min_score = ALL_SCORES if rules.min_score is None else rules.min_score
         self._rules, self._restrictions = rules, restrictions

@@ -8,7 +8,9 @@ bits, and adds up in fp32; everything after it is fp32.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from fansrec.engine.cuda.batches import Batch, batches
 from fansrec.engine.cuda.driver import SHARED_MEMORY
@@ -51,7 +53,7 @@ def why_not(model: HybridFans, generation: str) -> str | None:
 class HybridEngine(CudaEngine):
     """Continues lists with the kernels of the hybrid model; what these do not support falls back to torch."""
 
-    slower = "arranged answers run on torch, which is slower"
+    slower = "arranged answers of a model whose network has no weight, or in recall mode, run on torch, which is slower"
 
     def _load(self, model: Any, items: int, stream: torch.cuda.Stream) -> None:
         packed = PackedHybrid(model, self.device)
@@ -59,7 +61,16 @@ class HybridEngine(CudaEngine):
         self._launcher: Any = HybridLauncher(model, packed, self._buffers)
 
     def _supports(self, rules: Rules) -> bool:
-        return rules.fill != "arranged"
+        return rules.fill != "arranged" or (self.generation == ONE_PASS and runs_network(self.model))
+
+    def _continue_one(self, given: NDArray[np.int64], k: int, rules: Rules) -> Continuation | None:
+        """Continue a single list, unless its items are arranged: the GPU reads these again before they are final."""
+        return None if rules.fill == "arranged" else super()._continue_one(given, k, rules)
+
+    def _start(self, batch: Batch, rules: Rules) -> None:
+        if rules.fill == "arranged":
+            self._buffers.reserve_arrangement(batch.positions, int(batch.counts.max()))
+        super()._start(batch, rules)
 
     def _batches(self, inputs: Inputs, counts: Sequence[int]) -> Iterator[Batch]:
         """Yield long lists apart from the others, whose numbers are exact to more bits."""

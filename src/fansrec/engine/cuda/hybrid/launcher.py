@@ -37,6 +37,9 @@ class HybridSizes:
     def lookup(self, tiles: int) -> int:
         return self._kernel.call("lookup_bytes", tiles * TILE)
 
+    def arranging(self, k: int) -> int:
+        return self._kernel.call("arrange_bytes", k)
+
     def halves(self, tiles: int) -> int:
         """Return how many fp16 numbers stand for each number of a list of this many tiles."""
         return 2 if tiles < len(self.encoding[2]) else 1
@@ -56,6 +59,8 @@ class HybridLauncher:
         most = KernelConstants(hybrid_macros(model)).constant("BLEND_THREADS")
         self._look_up = [self._kernel("look_up", looking_up, threads) for threads in (MOST_THREADS, THREADS)]
         self._blend = [self._kernel("blend", blending, threads) for threads in (most, THREADS)]
+        arranging = [packed.tied, request, b.states, b.arrangement, b.answer]
+        self._arrange = self._kernel("arrange", arranging, THREADS)
         self._split_encoders = self._encoders(self.program)
 
     def _program(self, halves: int) -> driver.Program:
@@ -96,6 +101,10 @@ class HybridLauncher:
             encoder.start(min(lists, 2 * CLUSTERS) * CLUSTER, 1, self.sizes.encoding[halves][tiles])
 
     def start_selection(self, positions: int, longest: int) -> None:
+        """Start the mixture and, if the request is for arranged items, their arrangement."""
         buffers = self._buffers
         lists = buffers.request.lists
         self._blend[lists > CLUSTERS].start(min(lists, buffers.clusters) * CLUSTER, 1, self.sizes.blending)
+        if buffers.request.all_masks:
+            clusters = min(lists, buffers.arranging)
+            self._arrange.start(clusters * CLUSTER, 1, self.sizes.arranging(longest))

@@ -51,3 +51,22 @@ __device__ __forceinline__ BlendShared blend_memory() {
     s.log_sums = s.weights + READ_CATEGORIES * READ_ROWS;
     return s;
 }
+
+struct ArrangeShared {
+    float *row, *transformed;  // (WIDTH), of one warp
+    float *categories;         // (CATEGORIES), of one warp
+    int *items;                // (k)
+    float *scores, *expected;  // (k)
+};
+
+__device__ __forceinline__ ArrangeShared arrange_memory(int k) {
+    ArrangeShared s;
+    float *first = reinterpret_cast<float *>(memory);
+    s.row = first + warp_id() * WIDTH;
+    s.transformed = first + (WARPS + warp_id()) * WIDTH;
+    s.categories = first + 2 * WARPS * WIDTH + warp_id() * CATEGORIES;
+    s.items = reinterpret_cast<int *>(first + WARPS * (2 * WIDTH + CATEGORIES));
+    s.scores = reinterpret_cast<float *>(s.items + k);
+    s.expected = s.scores + k;
+    return s;
+}

@@ -9,12 +9,19 @@ __device__ void write_states(const States &states, const Shared &s, const List &
         float *target = states.rows + (static_cast<size_t>(list.number) * READ_ROWS + row) * WIDTH;
         for (int i = threadIdx.x; i < WIDTH; i += THREADS) target[i] = state[i];
     }
+    if (!list.all_masks) return;
+    for (int i = threadIdx.x; i < list.masks * WIDTH; i += THREADS) {
+        const int token = list.first_mask + i / WIDTH, tile = token / TILE;
+        if (tile % CLUSTER == rank)
+            states.masks[static_cast<size_t>(list.first_position) * WIDTH + i] = s.sums[(tile / CLUSTER * TILE + token % TILE) * SUMS + i % WIDTH];
+    }
 }
 
 template <bool EARLY>
 __device__ __forceinline__ void encode_states(const Weights &w, const Request &request, const States &states, const InlineItems &inline_items) {
     const Shared s = divide_memory(request.tiles);
     const int rank = cluster_rank();
+    allow_next_kernel();  // `blend` waits for the end of this kernel
     Projection projection;
     projection.load(w.matrices, head_of(rank, 0) * HEAD_TILES);
 #pragma unroll 4
@@ -34,7 +41,6 @@ __device__ __forceinline__ void encode_states(const Weights &w, const Request &r
     // `look_up` runs meanwhile. It started after the kernels of the call before, so nothing that these read is overwritten;
     // `blend` waits for this kernel only, which therefore must not end before `look_up`.
     wait_for_previous_kernel();
-    allow_next_kernel();
 }
 
 extern "C" __global__ void CLUSTERED __launch_bounds__(THREADS, 1)

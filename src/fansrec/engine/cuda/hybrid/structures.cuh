@@ -73,7 +73,8 @@ struct TiedWeights {  // models/hybrid/classifier.py, in fp32
 };
 
 struct States {
-    float *rows;  // (lists, READ_ROWS, WIDTH)
+    float *rows;   // (lists, READ_ROWS, WIDTH)
+    float *masks;  // (positions, WIDTH), if all are written
 };
 
 struct BlendScratch {  // for each cluster
@@ -90,4 +91,10 @@ struct Selected {
     int *items;     // out, list after list: -1 where a list has no more items
     float *scores;  // out
     int *unfilled;  // out, (lists): 1 if group limits need more candidates than are sorted, otherwise 0
+};
+
+struct Arrangement {  // for each cluster
+    float *affinity;  // (stride, stride): of every mask and every selected item
+    float *expected;  // (stride): position of every selected item
+    int stride;
 };

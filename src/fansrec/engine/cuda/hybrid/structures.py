@@ -26,9 +26,11 @@ TiedWeights = _declare(
     "transform* transform_vectors* category* category_bias* items* bias* prior* category_of* starts*",
     "scale' next_share'",
 )
-States = _declare("States", "rows*")
+States = _declare("States", "rows* masks*")
 BlendScratch = _declare("BlendScratch", "keys* logits* sums* candidates* bins* count* logit_stride")
 Selected = _declare("Selected", "items* scores* unfilled*")
+Arrangement = _declare("Arrangement", "affinity* expected* stride")
 HYBRID_STRUCTURES = (
     *(ListMemory, LinearPart, Rules, Mixture, LookupScratch, Sparse, TiedWeights, States, BlendScratch, Selected),
+    Arrangement,
 )
