@@ -6,6 +6,8 @@ models and lists must be small.
 
 import ctypes
 import hashlib
+import os
+import platform
 import re
 import subprocess
 import tempfile
@@ -32,6 +34,15 @@ KERNEL = re.compile(r'extern "C" __global__ void .*?\b(\w+)\(const __grid_consta
 _libraries = Path(tempfile.gettempdir()) / "fansrec-emulation"
 
 
+def why_not_here() -> str | None:
+    """Return why this machine cannot run the emulation, in one line, or None if it can."""
+    if find_compiler() is None:
+        return "no C++ compiler, which the emulation of the CUDA kernels needs; install g++ or clang"
+    if platform.machine() not in ("x86_64", "AMD64"):
+        return "the emulation of the CUDA kernels switches between threads with x86-64 instructions"
+    return None
+
+
 def emulated_source(macros: dict[str, int], sources: Sequence[str]) -> str:
     """Return the kernels as C++, with a function `emulated_NAME` for each."""
     names = [name for name in sources if name != "instructions"]
@@ -56,7 +67,7 @@ def compiled(macros: dict[str, int], sources: Sequence[str]) -> ctypes.CDLL:
     library = _libraries / f"{name}.so"
     if not library.exists():
         _libraries.mkdir(exist_ok=True)
-        source = library.with_suffix(".cpp")
+        source = library.with_suffix(f".{os.getpid()}.cpp")
         source.write_text(text)
         options = [
             "-std=c++20",
@@ -68,9 +79,9 @@ def compiled(macros: dict[str, int], sources: Sequence[str]) -> ctypes.CDLL:
             "-fPIC",
             f"-I{FOLDER}",
         ]
-        command = [*str(find_compiler()).split(), *options, "-o", f"{library}.part", str(source)]
-        subprocess.run(command, check=True)
-        Path(f"{library}.part").rename(library)
+        part = library.with_suffix(f".{os.getpid()}.part")  # other processes may compile the same source
+        subprocess.run([*str(find_compiler()).split(), *options, "-o", str(part), str(source)], check=True)
+        part.rename(library)
     return ctypes.CDLL(str(library))
 
 
