@@ -1,4 +1,4 @@
-"""The models by name. A new model is one file and one line here, or an entry point of another package."""
+"""The models by name. A new model is one file and two lines here, or an entry point of another package."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ GROUP = "fansrec.models"  # entry points of other packages: a name, and an Entry
 
 @dataclass(frozen=True)
 class Entry:
-    source: Any  # the class of the model, or its "module:name", which is imported when it is first used
+    source: Any  # the class of the model, or its name in PLACES: it is imported when it is first used
     config: type[Any]  # a frozen dataclass
     fixed: Mapping[str, Any] = field(default_factory=dict)  # settings that define this model and cannot be changed
     title: str | None = None  # name in papers, if it differs from the title of the class
@@ -31,10 +31,9 @@ class Entry:
         return _imported(self.source) if isinstance(self.source, str) else self.source
 
 
-def _imported(source: str) -> type[Any]:
-    module, _, name = source.partition(":")
+def _imported(name: str) -> type[Any]:
     try:
-        found: type[Any] = getattr(import_module(f"fansrec.models.{module}"), name)
+        found: type[Any] = getattr(import_module(PLACES[name]), name)
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
@@ -42,23 +41,39 @@ def _imported(source: str) -> type[Any]:
     return found
 
 
-# Names instead of classes: settings and artifacts are read without torch.
+# Where the classes are; names instead of classes, so that settings and artifacts are read without torch.
+PLACES = {
+    "Fans": "fansrec.models.fans",
+    "HybridFans": "fansrec.models.hybrid.model",
+    "Bert4Rec": "fansrec.models.sequence.bert4rec",
+    "SasRec": "fansrec.models.sequence.sasrec",
+    "Gru4Rec": "fansrec.models.sequence.gru4rec",
+    "Caser": "fansrec.models.sequence.caser",
+    "Car": "fansrec.models.sequence.car",
+    "ItemKnn": "fansrec.models.linear.item_knn",
+    "Ease": "fansrec.models.linear.ease",
+    "RP3beta": "fansrec.models.linear.rp3beta",
+    "Slist": "fansrec.models.linear.slist",
+    "Vstan": "fansrec.models.neighbors.vstan",
+    "Markov": "fansrec.models.linear.markov",
+    "Popularity": "fansrec.models.linear.popularity",
+}
 MODELS = {
-    "fans": Entry("fans:Fans", FansConfig, best="fans-hybrid"),
-    "fans-hybrid": Entry("hybrid.model:HybridFans", HybridConfig, {"causal": True, "transform": False}),
-    "bert4rec": Entry("sequence.bert4rec:Bert4Rec", Bert4RecConfig),
-    "bert4rec-nar": Entry("fans:Fans", FansConfig, {"classifier": "vanilla", "scheduler": "naive"}, "BERT4Rec_NAR"),
-    "sasrec": Entry("sequence.sasrec:SasRec", SasRecConfig),
-    "gru4rec": Entry("sequence.gru4rec:Gru4Rec", SequenceConfig),
-    "caser": Entry("sequence.caser:Caser", CaserConfig),
-    "car": Entry("sequence.car:Car", SasRecConfig),
-    "item-knn": Entry("linear.item_knn:ItemKnn", ItemKnnConfig),
-    "ease": Entry("linear.ease:Ease", EaseConfig),
-    "rp3beta": Entry("linear.rp3beta:RP3beta", RP3betaConfig),
-    "slist": Entry("linear.slist:Slist", SlistConfig),
-    "vstan": Entry("neighbors.vstan:Vstan", VstanConfig),
-    "markov": Entry("linear.markov:Markov", MarkovConfig),
-    "popularity": Entry("linear.popularity:Popularity", ItemsConfig),
+    "fans": Entry("Fans", FansConfig, best="fans-hybrid"),
+    "fans-hybrid": Entry("HybridFans", HybridConfig, {"causal": True, "transform": False}),
+    "bert4rec": Entry("Bert4Rec", Bert4RecConfig),
+    "bert4rec-nar": Entry("Fans", FansConfig, {"classifier": "vanilla", "scheduler": "naive"}, "BERT4Rec_NAR"),
+    "sasrec": Entry("SasRec", SasRecConfig),
+    "gru4rec": Entry("Gru4Rec", SequenceConfig),
+    "caser": Entry("Caser", CaserConfig),
+    "car": Entry("Car", SasRecConfig),
+    "item-knn": Entry("ItemKnn", ItemKnnConfig),
+    "ease": Entry("Ease", EaseConfig),
+    "rp3beta": Entry("RP3beta", RP3betaConfig),
+    "slist": Entry("Slist", SlistConfig),
+    "vstan": Entry("Vstan", VstanConfig),
+    "markov": Entry("Markov", MarkovConfig),
+    "popularity": Entry("Popularity", ItemsConfig),
 }
 COMMANDS = {found.best: name for name, found in MODELS.items() if found.best}  # see `command_name`
 

@@ -57,6 +57,8 @@ def test_batches_hold_every_list_that_fits_long_ones_first() -> None:
     assert (first.indices, first.offsets.tolist(), first.first_positions.tolist()) == ([1], [0, 9], [0, 6])
     assert (second.indices, second.offsets.tolist(), second.first_positions.tolist()) == ([3, 0], [0, 5, 8], [0, 4, 6])
     assert (second.lists, second.positions, second.most_tokens) == (2, 6, 9)
+    (long,) = batches(inputs, [2, 6, 2, 4], max_items=20, max_count=6, max_positions=8, min_items=10)
+    assert long.indices == [1]
 
 
 def test_reason_is_given_for_models_that_the_kernels_cannot_run() -> None:

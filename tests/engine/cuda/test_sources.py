@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from fansrec.engine.cuda import driver, sizes, structures
+from fansrec.engine.cuda.hybrid.structures import HYBRID_STRUCTURES
 from fansrec.engine.cuda.packing import Packed
 from fansrec.engine.cuda.sizes import KernelConstants
 from fansrec.engine.native.compile import find_compiler
@@ -31,7 +32,7 @@ HOST = """
 #define __forceinline__
 #define __shared__
 #define __align__(bytes)
-struct uint4; struct float2; struct int2;
+struct uint4; struct float2 { float x, y; }; struct int2;
 """
 PRINT_SIZES = """
 unsigned char memory[1 << 22];
@@ -43,6 +44,24 @@ int main() {
     }
     for (int k = 0; k <= 256; k++) std::printf("%ld ", bytes_to(selection_state(1000, k).further + further_slots(k)));
     std::printf("%d", VECTORS);
+}
+"""
+HYBRID_MACROS = {
+    **{"WIDTH": 64, "HEADS": 4, "FEEDFORWARD": 256, "LAYERS": 2, "CATEGORIES": 10, "TWO_STAGE": 1, "SEGMENTED": 1},
+    **{"EMBED_CATEGORIES": 1, "TIED": 1, "CAUSAL": 1, "READ_NEXT": 1, "READ_MASKS": 3, "READ_CATEGORIES": 3},
+}
+PRINT_HYBRID_SIZES = """
+unsigned char memory[1 << 22];
+int warp_id() { return 0; }
+long bytes_to(const void *end) { return reinterpret_cast<const unsigned char *>(end) - memory; }
+int main() {
+    for (int tiles = 1; tiles <= 40; tiles++) {
+        const Shared s = divide_memory(tiles);
+        std::printf("%ld ", bytes_to(s.v + HALVES * HEAD * s.v_row));
+    }
+    std::printf("%ld ", bytes_to(lookup_memory(100).items + 100));
+    std::printf("%ld ", bytes_to(blend_memory().log_sums + READ_CATEGORIES * READ_ROWS));
+    std::printf("%ld ", bytes_to(arrange_memory(50).expected + 50));
 }
 """
 cpp = pytest.mark.skipif(find_compiler() is None, reason="no C++ compiler")
@@ -96,6 +115,31 @@ def test_shared_memory_sizes_are_those_of_the_kernels(name: str, tmp_path: Path)
     assert printed == [*encode, *decide, packed.vectors.numel()]
 
 
+@cpp
+def test_hybrid_structures_have_the_offsets_and_sizes_of_the_kernels_own(tmp_path: Path) -> None:
+    text = host_source({}, "structures", "hybrid/structures").replace("[INLINE]", f"[{sizes.INLINE}]")
+    right = compile_on_host(text + layout_assertions(HYBRID_STRUCTURES), tmp_path, "-fsyntax-only")
+    assert right.returncode == 0, right.stderr
+
+
+@cpp
+@pytest.mark.parametrize("halves", [1, 2])
+def test_hybrid_shared_memory_is_large_enough(halves: int, tmp_path: Path) -> None:
+    macros = HYBRID_MACROS | {"HALVES": halves}
+    sources = ("sizes", "structures", "shared_memory", "hybrid/structures")
+    hybrid = (SOURCES / "hybrid/shared_memory.cuh").read_text()
+    main = PRINT_HYBRID_SIZES.replace("int main()", hybrid + "int main()")
+    program = tmp_path / "sizes"
+    compiled = compile_on_host(host_source(macros, *sources) + main, tmp_path, "-o", str(program))
+    assert compiled.returncode == 0, compiled.stderr
+    *encode, lookup, blend, arrange = map(int, subprocess.check_output([str(program)], text=True).split())
+    kernel = KernelConstants(macros)
+    assert encode == [kernel.call("encode_bytes", tiles) for tiles in range(1, 41)]
+    assert kernel.call("lookup_bytes", 100) - 24 == lookup
+    assert kernel.constant("BLEND_BYTES") - 16 == blend
+    assert kernel.call("arrange_bytes", 50) == arrange
+
+
 def test_sizes_are_listed_as_far_as_they_fit() -> None:
     model, packed, macros = model_and_macros("two-stage")
     fitting = sizes.Sizes(macros, packed.blocks.count, 1000, model.longest_sequence())
@@ -126,10 +170,14 @@ def cuda_compiler() -> str | None:
 @pytest.mark.long
 @pytest.mark.skipif(cuda_compiler() is None, reason="no CUDA compiler")
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
-@pytest.mark.parametrize("name", ["two-stage", "vanilla without categories", "bert4rec"])
+@pytest.mark.parametrize("name", ["two-stage", "vanilla without categories", "bert4rec", "hybrid"])
 def test_kernels_compile(name: str, architecture: str, tmp_path: Path) -> None:
     """For sm_80, where clusters are missing, the sources compile, and driver.missing() refuses the device."""
-    text = driver.source(model_and_macros(name)[2]) + layout_assertions(structures.STRUCTURES)
+    if name == "hybrid":
+        text = driver.source(HYBRID_MACROS | {"HALVES": 2}, driver.HYBRID_SOURCES)
+    else:
+        text = driver.source(model_and_macros(name)[2])
+    text += layout_assertions(structures.STRUCTURES)
     if cuda_compiler() == "nvrtc":
         options = [f"--gpu-architecture={architecture}", "--std=c++17", "-default-device"]
         assert driver._compile(text.encode(), options)

@@ -35,15 +35,15 @@ class Batch:
 
 
 def batches(
-    inputs: Inputs, counts: Sequence[int], max_items: int, max_count: int, max_positions: int
+    inputs: Inputs, counts: Sequence[int], max_items: int, max_count: int, max_positions: int, min_items: int = 0
 ) -> Iterator[Batch]:
     """Yield batches of at most `max_positions` positions, long lists first, so that no cluster finishes late.
 
-    Lists with more than `max_items` items, input and continuation together, or more than `max_count` positions are
-    left out.
+    Lists with less than `min_items` or more than `max_items` items, input and continuation together, or more than
+    `max_count` positions are left out.
     """
     lengths, wanted = np.fromiter(map(len, inputs), np.int64, len(inputs)), np.array(counts)
-    fits = (lengths + wanted <= max_items) & (wanted <= max_count)
+    fits = (lengths + wanted >= min_items) & (lengths + wanted <= max_items) & (wanted <= max_count)
     order = np.argsort(-lengths - wanted, kind="stable")
     order = order[fits[order]]
     while len(order):

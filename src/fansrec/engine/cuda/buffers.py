@@ -1,52 +1,42 @@
-"""The memory that the kernels read and write for a request, allocated once and enlarged when needed."""
+"""The memory that the kernels of FANS and BERT4Rec need for a request, allocated once and enlarged when needed."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from fansrec.engine.cuda.batches import Batch
+from fansrec.engine.cuda.exchange import MAX_LENGTH, Exchange
 from fansrec.engine.cuda.packing import Packed
 from fansrec.engine.cuda.sizes import BLOCK, LONGEST_ANSWER
-from fansrec.engine.cuda.structures import Answer, BlockBest, InlineItems, Queries, Request
+from fansrec.engine.cuda.structures import Answer, BlockBest, Queries
 from fansrec.engine.interface import check_rules
 from fansrec.engine.rules import Rules
 
 MAX_BYTES = 1 << 29  # for the best of every block
 MAX_POSITIONS = 1 << 16
-MAX_LENGTH = 1 << 15  # items of one list that the host can pass
-POLLS = 4096  # a few hundred microseconds
 ALL_SCORES = float(np.finfo(np.float32).min)
 
 
-class Buffers:
-    """Pinned memory on the host, memory on the GPU, and the structures that point to them."""
+class Buffers(Exchange):
+    """What the kernels read and write, and the structures that point to it."""
 
     def __init__(self, packed: Packed, stream: torch.cuda.Stream) -> None:
-        self.packed, self.blocks, self.stream = packed, packed.blocks, stream
+        super().__init__(Answer(), packed.device, stream)
+        self.packed, self.blocks = packed, packed.blocks
         self.categories, self.width = len(packed.blocks.first_block) - 1, packed.items.shape[1]
         self.max_positions = max(LONGEST_ANSWER, min(MAX_POSITIONS, MAX_BYTES // (8 * self.blocks.most)))
-        self.request, self.queries, self.block_best, self.answer = Request(), Queries(), BlockBest(), Answer()
-        self.inline_items = InlineItems()
-        self._inline = np.frombuffer(self.inline_items, dtype=np.int32)  # type: ignore[call-overload]
-        self._pinned_items = torch.zeros(MAX_LENGTH, dtype=torch.int32, pin_memory=True)
-        self._host_items = self._pinned_items.numpy()
+        self.queries, self.block_best = Queries(), BlockBest()
         self._growing_items = self._new(MAX_LENGTH, torch.int32)
         self._counts = torch.zeros(self.categories, dtype=torch.int32, device=packed.device)
         self._base_blocked = torch.zeros(self.blocks.count, dtype=torch.int32, device=packed.device)
         self._lists = self._positions = self._shortlisted = 0
-        self._host_out = np.empty(0, dtype=np.int32)
         self._rules: Rules | None = None
         self._growing = False
         self._restrictions: tuple[Sequence[int], Sequence[int] | None] = ((), None)
         self._seen = self._new(MAX_LENGTH, torch.int32)
-        self._sent = self._new(0, torch.int32)
         self.reserve(1, LONGEST_ANSWER, LONGEST_ANSWER, 0)
-
-    def _new(self, size: int, dtype: torch.dtype) -> Tensor:
-        return torch.empty(size, dtype=dtype, device=self.packed.device)
 
     def reserve(self, lists: int, positions: int, longest: int, given: int) -> None:
         """Make the buffers large enough for lists with `given` items in all, whose longest answer is `longest`."""
@@ -66,14 +56,7 @@ class Buffers:
         if positions * longest > self._shortlisted:
             self._shortlisted = positions * longest
             self._shortlists = self._new(2 * self._shortlisted, torch.int32)
-        if lists + 2 * positions > len(self._host_out):
-            size = lists + 2 * positions  # unfilled positions, items, bits of their scores
-            self._out, self._pinned_out = (
-                self._new(size, torch.int32),
-                torch.empty(size, dtype=torch.int32, pin_memory=True),
-            )
-            self._host_out = self._pinned_out.numpy()
-            self._first_out = self._host_out.data
+        self.reserve_answers(lists, positions)
         self._point()
         torch.cuda.synchronize(self.packed.device)  # allocated on torch's stream, and used on another
 
@@ -94,21 +77,10 @@ class Buffers:
         for name in ("shortlists", "lengths", "finished", "base_blocked"):
             setattr(self.answer, name, getattr(self, f"_{name}").data_ptr())
         self.request.words = self.blocks.count
-        self._items_at, self._out_at = self._pinned_items.data_ptr(), self._pinned_out.data_ptr()
-
-    def request_one(self, given: NDArray[np.int64], k: int) -> None:
-        """Write a request for one list: a short one is a kernel argument, a long one stays in host memory."""
-        request, length = self.request, len(given)
-        inline = length <= len(self._inline)
-        (self._inline if inline else self._host_items)[:length] = given
-        request.items, request.lists, request.length, request.k = None if inline else self._items_at, 1, length, k
 
     def expect_one(self, k: int) -> None:
-        """Let the answer to one list be written to host memory."""
-        answer, at = self.answer, self._out_at
-        self._first_out[0] = -1  # until the GPU has finished
-        answer.stride, answer.append_to = LONGEST_ANSWER, None
-        answer.unfilled, answer.items, answer.scores = at, at + 4, at + 4 + 4 * k
+        super().expect_one(k)
+        self.answer.stride, self.answer.append_to = LONGEST_ANSWER, None
 
     def request_growing(self, given: NDArray[np.int64], k: int) -> None:
         """Write a request for one list that grows on the GPU."""
@@ -121,49 +93,8 @@ class Buffers:
         self.request.items = self._growing_items.data_ptr()
 
     def request_many(self, batch: Batch) -> None:
-        """Write a request for a batch, with a single copy to the device."""
-        request, answer, positions = self.request, self.answer, batch.positions
-        size = len(batch.offsets) + len(batch.first_positions) + int(batch.offsets[-1])
-        if size > len(self._sent):
-            self._sent = self._new(2 * size, torch.int32)
-            self._pinned_flat = torch.empty(2 * size, dtype=torch.int32, pin_memory=True)
-            torch.cuda.synchronize(self.packed.device)
-        flat = [batch.offsets, batch.first_positions, *batch.inputs]
-        np.concatenate(flat, out=self._pinned_flat.numpy()[:size], casting="unsafe")
-        with torch.cuda.stream(self.stream):
-            self._sent[:size].copy_(self._pinned_flat[:size], non_blocking=True)
-        request.offsets = self._sent.data_ptr()
-        request.first_positions = request.offsets + 4 * len(batch.offsets)
-        request.items, request.lists = request.first_positions + 4 * len(batch.first_positions), batch.lists
-        request.length, request.k = len(batch.inputs[0]), positions  # read only if the batch is a single list
-        answer.stride, answer.append_to, answer.unfilled = int(batch.counts.max()), None, self._out.data_ptr()
-        answer.items = answer.unfilled + 4 * batch.lists
-        answer.scores = answer.items + 4 * positions
-
-    def fetch(self, lists: int, positions: int) -> None:
-        """Start copying the answers of a batch to the host."""
-        size = lists + 2 * positions
-        with torch.cuda.stream(self.stream):
-            self._pinned_out[:size].copy_(self._out[:size], non_blocking=True)
-
-    def poll(self) -> bool:
-        """Poll for the answer to one list for a while, which is faster than being woken; return whether it is there."""
-        first = self._first_out
-        for _ in range(POLLS):  # noqa: SIM110 (a generator takes three times as long)
-            if first[0] >= 0:
-                return True
-        return False
-
-    def unfilled(self, lists: int) -> list[int]:
-        """Return how many positions of each list got no item, once the GPU has finished."""
-        counts: list[int] = self._host_out[:lists].tolist()
-        return counts
-
-    def answers(self, lists: int, positions: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return the items and scores of all positions, shape (positions,) each."""
-        scores = lists + positions
-        items = self._host_out[lists:scores].astype(np.int64)
-        return items, self._host_out[scores : scores + positions].view(np.float32).copy()
+        super().request_many(batch)
+        self.answer.stride, self.answer.append_to = int(batch.counts.max()), None
 
     def apply_rules(self, rules: Rules, growing: bool) -> None:
         """Block the items that no list may get; the kernels block and unblock the input items of a list themselves."""
@@ -172,7 +103,7 @@ class Buffers:
         check_rules(rules, len(self.blocks.slot_of))
         restrictions = (rules.exclude, rules.allow)
         if self._restrictions != restrictions:
-            bits = torch.from_numpy(_bits(rules, self.packed))
+            bits = torch.from_numpy(blocked_bits(rules, self.blocks.slot_of, self.blocks.count))
             with torch.cuda.stream(self.stream):
                 self._base_blocked.copy_(bits)
                 self.restore_blocked()
@@ -188,13 +119,12 @@ class Buffers:
             self._blocked.copy_(self._base_blocked.expand_as(self._blocked))
 
 
-def _bits(rules: Rules, packed: Packed) -> NDArray[np.int32]:
-    """Return a bit per slot that is set if its item must not be selected, shape (blocks,)."""
-    blocked = np.zeros(packed.blocks.count * BLOCK, dtype=bool)
-    slots = packed.blocks.slot_of
+def blocked_bits(rules: Rules, slots: NDArray[np.int64], words: int) -> NDArray[np.int32]:
+    """Return a bit per slot, shape (words,), set if its item must not be selected; item i is in slot `slots[i]`."""
+    blocked = np.zeros(words * BLOCK, dtype=bool)
     if rules.allow is not None:
         blocked[:] = True
         blocked[slots[list(rules.allow)]] = False
     blocked[slots[list(rules.exclude)]] = True
-    words: NDArray[np.int32] = np.packbits(blocked, bitorder="little").view(np.int32)
-    return words
+    bits: NDArray[np.int32] = np.packbits(blocked, bitorder="little").view(np.int32)
+    return bits

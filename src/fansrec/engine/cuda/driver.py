@@ -8,6 +8,7 @@ import ctypes
 import hashlib
 import os
 import threading
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,14 @@ import torch
 from fansrec.errors import BadSetting
 from fansrec.files import write_bytes
 
-SOURCES = (
-    *("sizes", "structures", "shared_memory", "primitives", "request", "attention", "encoder", "compare", "head"),
-    *("block_search", "shortlist", "selection"),
-)  # in the order in which they build on each other
+# Sources in the order in which they build on each other.
+COMMON = ("sizes", "structures", "shared_memory", "instructions", "primitives", "request", "attention", "encoder")
+SOURCES = (*COMMON, "compare", "head", "block_search", "shortlist", "selection")
+HYBRID_SOURCES = (
+    *COMMON,
+    *("hybrid/structures", "hybrid/shared_memory", "hybrid/states", "hybrid/threshold", "hybrid/neighbors"),
+    *("hybrid/look_up", "hybrid/tied_classifier", "hybrid/blend", "hybrid/arrange"),
+)
 DYNAMIC_SHARED_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 SHARED_MEMORY = 227 * 1024  # bytes that a block of threads needs
 EARLY_START = 6  # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
@@ -66,12 +71,12 @@ class Kernel:
 class Program:
     """All kernels, compiled for the sizes of one model."""
 
-    def __init__(self, macros: dict[str, int], device: torch.device) -> None:
+    def __init__(self, macros: dict[str, int], device: torch.device, sources: Sequence[str] = SOURCES) -> None:
         self.context, self._module = ctypes.c_void_p(), ctypes.c_void_p()
         with torch.cuda.device(device):
             torch.zeros(1, device=device)  # creates torch's context, which is used here, too
             _check(_driver().cuCtxGetCurrent(ctypes.byref(self.context)))
-            _check(_driver().cuModuleLoadData(ctypes.byref(self._module), _compiled(macros, device)))
+            _check(_driver().cuModuleLoadData(ctypes.byref(self._module), _compiled(source(macros, sources), device)))
 
     def kernel(self, name: str, arguments: list[ctypes.Structure], threads: int, most_shared: int) -> Kernel:
         handle = ctypes.c_void_p()
@@ -107,16 +112,15 @@ def missing() -> str | None:
     return None
 
 
-def source(macros: dict[str, int]) -> str:
+def source(macros: dict[str, int], sources: Sequence[str] = SOURCES) -> str:
     """Return the source of all kernels for the sizes of one model."""
     folder = Path(__file__).parent
     defines = "".join(f"#define {name} {value}\n" for name, value in macros.items())
-    return defines + "\n".join((folder / f"{name}.cuh").read_text() for name in SOURCES)
+    return defines + "\n".join((folder / f"{name}.cuh").read_text() for name in sources)
 
 
-def _compiled(macros: dict[str, int], device: torch.device) -> bytes:
-    """Return the machine code, from the cache if sources and sizes are unchanged."""
-    text = source(macros)
+def _compiled(text: str, device: torch.device) -> bytes:
+    """Return the machine code of a source, from the cache if it is unchanged."""
     major, minor = torch.cuda.get_device_capability(device)
     options = [f"--gpu-architecture=sm_{major}{minor}", "--std=c++17", "-default-device"]
     key = hashlib.sha256("\0".join([text, *options, str(torch.version.cuda)]).encode()).hexdigest()

@@ -9,17 +9,22 @@
 __device__ __forceinline__ void store_row(const Shared &s, const Row &row, int slot, int tile, int r, bool to_all = true) {
     for (int p = 0; p < PAIRS; p++) {
         *reinterpret_cast<float2 *>(s.sums + (slot * TILE + r) * SUMS + column(p)) = row.of[p];
-        const unsigned both = pack(row.of[p].x, row.of[p].y);
         half_t *target = s.x + (tile * TILE + r) * ROW + column(p);
-        if (!to_all) *reinterpret_cast<unsigned *>(target) = both;
-        else
-            for (int rank = 0; rank < CLUSTER; rank++) store_to_block(rank, target, both);
+        if (!to_all) {
+            store_split(target, s.x_size(), row.of[p].x, row.of[p].y);
+            continue;
+        }
+        const Split both = split(row.of[p].x, row.of[p].y);
+        for (int rank = 0; rank < CLUSTER; rank++) {
+            store_to_block(rank, target, both.high);
+            if (HALVES == 2) store_to_block(rank, target + s.x_size(), both.low);
+        }
     }
 }
 
-// Writes the tokens of the block's own tiles, and marks the input items as seen.
-__device__ void load_tokens(const Weights &w, const Request &request, const Queries &queries, const Shared &s, const List &list,
-                            int rank) {
+// Writes the tokens of the block's own tiles and calls on_item(position, id, known) for every input item.
+template <class OnItem>
+__device__ __forceinline__ void load_tokens(const Weights &w, const Shared &s, const List &list, int rank, OnItem on_item) {
     for (int i = threadIdx.x; i < (list.tiles + CLUSTER - 1) / CLUSTER * TILE; i += THREADS) {
         const int token = (i / TILE * CLUSTER + rank) * TILE + i % TILE, position = token - (SEGMENTED ? 1 : 0);
         const bool is_input = position >= 0 && position < list.length;
@@ -29,11 +34,7 @@ __device__ void load_tokens(const Weights &w, const Request &request, const Quer
         if (SEGMENTED && token == 0) id = w.item_count + 2;  // CLS
         else if (SEGMENTED && (token == list.length + 1 || token == list.tokens - 1)) id = w.item_count + 3;  // SEP
         s.tokens[i] = token < list.tokens ? id : -1;
-        if (is_input && request.mark_seen) {
-            const int at = known ? w.slot_of[id] : 0;
-            queries.seen[list.offset + position] = at / 32;
-            if (known) atomicOr(request.blocked + static_cast<size_t>(list.number) * request.words + at / 32, 1u << (at & 31));
-        }
+        if (is_input) on_item(position, id, known);
     }
 }
 
@@ -90,20 +91,20 @@ __device__ __forceinline__ Row row_of(const float *sums, int r) {
 
 __device__ __forceinline__ void store_operand(half_t *rows, const Row &row, int r) {
     for (int p = 0; p < PAIRS; p++)
-        *reinterpret_cast<unsigned *>(rows + r * ROW + column(p)) = pack(row.of[p].x, row.of[p].y);
+        store_split(rows + r * ROW + column(p), TILE * ROW, row.of[p].x, row.of[p].y);
 }
 
-// Computes the second half of a layer for the block's own tiles from `first_tile` on.
-__device__ void feed_forward(const Shared &s, const uint4 (&out)[OUT_TILES][STEPS], const uint4 (&widen)[WIDE_TILES][STEPS],
-                             const uint4 (&narrow)[OUT_TILES][WIDE_STEPS], const float *vectors, int rank, int first_tile, int tiles, bool last) {
+// Computes the second half of a layer for the block's own tiles; of the last layer, for those that are read.
+__device__ void feed_forward(const Shared &s, const Matrix<OUT_TILES, STEPS> &out, const Matrix<WIDE_TILES, STEPS> &widen,
+                             const Matrix<OUT_TILES, WIDE_STEPS> &narrow, const float *vectors, const List &list, int rank, bool last) {
     const int warp = warp_id(), g = lane_id() / 4, t = lane_id() % 4;
     const float *out_bias = vectors + 3 * WIDTH, *norm = out_bias + WIDTH, *wide_bias = norm + 2 * WIDTH;
     const float *narrow_bias = wide_bias + FEEDFORWARD, *last_norm = narrow_bias + WIDTH;
-    for (int slot = 0, tile = rank; tile < tiles; slot++, tile += CLUSTER) {
-        if (tile < first_tile) continue;
+    for (int slot = 0, tile = rank; tile < list.tiles; slot++, tile += CLUSTER) {
+        if (last && !reads_tile(list, tile)) continue;
         float *sums = s.sums + slot * TILE * SUMS;
         float c[OUT_TILES][4] = {};
-        multiply<OUT_TILES, STEPS>(c, s.attended + slot * TILE * ROW, ROW, out);
+        multiply(c, s.attended + slot * TILE * ROW, ROW, s.attended_size(), out);
         add_to<OUT_TILES>(sums, c, out_bias, warp * OUT_TILES, false);
         __syncthreads();
         Row rows[OWN_ROWS];
@@ -116,16 +117,16 @@ __device__ void feed_forward(const Shared &s, const uint4 (&out)[OUT_TILES][STEP
         }
         __syncthreads();
         float wide[WIDE_TILES][4] = {};
-        multiply<WIDE_TILES, STEPS>(wide, s.operand, ROW, widen);
+        multiply(wide, s.operand, ROW, TILE * ROW, widen);
         for (int i = 0; i < WIDE_TILES; i++) {
             const int at = (warp * WIDE_TILES + i) * 8 + 2 * t;
             const float2 b = two(wide_bias + at);
-            *reinterpret_cast<unsigned *>(s.wide + g * WIDE_ROW + at) = pack(gelu(wide[i][0] + b.x), gelu(wide[i][1] + b.y));
-            *reinterpret_cast<unsigned *>(s.wide + (g + 8) * WIDE_ROW + at) = pack(gelu(wide[i][2] + b.x), gelu(wide[i][3] + b.y));
+            store_split(s.wide + g * WIDE_ROW + at, TILE * WIDE_ROW, gelu(wide[i][0] + b.x), gelu(wide[i][1] + b.y));
+            store_split(s.wide + (g + 8) * WIDE_ROW + at, TILE * WIDE_ROW, gelu(wide[i][2] + b.x), gelu(wide[i][3] + b.y));
         }
         __syncthreads();
         float back[OUT_TILES][4] = {};
-        multiply<OUT_TILES, WIDE_STEPS>(back, s.wide, WIDE_ROW, narrow);
+        multiply(back, s.wide, WIDE_ROW, TILE * WIDE_ROW, narrow);
         add_to<OUT_TILES>(sums, back, narrow_bias, warp * OUT_TILES, false);
         __syncthreads();
         for (int i = 0; i < OWN_ROWS; i++) rows[i] = row_of(sums, warp + i * WARPS);
@@ -138,32 +139,34 @@ __device__ void feed_forward(const Shared &s, const uint4 (&out)[OUT_TILES][STEP
 // on one multiprocessor do not have.
 template <bool EARLY>
 __device__ __forceinline__ void run_layers(const Weights &w, const Shared &s, const List &list, int rank, Projection &projection) {
-    uint4 out[OUT_TILES][STEPS], widen[WIDE_TILES][STEPS], narrow[OUT_TILES][WIDE_STEPS];
+    Matrix<OUT_TILES, STEPS> out;
+    Matrix<WIDE_TILES, STEPS> widen;
+    Matrix<OUT_TILES, WIDE_STEPS> narrow;
     const auto fetch = [&](const uint4 *matrices) {
-        load_weights<OUT_TILES, STEPS>(out, matrices, warp_id() * OUT_TILES);
-        load_weights<WIDE_TILES, STEPS>(widen, matrices + OUT_SIZE, warp_id() * WIDE_TILES);
-        load_weights<OUT_TILES, WIDE_STEPS>(narrow, matrices + OUT_SIZE + WIDEN_SIZE, warp_id() * OUT_TILES);
+        out.load(matrices, warp_id() * OUT_TILES);
+        widen.load(matrices + OUT_SIZE, warp_id() * WIDE_TILES);
+        narrow.load(matrices + OUT_SIZE + WIDEN_SIZE, warp_id() * OUT_TILES);
     };
     for (int layer = 0; layer < LAYERS; layer++) {
         const uint4 *qkv = w.matrices + static_cast<size_t>(layer) * LAYER_MATRICES;
         const float *vectors = s.vectors + layer * LAYER_VECTORS;
-        const int first_tile = layer == LAYERS - 1 ? list.first_mask / TILE : 0;  // the last layer: masks only
+        const bool last = layer == LAYERS - 1;
+        const int first_tile = last ? (READ_NEXT ? list.length : list.first_mask) / TILE : 0;  // the first one that is read
         if (EARLY) fetch(qkv + QKV_SIZE);
         for (int h = 0; h < HEADS_PER_BLOCK; h++) {
             const int head = head_of(rank, h);
-            if (h > 0) __syncthreads(), load_projection(projection, qkv, head);
+            if (h > 0) __syncthreads(), projection.load(qkv, head * HEAD_TILES);
             project(s, projection, vectors, head, list.tiles);
             __syncthreads();
             for (int tile = first_tile + rank / HEADS % BLOCKS_PER_HEAD + warp_id() * BLOCKS_PER_HEAD; tile < list.tiles; tile += WARPS * BLOCKS_PER_HEAD)
-                attend(s, head, tile, list.tokens);
+                if (!TIED || !last || reads_tile(list, tile)) attend(s, list, head, tile);
         }
         cluster_arrive();
         if (!EARLY) fetch(qkv + QKV_SIZE);
         cluster_wait();
-        const bool last = layer == LAYERS - 1;
-        feed_forward(s, out, widen, narrow, vectors, rank, first_tile, list.tiles, last);
+        feed_forward(s, out, widen, narrow, vectors, list, rank, last);
         if (!last) cluster_arrive();
-        load_projection(projection, last ? w.matrices : qkv + LAYER_MATRICES, head_of(rank, 0));
+        projection.load(last ? w.matrices : qkv + LAYER_MATRICES, head_of(rank, 0) * HEAD_TILES);
         if (!last) cluster_wait();
         else __syncthreads();
     }

@@ -119,12 +119,20 @@ __device__ void make_queries(const Weights &w, const Queries &queries, const Sha
     }
 }
 
+// Blocks an item of the input; `seen` remembers where, so that it can be unblocked.
+__device__ __forceinline__ void mark_seen(const Weights &w, const Request &request, const Queries &queries, const List &list, int position,
+                                          int id, bool known) {
+    const int at = known ? w.slot_of[id] : 0;
+    queries.seen[list.offset + position] = at / 32;
+    if (known) atomicOr(request.blocked + static_cast<size_t>(list.number) * request.words + at / 32, 1u << (at & 31));
+}
+
 template <bool EARLY>
 __device__ __forceinline__ void encode_lists(const Weights &w, const Request &request, const Queries &queries, const InlineItems &inline_items) {
     const Shared s = divide_memory(request.tiles);
     const int rank = cluster_rank();
     Projection projection;
-    load_projection(projection, w.matrices, head_of(rank, 0));
+    projection.load(w.matrices, head_of(rank, 0) * HEAD_TILES);
 #pragma unroll 4
     for (int i = threadIdx.x; i < VECTORS / 4; i += THREADS)
         reinterpret_cast<float4 *>(s.vectors)[i] = __ldg(reinterpret_cast<const float4 *>(w.vectors) + i);
@@ -133,7 +141,9 @@ __device__ __forceinline__ void encode_lists(const Weights &w, const Request &re
     for (int number = blockIdx.x / CLUSTER; number < request.lists; number += gridDim.x / CLUSTER) {
         const List list = list_at(request, inline_items, number);
         cluster_arrive();
-        load_tokens(w, request, queries, s, list, rank);
+        load_tokens(w, s, list, rank, [&](int position, int id, bool known) {
+            if (request.mark_seen) mark_seen(w, request, queries, list, position, id, known);
+        });
         __syncthreads();
         embed(w, s, list, rank);
         cluster_arrive(), cluster_wait();

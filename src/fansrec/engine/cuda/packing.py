@@ -73,10 +73,10 @@ class Packed:
         self.segments = embed.segments.weight.detach().float()
         self.categories = None if embed.categories is None else embed.categories.weight.detach().float()
         layers = list(model.layers)
-        self.matrices = torch.cat([in_lane_order(m) for layer in layers for m in _matrices(layer)])
+        self.matrices = torch.cat([in_lane_order(m) for layer in layers for m in layer_matrices(layer)])
         head_vectors = self._pack_head(classifier)
         self.vectors = flat(
-            [v for layer in layers for v in _vectors(layer)] + [*head_vectors, embed.norm.weight, embed.norm.bias]
+            [v for layer in layers for v in layer_vectors(layer)] + [*head_vectors, embed.norm.weight, embed.norm.bias]
         )
         self._pack_items(classifier)
         categories = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -118,12 +118,12 @@ class Packed:
         self.longest = float(weight.norm(dim=1).max())
 
 
-def _matrices(layer: Any) -> list[Tensor]:
+def layer_matrices(layer: Any) -> list[Tensor]:
     linears = (layer.attention.qkv, layer.attention.out, layer.widen, layer.narrow)
     return [linear.weight.detach() for linear in linears]
 
 
-def _vectors(layer: Any) -> list[Tensor]:
+def layer_vectors(layer: Any) -> list[Tensor]:
     first, last = layer.attention_norm, layer.feedforward_norm
     biases = [layer.attention.qkv.bias, layer.attention.out.bias, first.weight, first.bias]
     return [*biases, layer.widen.bias, layer.narrow.bias, last.weight, last.bias]

@@ -1,27 +1,17 @@
-// The building blocks of the kernels: tensor-core products, reductions over a warp, and communication in a cluster.
+// The building blocks of the kernels: products of matrices, reductions over a warp, and rows that a warp holds.
 //
-// The kernels are compiled at run time for the sizes of one model. No header is included: NVRTC has none on a machine
-// without the CUDA toolkit.
+// The kernels are compiled at run time for the sizes of one model.
 
 constexpr int PAIRS = WIDTH / 64;       // pairs of adjacent columns of a row that a lane holds
 constexpr int OWN_ROWS = TILE / WARPS;  // rows of a tile that a warp owns: its own number, and every eighth from there
 constexpr float EPSILON = 1e-5f;        // of layer norms
 constexpr float MINUS_INF = -1e30f;
 
-__device__ __forceinline__ int lane_id() { return threadIdx.x & 31; }
-__device__ __forceinline__ int warp_id() { return threadIdx.x >> 5; }
-
-__device__ __forceinline__ unsigned pack(float low, float high) {
-    unsigned both;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-    return both;
-}
-
-__device__ __forceinline__ float2 unpack(unsigned both) {
-    float low, high;
-    asm("{.reg .f16 l, h;\n mov.b32 {l, h}, %2;\n cvt.f32.f16 %0, l;\n cvt.f32.f16 %1, h;}" : "=f"(low), "=f"(high) : "r"(both));
-    return make_float2(low, high);
-}
+constexpr int STEPS = WIDTH / 32, WIDE_STEPS = FEEDFORWARD / 32;
+constexpr int QKV_SIZE = 3 * WIDTH / 8 * STEPS * 32, OUT_SIZE = WIDTH / 8 * STEPS * 32;  // in uint4
+constexpr int WIDEN_SIZE = FEEDFORWARD / 8 * STEPS * 32, NARROW_SIZE = WIDTH / 8 * WIDE_STEPS * 32;
+constexpr int LAYER_MATRICES = QKV_SIZE + OUT_SIZE + WIDEN_SIZE + NARROW_SIZE;
+constexpr int LOW_MATRICES = LAYERS * LAYER_MATRICES;  // from a weight to its second half
 
 // Reductions over the four lanes that hold one row of a tensor-core tile.
 __device__ __forceinline__ float quad_sum(float x) {
@@ -34,46 +24,12 @@ __device__ __forceinline__ float quad_max(float x) {
     return fmaxf(x, __shfl_xor_sync(~0u, x, 2));
 }
 
-__device__ __forceinline__ float power_of_two(float x) {  // 0 for x far below zero
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-
 // Uses the error function of Abramowitz and Stegun 7.1.26, with an error of at most 1.5e-7 and a third of erff's
 // instructions.
 __device__ __forceinline__ float gelu(float x) {
     const float a = fabsf(x) * 0.70710678118654752f, t = __fdividef(1.0f, 1.0f + 0.3275911f * a);
     const float tail = ((((1.061405429f * t - 1.453152027f) * t + 1.421413741f) * t - 0.284496736f) * t + 0.254829592f) * t;
     return 0.5f * x * (1.0f + copysignf(1.0f - tail * __expf(-a * a), x));
-}
-
-__device__ __forceinline__ unsigned shared_address(const void *pointer) {
-    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
-}
-
-// ---- tensor cores: C (16, 8) += A (16, 16) B (16, 8), fp16 in, fp32 out ----
-
-__device__ __forceinline__ void product(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
-__device__ __forceinline__ void short_product(float (&c)[4], unsigned a0, unsigned a1, unsigned b0) {  // A (16, 8), B (8, 8)
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5},{%6},{%0,%1,%2,%3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a0), "r"(a1), "r"(b0));
-}
-
-// A (16, 16) from rows in shared memory, `stride` halves apart.
-__device__ __forceinline__ void load_rows(unsigned (&a)[4], const half_t *from, int stride) {
-    const int lane = lane_id();
-    const unsigned address = shared_address(from + (lane & 15) * stride + (lane >> 4) * 8);
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
-                 : "r"(address)
-                 : "memory");
 }
 
 // Loads weights that are stored in the order of the lanes: for 8 outputs and 32 inputs, 16 bytes per lane (packing.py).
@@ -106,40 +62,65 @@ __device__ __forceinline__ void multiply(float (&c)[TILES][4], const half_t *row
             for (int part = 0; part < PARTS; part++) c[i][e] += sum[part][i][e];
 }
 
-// ---- between the blocks of a cluster, and between kernels: instructions of compute capability 9.0 ----
-//
-// The sources compile for 8.0, too, where these functions stop the kernel; driver.missing() refuses such devices.
+// ---- numbers as one fp16 number, or as the sum of two (HALVES), which has 22 bits ----
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-#define CLUSTERED
-__device__ __forceinline__ int cluster_rank() { return __trap(), 0; }
-__device__ __forceinline__ void cluster_arrive() { __trap(); }
-__device__ __forceinline__ void cluster_wait() { __trap(); }
-__device__ __forceinline__ void store_to_block(int, const void *, unsigned) { __trap(); }
-__device__ __forceinline__ void allow_next_kernel() {}
-__device__ __forceinline__ void wait_for_previous_kernel() {}
-#else
-#define CLUSTERED __cluster_dims__(CLUSTER, 1, 1)
-__device__ __forceinline__ int cluster_rank() {
-    int rank;
-    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-    return rank;
+struct Split {
+    unsigned high, low;  // two numbers each
+};
+
+__device__ __forceinline__ Split split(float x, float y) {
+    const unsigned high = pack(x, y);
+    if (HALVES == 1) return {high, 0};
+    const float2 rounded = unpack(high);
+    return {high, pack(x - rounded.x, y - rounded.y)};
 }
 
-__device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
-__device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
-
-// Stores a value to the shared memory of another block, at the same address as `target` has in this one.
-__device__ __forceinline__ void store_to_block(int rank, const void *target, unsigned value) {
-    unsigned there;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(target)), "r"(rank));
-    asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(there), "r"(value) : "memory");
+// Stores two numbers; the second halves are `size` further on.
+__device__ __forceinline__ void store_split(half_t *to, int size, float x, float y) {
+    const Split both = split(x, y);
+    *reinterpret_cast<unsigned *>(to) = both.high;
+    if (HALVES == 2) *reinterpret_cast<unsigned *>(to + size) = both.low;
 }
 
-// The three kernels are launched together: the next one may start early, and waits when it needs results.
-__device__ __forceinline__ void allow_next_kernel() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
-__device__ __forceinline__ void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
-#endif
+// A matrix, or TILES * 8 outputs of it in groups of GROUP tiles that are JUMP tiles apart. It is loaded into registers
+// before it is needed; two halves would not fit there, and are loaded when they are multiplied.
+template <int TILES, int STEPS, int GROUP = TILES, int JUMP = 0>
+struct Matrix {
+    uint4 w[HALVES == 1 ? TILES : 1][HALVES == 1 ? STEPS : 1];
+    const uint4 *from;
+
+    __device__ __forceinline__ const uint4 *tile(int i) const { return from + (i / GROUP * JUMP + i % GROUP) * STEPS * 32 + lane_id(); }
+
+    __device__ __forceinline__ void load(const uint4 *matrix, int first) {
+        from = matrix + first * STEPS * 32;
+        if (HALVES == 1)
+            for (int i = 0; i < TILES; i++)
+                for (int j = 0; j < STEPS; j++) w[i][j] = __ldg(tile(i) + j * 32);
+    }
+};
+
+// Multiplies sixteen rows in shared memory, whose second halves are `size` further on. The product of two second halves
+// is too small to matter.
+template <int TILES, int STEPS, int GROUP, int JUMP>
+__device__ __forceinline__ void multiply(float (&c)[TILES][4], const half_t *rows, int stride, int size, const Matrix<TILES, STEPS, GROUP, JUMP> &m) {
+    if constexpr (HALVES == 1) {
+        multiply<TILES, STEPS>(c, rows, stride, m.w);
+    } else {
+#pragma unroll
+        for (int j = 0; j < STEPS; j++) {
+            unsigned a[4], b[4], a_low[4], b_low[4];
+            load_rows(a, rows + j * 32, stride), load_rows(b, rows + j * 32 + 16, stride);
+            load_rows(a_low, rows + size + j * 32, stride), load_rows(b_low, rows + size + j * 32 + 16, stride);
+#pragma unroll
+            for (int i = 0; i < TILES; i++) {
+                const uint4 w = __ldg(m.tile(i) + j * 32), w_low = __ldg(m.tile(i) + LOW_MATRICES + j * 32);
+                product(c[i], a_low, w.x, w.y), product(c[i], b_low, w.z, w.w);
+                product(c[i], a, w_low.x, w_low.y), product(c[i], b, w_low.z, w_low.w);
+                product(c[i], a, w.x, w.y), product(c[i], b, w.z, w.w);
+            }
+        }
+    }
+}
 
 // ---- rows held by a warp: a lane has columns 2 * lane and 2 * lane + 1, and those 64 further on ----
 

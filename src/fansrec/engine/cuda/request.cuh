@@ -1,17 +1,14 @@
 // How a cluster reads its list from the request, and how the work on it is divided.
 
-constexpr int STEPS = WIDTH / 32, WIDE_STEPS = FEEDFORWARD / 32;
 constexpr int OUT_TILES = WIDTH / 8 / WARPS, WIDE_TILES = FEEDFORWARD / 8 / WARPS;  // of 8 columns, for each warp
 constexpr int HEAD_TILES = HEAD / 8;
-constexpr int QKV_SIZE = 3 * WIDTH / 8 * STEPS * 32, OUT_SIZE = WIDTH / 8 * STEPS * 32;  // in uint4
-constexpr int WIDEN_SIZE = FEEDFORWARD / 8 * STEPS * 32, NARROW_SIZE = WIDTH / 8 * WIDE_STEPS * 32;
-constexpr int LAYER_MATRICES = QKV_SIZE + OUT_SIZE + WIDEN_SIZE + NARROW_SIZE;
 constexpr int HEADS_PER_BLOCK = HEADS > CLUSTER ? HEADS / CLUSTER : 1;
 constexpr int BLOCKS_PER_HEAD = HEADS < CLUSTER ? CLUSTER / HEADS : 1;
 
 struct List {  // the list that a cluster encodes
-    int number, offset, length, k, tokens, tiles, first_mask, first_position;
+    int number, offset, length, k, masks, tokens, tiles, first_mask, first_position;
     const int *items;
+    bool all_masks;
 };
 
 __device__ List list_at(const Request &request, const InlineItems &inline_items, int number) {
@@ -26,8 +23,27 @@ __device__ List list_at(const Request &request, const InlineItems &inline_items,
         list.first_position = request.first_positions[number];
         list.k = request.first_positions[number + 1] - list.first_position;
     }
-    list.tokens = list.length + list.k + (SEGMENTED ? 3 : 0);
+    list.masks = min(list.k, request.most_masks), list.all_masks = request.all_masks;
+    list.tokens = list.length + list.masks + (SEGMENTED ? 3 : 0);
     list.first_mask = list.length + (SEGMENTED ? 2 : 0);
     list.tiles = (list.tokens + TILE - 1) / TILE;
     return list;
+}
+
+// The tokens whose states the hybrid model reads (models/hybrid/model.py): the last one of the input if READ_NEXT, then
+// at most READ_MASKS masks, evenly spread. The division is the one of the model, in float64.
+__device__ __forceinline__ int read_rows(int masks) { return READ_NEXT + min(masks, READ_MASKS); }
+
+__device__ __forceinline__ int read_token(const List &list, int row) {
+    if (READ_NEXT && row == 0) return list.length;
+    const double step = static_cast<double>(list.masks) / min(list.masks, READ_MASKS);
+    return list.first_mask + static_cast<int>((row - READ_NEXT + 0.5) * step);
+}
+
+// Returns whether the state of a token of the tile is read after the last layer.
+__device__ bool reads_tile(const List &list, int tile) {
+    if (!TIED) return tile >= list.first_mask / TILE;
+    bool reads = list.all_masks && tile >= list.first_mask / TILE;
+    for (int row = 0; row < read_rows(list.masks); row++) reads |= read_token(list, row) / TILE == tile;
+    return reads;
 }

@@ -2,30 +2,37 @@
 
 extern __shared__ __align__(16) unsigned char memory[];  // its size is an argument of the launch
 
-// What a block of `encode` holds of one list.
+// What a block of `encode` holds of one list. If HALVES is 2, every array of fp16 numbers is followed by one of the same
+// size with their second halves.
 struct Shared {
     half_t *x, *attended, *operand, *wide, *k, *q, *v;
     float *vectors, *sums, *logits;
     int *tokens;
     int v_row;
+    int rows;  // of all tiles
+
+    __device__ int x_size() const { return rows * ROW; }
+    __device__ int attended_size() const { return (rows / TILE + CLUSTER - 1) / CLUSTER * TILE * ROW; }
+    __device__ int head_size() const { return rows * HEAD; }
+    __device__ int v_size() const { return HEAD * v_row; }
 };
 
 // Divides `encode_bytes(tiles)` bytes (sizes.cuh).
 __device__ Shared divide_memory(int tiles) {
     const int rows = tiles * TILE, slots = own_tiles(tiles);
     Shared s;
-    s.v_row = value_stride(tiles);
+    s.v_row = value_stride(tiles), s.rows = rows;
     s.vectors = reinterpret_cast<float *>(memory);
     s.sums = s.vectors + VECTORS;
     s.logits = s.sums + slots * TILE * SUMS;
     s.tokens = reinterpret_cast<int *>(s.logits + TILE * LOGITS);
     s.x = reinterpret_cast<half_t *>(s.tokens + slots * TILE);
-    s.attended = s.x + rows * ROW;
-    s.operand = s.attended + slots * TILE * ROW;
-    s.wide = s.operand + TILE * ROW;
-    s.k = s.wide + TILE * WIDE_ROW;
-    s.q = s.k + rows * HEAD;
-    s.v = s.q + rows * HEAD;
+    s.attended = s.x + HALVES * s.x_size();
+    s.operand = s.attended + HALVES * s.attended_size();
+    s.wide = s.operand + HALVES * TILE * ROW;
+    s.k = s.wide + HALVES * TILE * WIDE_ROW;
+    s.q = s.k + HALVES * s.head_size();
+    s.v = s.q + HALVES * s.head_size();
     return s;
 }
 

@@ -1,4 +1,6 @@
-// The sizes of the kernels for one model, whose own sizes are macros: WIDTH, HEADS, FEEDFORWARD, LAYERS, CATEGORIES.
+// The sizes of the kernels for one model, whose own sizes are macros: WIDTH, HEADS, FEEDFORWARD, LAYERS, CATEGORIES, and
+// of the hybrid model (TIED) READ_NEXT, READ_MASKS and READ_CATEGORIES. HALVES is 2 if the encoder splits every number into
+// two fp16 numbers, which takes twice the memory, and 1 otherwise.
 //
 // sizes.py reads this file, too: every `constexpr int NAME = EXPRESSION;` and every function with one line. Expressions
 // hold names, numbers, + - * / ( ), calls, and at most one comparison with `?` and `:`. No value is negative.
@@ -17,9 +19,9 @@ constexpr int HEAD = WIDTH / HEADS;
 constexpr int ROW = WIDTH + 8;  // halves from one row to the next in shared memory: no two rows on the same banks
 constexpr int WIDE_ROW = FEEDFORWARD + 8;
 constexpr int SUMS = WIDTH + 8;                       // floats from one row of `sums` to the next
-constexpr int LOGITS = (CATEGORIES + 7) / 8 * 8 + 4;  // floats from one row of `logits` to the next
+constexpr int LOGITS = TIED > 0 ? 0 : (CATEGORIES + 7) / 8 * 8 + 4;  // floats from one row of `logits` to the next
 constexpr int LAYER_VECTORS = 9 * WIDTH + FEEDFORWARD;
-constexpr int HEAD_VECTORS = 3 * WIDTH + (CATEGORIES + 7) / 8 * 8;
+constexpr int HEAD_VECTORS = TIED > 0 ? 0 : 3 * WIDTH + (CATEGORIES + 7) / 8 * 8;
 constexpr int VECTORS = LAYERS * LAYER_VECTORS + HEAD_VECTORS + 2 * WIDTH;  // all biases and norms, in shared memory
 
 // Dynamic shared memory of `encode` for a list of `tiles` tiles (`divide_memory` of request.cuh).
@@ -28,7 +30,7 @@ __device__ constexpr int value_stride(int tiles) { return (tiles * TILE + 63) / 
 __device__ constexpr int floats(int tiles) { return VECTORS + own_tiles(tiles) * TILE * (SUMS + 1) + TILE * LOGITS; }
 __device__ constexpr int row_halves(int tiles) { return (tiles + own_tiles(tiles) + 1) * TILE * ROW + TILE * WIDE_ROW; }
 __device__ constexpr int head_halves(int tiles) { return 2 * tiles * TILE * HEAD + HEAD * value_stride(tiles); }
-__device__ constexpr int halves(int tiles) { return row_halves(tiles) + head_halves(tiles); }
+__device__ constexpr int halves(int tiles) { return HALVES * (row_halves(tiles) + head_halves(tiles)); }
 __device__ constexpr int encode_bytes(int tiles) { return 4 * floats(tiles) + 2 * halves(tiles); }
 
 // Shared memory of `decide` for a catalog of `blocks` blocks and k positions (`selection_state` of selection.cuh), and
@@ -37,3 +39,17 @@ __device__ constexpr int further_slots(int k) { return k > FIRST ? (k - FIRST) *
 __device__ constexpr int decide_words(int k) { return WARPS + (2 + WARPS + FIRST) * k + further_slots(k); }
 __device__ constexpr int decide_bytes(int blocks, int k) { return 4 * (blocks + 1 + decide_words(k)); }
 constexpr int DECIDE_STATIC_BYTES = 26 * 1024;
+
+// The hybrid model: sizes of a search for the best of many (hybrid/threshold.cuh), and shared memory of `look_up` for an input
+// of `length` items, of `blend` and of `arrange` for k items (`lookup_memory`, `blend_memory` and `arrange_memory` of
+// hybrid/shared_memory.cuh).
+constexpr int BINS = 2048;            // of a histogram
+constexpr int LEVELS = 9;             // histograms of one search, and one more
+constexpr int SCRATCH = 80;           // words for the sums of a block
+constexpr int CANDIDATES = 2048;      // items that are sorted; no list gets more
+constexpr int BLEND_THREADS = 512;   // at most
+constexpr int READ_ROWS = READ_NEXT + READ_MASKS;
+constexpr int BLEND_TABLES = CATEGORIES * (READ_ROWS + 2) + READ_CATEGORIES * (2 * READ_ROWS + 2) + 2 * READ_ROWS * WIDTH;
+__device__ constexpr int lookup_bytes(int length) { return 4 * (BINS + SCRATCH) + 24 * (length + 1); }
+__device__ constexpr int arrange_bytes(int k) { return 4 * (WARPS * (2 * WIDTH + CATEGORIES) + 3 * k); }
+constexpr int BLEND_BYTES = 8 * CANDIDATES + 4 * (BINS + SCRATCH + BLEND_TABLES + 4);

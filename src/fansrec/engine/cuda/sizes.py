@@ -93,7 +93,17 @@ def macros(model: Any, two_stage: bool, categories: int) -> dict[str, int]:
         "TWO_STAGE": int(two_stage),
         "EMBED_CATEGORIES": int(model.embed.categories is not None),
         "SEGMENTED": int(isinstance(model, Fans)),
+        **{"TIED": 0, "CAUSAL": 0, "READ_NEXT": 0, "READ_MASKS": 0, "READ_CATEGORIES": 1},  # of the hybrid model
+        "HALVES": 1,
     }
+
+
+def encoding_sizes(kernel: KernelConstants) -> list[int]:
+    """Return the bytes of shared memory of `encode` by the number of tiles, as far as they fit."""
+    sizes = [0]
+    while (size := kernel.call("encode_bytes", len(sizes))) <= SHARED_MEMORY:
+        sizes.append(size)
+    return sizes
 
 
 class Sizes:
@@ -101,9 +111,7 @@ class Sizes:
 
     def __init__(self, macros: dict[str, int], blocks: int, items: int, longest_sequence: int) -> None:
         kernel = KernelConstants(macros)
-        self.encoding = [0]  # by tiles
-        while (size := kernel.call("encode_bytes", len(self.encoding))) <= SHARED_MEMORY:
-            self.encoding.append(size)
+        self.encoding = encoding_sizes(kernel)  # by tiles
         self.most_tokens = min((len(self.encoding) - 1) * TILE, longest_sequence + SPECIALS)
         sizes = [kernel.call("decide_bytes", blocks, k) for k in range(min(LONGEST_ANSWER, items) + 1)]
         self.deciding = [size for size in sizes if size <= DECIDE_MEMORY]  # by positions

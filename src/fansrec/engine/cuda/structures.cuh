@@ -20,6 +20,8 @@ struct Request {
     const int *offsets;          // (lists + 1): of the lists in `items`
     const int *first_positions;  // (lists + 1): of each list among all positions
     int lists, length, k;        // one list: its length and k; the arrays above are not read
+    int most_masks;              // a list has k masks, but no more than this
+    int all_masks;               // the hybrid model: whether the states of all masks are written
     int tiles;                   // of the longest list
     unsigned *blocked;           // (lists, words): bits of the items that must not be selected, or null
     int words;

@@ -15,7 +15,9 @@ Weights = _declare(
     "items* categories* positions* segments* matrices* vectors* head_matrices* "
     "local_matrices* local_vectors* category_of* slot_of* item_count trained_positions",
 )
-Request = _declare("Request", "items* offsets* first_positions* lists length k tiles blocked* words mark_seen")
+Request = _declare(
+    "Request", "items* offsets* first_positions* lists length k most_masks all_masks tiles blocked* words mark_seen"
+)
 InlineItems = _declare("InlineItems", (ctypes.c_int * INLINE, "items"))
 Queries = _declare("Queries", "query16* query32* category* list* category_score* counts* buckets* seen* positions")
 Catalog = _declare("Catalog", "weights* bias* category_of_block* first_block* blocks")

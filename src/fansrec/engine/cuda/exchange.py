@@ -1,0 +1,105 @@
+"""What host and GPU exchange for a request: the lists in one direction, the answers in the other."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fansrec.engine.cuda.batches import Batch
+from fansrec.engine.cuda.structures import InlineItems, Request
+
+MAX_LENGTH = 1 << 15  # items of one list that the host can pass
+POLLS = 4096  # a few hundred microseconds
+ALL_MASKS = (1 << 31) - 1
+
+
+def pinned(size: int) -> Tensor:
+    """Return int32 numbers in host memory that the GPU can access."""
+    return torch.zeros(size, dtype=torch.int32, pin_memory=True)
+
+
+class Exchange:
+    """Pinned memory on the host, memory on the GPU, and the structures that point to them.
+
+    `answer` is a structure with the pointers items, scores and unfilled.
+    """
+
+    def __init__(self, answer: Any, device: torch.device, stream: torch.cuda.Stream) -> None:
+        self.device, self.stream, self.answer = device, stream, answer
+        self.request, self.inline_items = Request(most_masks=ALL_MASKS), InlineItems()
+        self._inline = np.frombuffer(self.inline_items, dtype=np.int32)  # type: ignore[call-overload]
+        self._pinned_items = pinned(MAX_LENGTH)
+        self._host_items, self._items_at = self._pinned_items.numpy(), self._pinned_items.data_ptr()
+        self._host_out = np.empty(0, dtype=np.int32)
+        self._sent = self._new(0, torch.int32)
+
+    def _new(self, size: int, dtype: torch.dtype) -> Tensor:
+        return torch.empty(size, dtype=dtype, device=self.device)
+
+    def reserve_answers(self, lists: int, positions: int) -> None:
+        """Make room for answers; nothing may be using the memory."""
+        size = lists + 2 * positions  # unfilled positions, items, bits of their scores
+        if size <= len(self._host_out):
+            return
+        self._out, self._pinned_out = self._new(size, torch.int32), pinned(size)
+        self._host_out, self._out_at = self._pinned_out.numpy(), self._pinned_out.data_ptr()
+        self._first_out = self._host_out.data
+
+    def request_one(self, given: NDArray[np.int64], k: int) -> None:
+        """Write a request for one list: a short one is a kernel argument, a long one stays in host memory."""
+        request, length = self.request, len(given)
+        inline = length <= len(self._inline)
+        (self._inline if inline else self._host_items)[:length] = given
+        request.items, request.lists, request.length, request.k = None if inline else self._items_at, 1, length, k
+
+    def expect_one(self, k: int) -> None:
+        """Let the answer to one list be written to host memory."""
+        answer, at = self.answer, self._out_at
+        self._first_out[0] = -1  # until the GPU has finished
+        answer.unfilled, answer.items, answer.scores = at, at + 4, at + 4 + 4 * k
+
+    def request_many(self, batch: Batch) -> None:
+        """Write a request for a batch, with a single copy to the device."""
+        request, answer, positions = self.request, self.answer, batch.positions
+        size = len(batch.offsets) + len(batch.first_positions) + int(batch.offsets[-1])
+        if size > len(self._sent):
+            self._sent, self._pinned_flat = self._new(2 * size, torch.int32), pinned(2 * size)
+            torch.cuda.synchronize(self.device)
+        flat = [batch.offsets, batch.first_positions, *batch.inputs]
+        np.concatenate(flat, out=self._pinned_flat.numpy()[:size], casting="unsafe")
+        with torch.cuda.stream(self.stream):
+            self._sent[:size].copy_(self._pinned_flat[:size], non_blocking=True)
+        request.offsets = self._sent.data_ptr()
+        request.first_positions = request.offsets + 4 * len(batch.offsets)
+        request.items, request.lists = request.first_positions + 4 * len(batch.first_positions), batch.lists
+        request.length, request.k = len(batch.inputs[0]), positions  # read only if the batch is a single list
+        answer.unfilled = self._out.data_ptr()
+        answer.items = answer.unfilled + 4 * batch.lists
+        answer.scores = answer.items + 4 * positions
+
+    def fetch(self, lists: int, positions: int) -> None:
+        """Start copying the answers of a batch to the host."""
+        size = lists + 2 * positions
+        with torch.cuda.stream(self.stream):
+            self._pinned_out[:size].copy_(self._out[:size], non_blocking=True)
+
+    def poll(self) -> bool:
+        """Poll for the answer to one list for a while, which is faster than being woken; return whether it is there."""
+        first = self._first_out
+        for _ in range(POLLS):  # noqa: SIM110 (a generator takes three times as long)
+            if first[0] >= 0:
+                return True
+        return False
+
+    def unfilled(self, lists: int) -> list[int]:
+        """Return how many positions of each list got no item, once the GPU has finished."""
+        counts: list[int] = self._host_out[:lists].tolist()
+        return counts
+
+    def answers(self, lists: int, positions: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return the items and scores of all positions, shape (positions,) each."""
+        scores = lists + positions
+        items = self._host_out[lists:scores].astype(np.int64)
+        return items, self._host_out[scores : scores + positions].view(np.float32).copy()

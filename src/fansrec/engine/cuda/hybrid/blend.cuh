@@ -1,0 +1,168 @@
+// The weighted sum of all parts for every item, and the best items under the rules: one cluster of blocks for each list.
+
+constexpr int SCORE_LEVELS = 4;  // of a bin's number and the bits of a score
+
+// Returns the probability that the network gives an item.
+__device__ __forceinline__ float probability_of(const TiedWeights &tied, const BlendShared &s, const BlendScratch &scratch, int item, int rows) {
+    const int category = TWO_STAGE ? __ldg(tied.category_of + item) : 0, q = TWO_STAGE ? s.read_rank[category] : 0;
+    if (q < 0) return s.by_list[category] * __ldg(tied.prior + item);
+    const int at = s.first_logit[q] + item - (TWO_STAGE ? __ldg(tied.starts + category) : 0);
+    float sum = 0;
+    for (int r = 0; r < READ_ROWS; r++)
+        if (r < rows) sum += s.weights[q * READ_ROWS + r] * expf(__ldcg(scratch.logits + static_cast<size_t>(at) * READ_ROWS + r) - s.log_sums[q * READ_ROWS + r]);
+    return sum;
+}
+
+// Returns bits that are in the order of the scores, which are not negative; 0 for an item that cannot be selected.
+__device__ __forceinline__ unsigned key_of(float score, float least, float min_score) {
+    const bool selectable = score >= least && score >= min_score && score < -MINUS_INF;  // false for NaN
+    return selectable ? __float_as_uint(fmaxf(score, 0.0f)) + 1 : 0;
+}
+
+__device__ __forceinline__ float score_of(unsigned key) { return __uint_as_float(key - 1); }
+
+// Computes the scores of the block's own items and counts their bins. Most items without any score are in the first bin,
+// which is counted apart, since threads that add to the same number wait for each other.
+__device__ void score_items(const TiedWeights &tied, const Mixture &mixture, const Rules &rules, const BlendShared &s, const BlendScratch &scratch,
+                            const float *sparse, float least, int rows) {
+    clear_bins(s.bins);
+    int in_first_bin = 0;
+#pragma unroll 2
+    for (int i = cluster_thread(); i < mixture.items; i += cluster_threads()) {
+        float score = __ldcg(sparse + i);
+        unsigned key = 0;
+        if (score >= 0 && !is_blocked(rules, i)) {
+            if (mixture.network > 0) {
+                const float chance = probability_of(tied, s, scratch, i, rows) * mixture.items;
+                // log(1 + x) is at most x: most items need no logarithm to be seen to be too low.
+                if (score + mixture.network * chance < least) score = MINUS_INF;
+                else score += mixture.network * log1pf(chance);
+            }
+            key = key_of(score, least, rules.min_score);
+        }
+        scratch.keys[i] = key;
+        if (!key) continue;
+        const int bin = bin_of(mixture, score);
+        if (bin == 0) in_first_bin++;
+        else atomicAdd(s.bins + bin, 1u);
+    }
+    in_first_bin = __reduce_add_sync(~0u, in_first_bin);
+    if (lane_id() == 0 && in_first_bin) atomicAdd(s.bins, static_cast<unsigned>(in_first_bin));
+}
+
+__device__ __forceinline__ word64 order_of(const Mixture &mixture, unsigned key) {
+    return static_cast<word64>(bin_of(mixture, score_of(key))) << (DIGIT * (SCORE_LEVELS - 1)) | key;
+}
+
+__device__ __forceinline__ int reversed(int item) { return 0x7fffffff - item; }  // of equal scores, the first item is the best
+
+// Collects the items that can be among the best; returns how many could be selected in all.
+__device__ int collect_candidates(const Mixture &mixture, const BlendShared &s, const BlendScratch &scratch, int need) {
+    const auto each = [&](auto count) {
+        for (int i = cluster_thread(); i < mixture.items; i += cluster_threads())
+            if (const unsigned key = scratch.keys[i]) count(order_of(mixture, key), reversed(i));
+    };
+    int total;
+    const Threshold least = find_threshold<SCORE_LEVELS>(s.bins, scratch.bins, s.scratch, need, CANDIDATES, total, each);
+    for (int i = cluster_thread(); i < mixture.items; i += cluster_threads()) {
+        const unsigned key = scratch.keys[i];
+        if (!key || !reaches(least, order_of(mixture, key), reversed(i))) continue;
+        const int at = atomicAdd(scratch.count, 1);
+        if (at < CANDIDATES) scratch.candidates[at] = static_cast<word64>(key) << 32 | static_cast<unsigned>(reversed(i));
+    }
+    cluster_sync();
+    return total;
+}
+
+// Sorts the candidates in descending order, a power of two of them, with a bitonic network.
+__device__ void sort_candidates(word64 *candidates, int count) {
+    int size = 2;
+    while (size < count) size *= 2;
+    for (int i = count + threadIdx.x; i < size; i += blockDim.x) candidates[i] = 0;
+    __syncthreads();
+    for (int length = 2; length <= size; length *= 2)
+        for (int distance = length / 2; distance; distance /= 2) {
+            for (int pair = threadIdx.x; pair < size / 2; pair += blockDim.x) {
+                const int i = pair / distance * 2 * distance + pair % distance, j = i + distance;
+                const word64 a = candidates[i], b = candidates[j];
+                if ((a < b) == ((i & length) == 0)) candidates[i] = b, candidates[j] = a;
+            }
+            __syncthreads();
+        }
+}
+
+__device__ __forceinline__ int item_of(word64 candidate) { return reversed(static_cast<int>(candidate & 0x7fffffff)); }
+
+// Returns whether the limit of its group leaves room for a candidate after those before it.
+__device__ bool within_limit(const Rules &rules, const word64 *candidates, int at) {
+    if (!rules.groups) return true;
+    const int group = rules.groups[item_of(candidates[at])];
+    int earlier = 0;
+    for (int i = 0; i < at && earlier < rules.max_per_group; i++) earlier += rules.groups[item_of(candidates[i])] == group;
+    return earlier < rules.max_per_group;
+}
+
+// Writes the best candidates within the limits of their groups; one block of the cluster does.
+__device__ void write_selected(const Rules &rules, const BlendShared &s, const BlendScratch &scratch, int *items, float *scores, int *unfilled,
+                               int k, int total, bool to_host) {
+    const int count = min(__ldcg(scratch.count), CANDIDATES);
+    for (int i = threadIdx.x; i < count; i += blockDim.x) s.candidates[i] = __ldcg(scratch.candidates + i);
+    __syncthreads();
+    sort_candidates(s.candidates, count);
+    int selected = 0;
+    for (int first = 0; first < count && selected < k; first += blockDim.x) {
+        const int i = first + threadIdx.x;
+        const bool fits = i < count && within_limit(rules, s.candidates, i);
+        int fitting;
+        const int position = selected + block_scan(fits, s.scratch, fitting) - 1;
+        if (fits && position < k) {
+            items[position] = item_of(s.candidates[i]);
+            scores[position] = score_of(static_cast<unsigned>(s.candidates[i] >> 32));
+        }
+        selected += fitting;
+    }
+    for (int p = selected + threadIdx.x; p < k; p += blockDim.x) items[p] = -1, scores[p] = 0;
+    if (to_host) __threadfence_system();  // before the host sees `unfilled`
+    __syncthreads();
+    if (threadIdx.x == 0) *unfilled = selected < k && count < total;
+}
+
+extern "C" __global__ void CLUSTERED __launch_bounds__(BLEND_THREADS)
+blend(const __grid_constant__ TiedWeights tied, const __grid_constant__ Mixture mixture, const __grid_constant__ Rules rules,
+      const __grid_constant__ Request request, const __grid_constant__ Sparse sparse, const __grid_constant__ States states,
+      const __grid_constant__ BlendScratch all, const __grid_constant__ Selected selected) {
+    const int cluster = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER;
+    const BlendShared s = blend_memory();
+    BlendScratch scratch = all;  // of this cluster
+    scratch.keys += static_cast<size_t>(cluster) * mixture.items;
+    scratch.logits += static_cast<size_t>(cluster) * all.logit_stride * READ_ROWS;
+    scratch.sums += cluster * CLUSTER * READ_CATEGORIES * READ_ROWS;
+    scratch.candidates += cluster * CANDIDATES;
+    scratch.bins += static_cast<size_t>(cluster) * LEVELS * BINS;
+    scratch.count += cluster;
+    wait_for_previous_kernel();
+    allow_next_kernel();
+    for (int number = cluster; number < request.lists; number += clusters) {
+        const int first = request.lists == 1 ? 0 : request.first_positions[number];
+        const int k = request.lists == 1 ? request.k : request.first_positions[number + 1] - first;
+        const int rows = read_rows(min(k, request.most_masks));
+        clear_levels(scratch.bins);
+        if (cluster_thread() == 0) *scratch.count = 0;
+        if (mixture.network > 0) {
+            for (int i = threadIdx.x; i < rows * WIDTH; i += blockDim.x)
+                s.rows[i] = __ldcg(states.rows + static_cast<size_t>(number) * READ_ROWS * WIDTH + i);
+            __syncthreads();
+            transform_rows(tied, s, rows);
+            if (TWO_STAGE) find_categories(tied, s, rows);
+            select_categories(tied, s, rows, mixture.items);
+            score_categories(tied, s, scratch, rows, mixture.items);
+        }
+        cluster_sync();
+        if (mixture.network > 0) find_log_sums(s, scratch);
+        score_items(tied, mixture, rules, s, scratch, sparse.scores + static_cast<size_t>(number) * mixture.items, __ldcg(sparse.least + number), rows);
+        const int total = collect_candidates(mixture, s, scratch, rules.groups ? CANDIDATES : k);
+        if (cluster_rank() == 0)
+            write_selected(rules, s, scratch, selected.items + first, selected.scores + first, selected.unfilled + number, k, total, request.lists == 1);
+        cluster_sync();  // before the next list clears what others may still read
+    }
+}

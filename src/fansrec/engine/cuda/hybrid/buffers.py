@@ -1,0 +1,165 @@
+"""The memory that the kernels of the hybrid model need for a request, allocated once and enlarged when needed."""
+
+from collections.abc import Sequence
+from ctypes import Structure
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fansrec.engine.cuda.buffers import ALL_SCORES, blocked_bits
+from fansrec.engine.cuda.exchange import ALL_MASKS, Exchange
+from fansrec.engine.cuda.hybrid import structures
+from fansrec.engine.cuda.hybrid.packing import PackedHybrid
+from fansrec.engine.cuda.sizes import BLOCK, CLUSTER, KernelConstants
+from fansrec.engine.interface import check_rules
+from fansrec.engine.modes import RECALL
+from fansrec.engine.rules import Rules
+from fansrec.models.hybrid.model import FLOOR
+
+MAX_POSITIONS = 1 << 16
+MAX_CLUSTERS = 64  # lists that are looked up or mixed at once: about as many as an H100 or H200 runs
+MAX_SCRATCH_BYTES = 1 << 31
+MOST_THREADS = 1024  # of a block of `look_up`
+
+
+class HybridBuffers(Exchange):
+    """What the kernels read and write, and the structures that point to it."""
+
+    max_positions = MAX_POSITIONS
+
+    def __init__(self, packed: PackedHybrid, kernel: KernelConstants, mode: str, stream: torch.cuda.Stream) -> None:
+        super().__init__(structures.Selected(), packed.device, stream)
+        self.packed, self._kernel = packed, kernel
+        self.items = packed.model.config.alphabet.items
+        self.rules, self.mixture = structures.Rules(min_score=ALL_SCORES), self._mixture()
+        self.lookup_scratch, self.blend_scratch = structures.LookupScratch(), structures.BlendScratch()
+        self.sparse, self.states = structures.Sparse(), structures.States()
+        self.arrangement, self.arranging = structures.Arrangement(), 0  # clusters that it has memory for
+        self._usual_masks = self._most_masks(mode)
+        self._mask_states = self._new(0, torch.float32)
+        self._lists = self.clusters = 0
+        self._rules: Rules | None = None
+        self._restrictions: tuple[Sequence[int], Sequence[int] | None] = ((), None)
+        self._groups: tuple[object, Tensor] | None = None
+        self.reserve(1, kernel.constant("CANDIDATES"), 0, 0)
+
+    def _mixture(self) -> Structure:
+        weights = self.packed.model.config.weights
+        sparse = np.log1p(1 / FLOOR) * (weights.memory + weights.linear)
+        highest = float(sparse + np.log1p(self.items) * weights.network)
+        bins = self._kernel.constant("BINS") / highest if highest > 0 else 1.0
+        memory, linear = weights.memory, weights.linear
+        return structures.Mixture(weights.network, memory, linear, bins, self.items)
+
+    def _most_masks(self, mode: str) -> int:
+        """Return the number of masks that a list may have: none if nothing that is read sees them."""
+        network = self.packed.model.config.network
+        if network.causal and network.next_share == 1:
+            return 0
+        return 1 if mode == RECALL else ALL_MASKS
+
+    def _zeros(self, size: int, dtype: torch.dtype) -> Tensor:
+        return torch.zeros(max(size, 1), dtype=dtype, device=self.device)
+
+    def reserve(self, lists: int, positions: int, longest: int, given: int) -> None:
+        """Make the buffers large enough for this many lists, and positions of all answers together."""
+        enough_answers = lists + 2 * positions <= len(self._host_out)
+        if lists <= self._lists and enough_answers:
+            return
+        torch.cuda.synchronize(self.device)  # the last answer may be here before its kernel ends
+        self.reserve_answers(lists, positions)
+        if lists > self._lists:
+            self._lists = lists
+            rows = self._kernel.constant("READ_ROWS") * self._kernel.constant("WIDTH")
+            self._scores = self._new(lists * self.items, torch.float32)
+            self._least, self._states = self._new(lists, torch.float32), self._new(lists * rows, torch.float32)
+            self.sparse.scores, self.sparse.least = self._scores.data_ptr(), self._least.data_ptr()
+            self.states.rows = self._states.data_ptr()
+        if min(lists, MAX_CLUSTERS) > self.clusters:
+            self._make_scratch(min(lists, MAX_CLUSTERS))
+        torch.cuda.synchronize(self.device)  # allocated on torch's stream, and used on another
+
+    def _make_scratch(self, clusters: int) -> None:
+        """Allocate what every cluster of blocks needs for itself; sums are 0 between two lists."""
+        known, items, constant = self.packed.memory.known, self.items, self._kernel.constant
+        bins, rows, read = constant("BINS") * constant("LEVELS"), constant("READ_ROWS"), constant("READ_CATEGORIES")
+        found, logits = known // CLUSTER + MOST_THREADS, self._most_logits()
+        bytes_each = 12 * known + 12 * CLUSTER * found + 20 * items + 4 * rows * logits + 8 * bins
+        self.clusters = clusters = max(1, min(clusters, MAX_SCRATCH_BYTES // bytes_each))
+        self._lookup_tensors = {
+            "similarity": self._zeros(clusters * known, torch.int64),
+            "last_shared": self._zeros(clusters * known, torch.int32),
+            "found_similarity": self._zeros(clusters * CLUSTER * found, torch.float64),
+            "found_list": self._zeros(clusters * CLUSTER * found, torch.int32),
+            "votes": self._zeros(clusters * items, torch.int64),
+            "linear": self._zeros(clusters * items, torch.int64),
+            "bins": self._zeros(clusters * bins, torch.int32),
+            "totals": self._zeros(clusters * 4, torch.int64),
+        }
+        self._blend_tensors = {
+            "keys": self._zeros(clusters * items, torch.int32),
+            "logits": self._zeros(clusters * rows * logits, torch.float32),
+            "sums": self._zeros(clusters * CLUSTER * read * rows * 2, torch.float32),
+            "candidates": self._zeros(clusters * constant("CANDIDATES"), torch.int64),
+            "bins": self._zeros(clusters * bins, torch.int32),
+            "count": self._zeros(clusters, torch.int32),
+        }
+        for structure, tensors in (
+            (self.lookup_scratch, self._lookup_tensors),
+            (self.blend_scratch, self._blend_tensors),
+        ):
+            for name, tensor in tensors.items():
+                setattr(structure, name, tensor.data_ptr())
+        self.lookup_scratch.found_stride, self.blend_scratch.logit_stride = found, logits
+
+    def reserve_arrangement(self, positions: int, longest: int) -> None:
+        """Make room for the states of all masks, and for the affinities of the masks and items of a list."""
+        width = self._kernel.constant("WIDTH")
+        if positions * width <= len(self._mask_states) and longest <= self.arrangement.stride:
+            return
+        torch.cuda.synchronize(self.device)
+        stride = max(longest, self.arrangement.stride)
+        self.arranging = max(1, min(MAX_CLUSTERS, MAX_SCRATCH_BYTES // (4 * stride**2)))
+        self._mask_states = self._new(max(positions * width, len(self._mask_states)), torch.float32)
+        self._affinity = self._new(self.arranging * stride**2, torch.float32)
+        self._expected = self._new(self.arranging * stride, torch.float32)
+        self.states.masks, self.arrangement.affinity = self._mask_states.data_ptr(), self._affinity.data_ptr()
+        self.arrangement.expected, self.arrangement.stride = self._expected.data_ptr(), stride
+        torch.cuda.synchronize(self.device)
+
+    def _most_logits(self) -> int:
+        """Return the largest number of items in the categories that are read for a list."""
+        tied, read = self.packed.model.tied, self._kernel.constant("READ_CATEGORIES")
+        if self.packed.tied.items is None:
+            return 1  # the network is not run
+        return self.items if tied.category is None else int(np.sort(np.diff(tied.starts))[-read:].sum())
+
+    def apply_rules(self, rules: Rules, growing: bool) -> None:
+        """Write the rules as the kernels read them; the kernels block the input items of a list themselves."""
+        if rules is self._rules:
+            return
+        check_rules(rules, self.items)
+        restrictions = (rules.exclude, rules.allow)
+        if restrictions != self._restrictions or (self._rules is None and restrictions != ((), None)):
+            words = -(-self.items // BLOCK)
+            self._blocked = self._copied(torch.from_numpy(blocked_bits(rules, np.arange(self.items), words)))
+        self.rules.blocked = None if restrictions == ((), None) else self._blocked.data_ptr()
+        self.rules.groups, self.rules.max_per_group = None, rules.max_per_group or 0
+        if rules.max_per_group is not None and rules.groups is not None:
+            if self._groups is None or self._groups[0] is not rules.groups:
+                numbers = np.unique(rules.groups, return_inverse=True)[1].astype(np.int32)
+                self._groups = rules.groups, self._copied(torch.from_numpy(numbers))
+            self.rules.groups = self._groups[1].data_ptr()
+        self.request.all_masks = int(rules.fill == "arranged")
+        self.request.most_masks = ALL_MASKS if self.request.all_masks else self._usual_masks
+        self.rules.keep_seen = int(rules.keep_seen)
+        self.rules.min_score = ALL_SCORES if rules.min_score is None else rules.min_score
+        self._rules, self._restrictions = rules, restrictions
+
+    def _copied(self, tensor: Tensor) -> Tensor:
+        """Return a copy on the GPU that later kernels can use; earlier ones have finished with what it replaces."""
+        torch.cuda.synchronize(self.device)
+        copied = tensor.to(self.device)
+        torch.cuda.synchronize(self.device)
+        return copied

@@ -1,0 +1,110 @@
+"""The kernels of the hybrid model, with the structures that they are launched with."""
+
+import ctypes
+from functools import cached_property
+
+from fansrec.engine.cuda import driver
+from fansrec.engine.cuda.driver import SHARED_MEMORY
+from fansrec.engine.cuda.hybrid.buffers import MOST_THREADS, HybridBuffers
+from fansrec.engine.cuda.hybrid.packing import PackedHybrid, hybrid_macros, runs_network
+from fansrec.engine.cuda.launcher import CLUSTERS
+from fansrec.engine.cuda.sizes import CLUSTER, THREADS, TILE, KernelConstants, encoding_sizes
+from fansrec.models.alphabet import SPECIALS
+from fansrec.models.hybrid.model import HybridFans
+
+
+class HybridSizes:
+    """What fits into the shared memory of a block: the longest list and the longest answer.
+
+    Every number of the encoder is the sum of two fp16 numbers in lists of up to `split_tokens` tokens, and one fp16
+    number in longer ones, of which twice as many fit.
+    """
+
+    def __init__(self, model: HybridFans) -> None:
+        kernels = {halves: KernelConstants(hybrid_macros(model, halves)) for halves in (1, 2)}
+        self._kernel = kernels[2]
+        self.encoding = {halves: encoding_sizes(kernel) for halves, kernel in kernels.items()}
+        self.blending = self._kernel.constant("BLEND_BYTES")
+        self.most_tokens = self.split_tokens = (model.longest_sequence() or 0) + SPECIALS
+        if runs_network(model):
+            self.split_tokens, self.most_tokens = (
+                min(self.most_tokens, (len(self.encoding[halves]) - 1) * TILE) for halves in (2, 1)
+            )
+        while self.lookup(-(-self.most_tokens // TILE)) > SHARED_MEMORY:
+            self.most_tokens //= 2
+        self.longest_answer = self._kernel.constant("CANDIDATES")
+
+    def lookup(self, tiles: int) -> int:
+        return self._kernel.call("lookup_bytes", tiles * TILE)
+
+    def arranging(self, k: int) -> int:
+        return self._kernel.call("arrange_bytes", k)
+
+    def halves(self, tiles: int) -> int:
+        """Return how many fp16 numbers stand for each number of a list of this many tiles."""
+        return 2 if tiles < len(self.encoding[2]) else 1
+
+
+class HybridLauncher:
+    """Starts the kernels; what changes from call to call is written into the structures of `buffers`."""
+
+    def __init__(self, model: HybridFans, packed: PackedHybrid, buffers: HybridBuffers) -> None:
+        self._model, self._packed, self._buffers = model, packed, buffers
+        self.sizes = HybridSizes(model)
+        self.program = self._program(2)
+        b, request, inline = buffers, buffers.request, buffers.inline_items
+        looking_up = [packed.memory, packed.linear, b.mixture, b.rules, request, b.lookup_scratch, b.sparse, inline]
+        blending = [packed.tied, b.mixture, b.rules, request, b.sparse, b.states, b.blend_scratch, b.answer]
+        # One list: as many threads as possible. Many: the lists of several clusters share a multiprocessor.
+        most = KernelConstants(hybrid_macros(model)).constant("BLEND_THREADS")
+        self._look_up = [self._kernel("look_up", looking_up, threads) for threads in (MOST_THREADS, THREADS)]
+        self._blend = [self._kernel("blend", blending, threads) for threads in (most, THREADS)]
+        arranging = [packed.tied, request, b.states, b.arrangement, b.answer]
+        self._arrange = self._kernel("arrange", arranging, THREADS)
+        self._split_encoders = self._encoders(self.program)
+
+    def _program(self, halves: int) -> driver.Program:
+        return driver.Program(hybrid_macros(self._model, halves), self._packed.device, driver.HYBRID_SOURCES)
+
+    def _kernel(
+        self, name: str, arguments: list[ctypes.Structure], threads: int, program: driver.Program | None = None
+    ) -> driver.Kernel:
+        kernel = (program or self.program).kernel(name, arguments, threads, SHARED_MEMORY)
+        kernel.launch.stream = self._buffers.stream.cuda_stream
+        return kernel
+
+    def _encoders(self, program: driver.Program) -> list[driver.Kernel]:
+        """Return the encoder for few lists and the one for many."""
+        buffers = self._buffers
+        arguments = [self._packed.encoder, buffers.request, buffers.states, buffers.inline_items]
+        return [self._kernel(name, arguments, THREADS, program) for name in ("encode_one", "encode_many")]
+
+    @cached_property
+    def _plain_encoders(self) -> list[driver.Kernel]:
+        """The encoders of long lists, compiled when the first one comes."""
+        self._plain_program = self._program(1)
+        return self._encoders(self._plain_program)
+
+    def start(self, lists: int, positions: int, longest: int, tiles: int) -> None:
+        """Start all kernels; `tiles` are those of the longest list."""
+        self.start_encoding(lists, tiles)
+        self.start_selection(positions, longest)
+
+    def start_encoding(self, lists: int, tiles: int) -> None:
+        """Start the lookup and the encoder, which run at the same time."""
+        buffers, many = self._buffers, lists > CLUSTERS
+        buffers.request.tiles = tiles
+        self._look_up[many].start(min(lists, buffers.clusters) * CLUSTER, 1, self.sizes.lookup(tiles))
+        if runs_network(self._model):
+            halves = self.sizes.halves(tiles)
+            encoder = (self._split_encoders if halves == 2 else self._plain_encoders)[many]
+            encoder.start(min(lists, 2 * CLUSTERS) * CLUSTER, 1, self.sizes.encoding[halves][tiles])
+
+    def start_selection(self, positions: int, longest: int) -> None:
+        """Start the mixture and, if the request is for arranged items, their arrangement."""
+        buffers = self._buffers
+        lists = buffers.request.lists
+        self._blend[lists > CLUSTERS].start(min(lists, buffers.clusters) * CLUSTER, 1, self.sizes.blending)
+        if buffers.request.all_masks:
+            clusters = min(lists, buffers.arranging)
+            self._arrange.start(clusters * CLUSTER, 1, self.sizes.arranging(longest))

@@ -1,0 +1,113 @@
+// The scores of list memory and linear part for every item of the catalog: one cluster of blocks for each input.
+
+constexpr float FLOOR = 1e-3f;  // as in models/hybrid/model.py
+constexpr float SEEN_SCORE = -1.0f;  // of items of the input that must not be selected; other scores are not negative
+
+// Adds the rows of the input items, weighted by recency.
+__device__ void add_linear_rows(const LinearPart &linear, const List &list, const LookupShared &s, const LookupScratch &scratch) {
+    for (int unit = cluster_thread() / 32; unit < list.length * PARTS_OF_ITEM; unit += cluster_threads() / 32) {
+        const int i = unit / PARTS_OF_ITEM, part = unit % PARTS_OF_ITEM, item = s.items[i];
+        if (item < 0) continue;
+        const double recency = exp((i + 1 - list.length) / linear.decay) * linear.scale;
+        const int *items = linear.items + static_cast<size_t>(item) * linear.width;
+        const float *weights = linear.weights + static_cast<size_t>(item) * linear.width;
+        const int end = linear.width * (part + 1) / PARTS_OF_ITEM;
+#pragma unroll 4
+        for (int j = linear.width * part / PARTS_OF_ITEM + lane_id(); j < end; j += 32) {
+            const float weight = __ldg(weights + j);
+            if (weight != 0) add_number(scratch.linear + __ldg(items + j), weight * recency);
+        }
+    }
+}
+
+// Finds the highest sums of both parts; input items have negative ones.
+__device__ void find_highest(const LookupScratch &scratch, int items) {
+    long long votes = 0, linear = 0;
+#pragma unroll 4
+    for (int i = cluster_thread(); i < items; i += cluster_threads()) {
+        votes = max(votes, __ldcg(scratch.votes + i)), linear = max(linear, __ldcg(scratch.linear + i));
+    }
+    for (int step = 16; step; step >>= 1) {
+        votes = max(votes, __shfl_xor_sync(~0u, votes, step));
+        linear = max(linear, __shfl_xor_sync(~0u, linear, step));
+    }
+    if (lane_id() == 0) {
+        if (votes > 0) atomicMax(scratch.totals + 1, static_cast<word64>(votes));
+        if (linear > 0) atomicMax(scratch.totals + 2, static_cast<word64>(linear));
+    }
+}
+
+__device__ __forceinline__ float log_score(long long sum, double per_unit) {
+    return sum > 0 ? log1pf(static_cast<float>(sum * per_unit)) : 0.0f;
+}
+
+__device__ __forceinline__ bool is_blocked(const Rules &rules, int item) {
+    return rules.blocked && rules.blocked[item / 32] >> (item & 31) & 1;
+}
+
+__device__ __forceinline__ int bin_of(const Mixture &mixture, float score) {
+    return static_cast<int>(fminf(score * mixture.bins_per_point, BINS - 1.0f));
+}
+
+// Writes the scores of all items, clears the sums, and counts the scores of items that may be selected.
+__device__ void write_scores(const Mixture &mixture, const Rules &rules, const LookupShared &s, const LookupScratch &scratch, float *scores) {
+    const double votes_highest = static_cast<double>(__ldcg(scratch.totals + 1)), linear_highest = static_cast<double>(__ldcg(scratch.totals + 2));
+    const double per_vote = votes_highest > 0 ? 1 / (votes_highest * FLOOR) : 0, per_sum = linear_highest > 0 ? 1 / (linear_highest * FLOOR) : 0;
+    clear_bins(s.bins);
+#pragma unroll 4
+    for (int i = cluster_thread(); i < mixture.items; i += cluster_threads()) {
+        const long long votes = __ldcg(scratch.votes + i), linear = __ldcg(scratch.linear + i);
+        float score = 0;
+        if (votes) scratch.votes[i] = 0;
+        if (linear) scratch.linear[i] = 0;
+        if (votes > 0 || linear > 0) score = mixture.memory * log_score(votes, per_vote) + mixture.linear * log_score(linear, per_sum);
+        if (votes < SEEN / 2 && !rules.keep_seen) score = SEEN_SCORE;
+        scores[i] = score;
+        if (score > 0 && !is_blocked(rules, i)) atomicAdd(s.bins + bin_of(mixture, score), 1u);
+    }
+}
+
+// Finds a score that at least k items reach by these parts alone. Limits per group may skip items, so that there is none.
+__device__ void write_least(const Mixture &mixture, const Rules &rules, const LookupShared &s, const LookupScratch &scratch, float *least, int k) {
+    merge_bins(s.bins, scratch.bins + (LEVELS - 1) * BINS);
+    if (cluster_rank() != 0) return;
+    const Bin bin = find_bin(scratch.bins + (LEVELS - 1) * BINS, k, s.scratch);
+    const bool enough = bin.total >= k && !rules.groups;
+    if (threadIdx.x == 0) *least = enough ? bin.digit / mixture.bins_per_point * (1 - 1e-5f) : 0.0f;
+}
+
+// `encode` starts at once and runs meanwhile: it needs nothing from here, and waits for the end of this kernel at its own.
+extern "C" __global__ void CLUSTERED __launch_bounds__(1024)
+look_up(const __grid_constant__ ListMemory memory_part, const __grid_constant__ LinearPart linear, const __grid_constant__ Mixture mixture,
+        const __grid_constant__ Rules rules, const __grid_constant__ Request request, const __grid_constant__ LookupScratch all,
+        const __grid_constant__ Sparse sparse, const __grid_constant__ InlineItems inline_items) {
+    wait_for_previous_kernel();
+    allow_next_kernel();
+    const int cluster = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER;
+    LookupScratch scratch = all;  // of this cluster
+    scratch.similarity += static_cast<size_t>(cluster) * memory_part.known;
+    scratch.last_shared += static_cast<size_t>(cluster) * memory_part.known;
+    scratch.found_similarity += static_cast<size_t>(blockIdx.x) * all.found_stride;
+    scratch.found_list += static_cast<size_t>(blockIdx.x) * all.found_stride;
+    scratch.votes += static_cast<size_t>(cluster) * mixture.items;
+    scratch.linear += static_cast<size_t>(cluster) * mixture.items;
+    scratch.bins += static_cast<size_t>(cluster) * LEVELS * BINS;
+    scratch.totals += cluster * 4;
+    for (int number = cluster; number < request.lists; number += clusters) {
+        const List list = list_at(request, inline_items, number);
+        const LookupShared s = lookup_memory(list.length);
+        load_input(memory_part, list, s, scratch, mixture.items);
+        clear_levels(scratch.bins);
+        if (cluster_thread() < 4) scratch.totals[threadIdx.x] = 0;
+        if (memory_part.known) add_similarities(memory_part, list, s, scratch);
+        if (linear.width) add_linear_rows(linear, list, s, scratch);
+        cluster_sync();
+        if (memory_part.known) find_neighbors(memory_part, list, s, scratch);
+        cluster_sync();
+        find_highest(scratch, mixture.items);
+        cluster_sync();
+        write_scores(mixture, rules, s, scratch, sparse.scores + static_cast<size_t>(number) * mixture.items);
+        write_least(mixture, rules, s, scratch, sparse.least + number, list.k);
+        cluster_sync();  // before the next list clears what others may still read
+    }
+}
