@@ -1,4 +1,7 @@
-"""The CUDA kernels, run by a CPU (emulation/): their answers are compared with float64 scores."""
+"""The kernels of --recipe paper and the network of the hybrid model, run by a CPU (emulation/), compared with float64.
+
+All parts of the hybrid model and the rules are in test_hybrid.py.
+"""
 
 import copy
 from collections.abc import Sequence
@@ -10,8 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from engine.cuda.emulation import emulate_gpu, why_not_here
-from engine.cuda.hybrid_cases import ALL_RULES, ITEMS, MODELS, QUICK_RULES, few_requests, requests
-from engine.native.test_hybrid import hybrid_model
+from engine.native.test_hybrid import ALL, ITEMS, TRAINED, hybrid_model, requests
 from engine.parity import FP16, FP32, faults
 from fansrec.engine.cuda import backend
 from fansrec.engine.interface import Continuation
@@ -29,6 +31,8 @@ PAPER: dict[str, tuple[str, dict[str, Any]]] = {
     "four heads": ("fans", {"heads": 4, "layers": 2}),
     "wide": ("fans", {"width": 128, "feedforward": 512}),
 }
+SIZES = {"width": 64, "heads": 4, "feedforward": 256}
+NETWORK = {name: value for name, value in TRAINED.items() if name not in ALL} | SIZES
 PAPER_RULES = [Rules(), Rules(keep_seen=True), Rules(exclude=range(0, 190, 3)), Rules(allow=range(40, 180))]
 
 
@@ -92,58 +96,17 @@ def test_paper_models_and_rules_match_float64(kind: str, rules: Rules) -> None:
     check_paper(kind, rules, 24)  # more lists than clusters that run at once
 
 
-def check_hybrid(model: Any, rules: Rules, inputs: Any, counts: list[int], mode: str = "one-pass") -> None:
-    engine, double = open_kernels(model, ITEMS, mode), copy.deepcopy(model).double()
-    answers = engine.continue_lists(inputs, counts, rules)
-    assert faults(double, mode, inputs, counts, rules, answers, FP32) == []
-    (alone,) = engine.continue_lists(inputs[1:2], counts[1:2], rules)
-    assert alone.items.tolist() == answers[1].items.tolist()
+def check_hybrid(settings: dict[str, Any], count: int) -> None:
+    model, (inputs, counts) = hybrid_model(**settings), requests(count)
+    answers = open_kernels(model, ITEMS, "one-pass").continue_lists(inputs, counts, Rules())
+    assert faults(copy.deepcopy(model).double(), "one-pass", inputs, counts, Rules(), answers, FP32) == []
 
 
-@pytest.mark.parametrize("kind", ["all parts", "network alone", "memory alone", "linear part alone"])
-def test_hybrid_models_match_float64(kind: str) -> None:
-    check_hybrid(hybrid_model(**MODELS[kind]), Rules(), *few_requests())
-
-
-@pytest.mark.parametrize("rules", QUICK_RULES.values(), ids=QUICK_RULES)
-def test_rules_are_applied_and_the_best_allowed_items_returned(rules: Rules) -> None:
-    inputs, counts = few_requests()
-    check_hybrid(hybrid_model(**MODELS["memory and linear part"]), rules, inputs[1:], counts[1:])
-
-
-def test_all_rules_apply_to_all_parts() -> None:
-    inputs, counts = few_requests()
-    check_hybrid(hybrid_model(**MODELS["all parts"]), ALL_RULES["all at once"], inputs[:2], counts[:2])
-
-
-def check_arranged(kind: str, inputs: Any, counts: list[int]) -> None:
-    model, rules = hybrid_model(**MODELS[kind]), Rules(fill="arranged")
-    expected = TorchEngine(model, ITEMS).continue_lists(inputs, counts, rules)
-    answers = open_kernels(model, ITEMS, "one-pass").continue_lists(inputs, counts, rules)
-    for answer, right in zip(answers, expected, strict=True):
-        assert answer.items.tolist() == right.items.tolist()
-        np.testing.assert_allclose(answer.scores, right.scores, atol=1e-5)
-
-
-def test_arranged_items_are_those_of_torch() -> None:
-    inputs, counts = few_requests()
-    check_arranged("all parts", inputs[1:], counts[1:])
+def test_network_of_the_hybrid_model_alone_matches_float64() -> None:
+    check_hybrid(NETWORK, 4)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("rules", ALL_RULES.values(), ids=ALL_RULES)
-@pytest.mark.parametrize("kind", MODELS)
-def test_every_hybrid_model_and_rule_matches_float64(kind: str, rules: Rules) -> None:
-    check_hybrid(hybrid_model(**MODELS[kind]), rules, *requests(20))  # more lists than clusters that run at once
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("kind", ["all parts", "linear part alone", "next item only"])
-def test_recall_matches_float64(kind: str) -> None:
-    check_hybrid(hybrid_model(**MODELS[kind]), Rules(), *requests(20), "recall")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("kind", ["network alone", "vanilla", "not causal", "wide"])
-def test_arranged_items_of_other_models_are_those_of_torch(kind: str) -> None:
-    check_arranged(kind, *requests(20))
+@pytest.mark.parametrize("settings", [NETWORK, TRAINED | SIZES], ids=["network alone", "all parts"])
+def test_hybrid_model_with_more_lists_than_clusters_matches_float64(settings: dict[str, Any]) -> None:
+    check_hybrid(settings, 40)
