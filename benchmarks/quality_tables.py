@@ -55,26 +55,28 @@ def figures_table(results: dict[str, Result], way: str) -> Iterator[list[str]]:
 
 
 def gains_table(results: dict[str, Result], way: str) -> Iterator[list[str]]:
-    """Yield what the hybrid model gains over the best other model by each metric."""
+    """Yield what the hybrid model gains over the best other model by each metric, named where it is another one."""
     yield ["", "best other model", *METRICS]
     for name, result in results.items():
         best = [best_rival(result, metric, way) for metric in METRICS]
         gains = [gain(result, rival, metric, way) for rival, metric in zip(best, METRICS, strict=True)]
-        notes = ["" if rival == best[0] else f" ({TITLES[rival]})" for rival in best]
-        yield [name, TITLES[best[0]], *(value + note for value, note in zip(gains, notes, strict=True))]
+        notes = ["" if rival in (best[0], None) else f" ({TITLES[rival]})" for rival in best]
+        first = MISSING if best[0] is None else TITLES[best[0]]
+        yield [name, first, *(value + note for value, note in zip(gains, notes, strict=True))]
 
 
-def best_rival(result: Result, metric: str, way: str) -> str:
-    return max(RIVALS, key=lambda rival: mean(result, rival, metric, way) or 0)
+def best_rival(result: Result, metric: str, way: str) -> str | None:
+    means = {rival: value for rival in RIVALS if (value := mean(result, rival, metric, way)) is not None}
+    return max(means, key=means.__getitem__, default=None)
 
 
-def gain(result: Result, rival: str, metric: str, way: str) -> str:
+def gain(result: Result, rival: str | None, metric: str, way: str) -> str:
     wanted = {"system": OURS, "rival": rival, "metric": metric, "way": way}
     for row in result["paired"]:
         if wanted.items() <= row.items() and row["percent"] is not None:
             low, high = row["percent_interval"]
             return f"{row['percent']:+.1f}% [{low:+.1f}, {high:+.1f}]"
-    ours, theirs = mean(result, OURS, metric, way), mean(result, rival, metric, way)
+    ours, theirs = mean(result, OURS, metric, way), rival and mean(result, rival, metric, way)
     return f"{100 * (ours - theirs) / theirs:+.1f}%" if ours and theirs else MISSING  # not measured list by list
 
 
