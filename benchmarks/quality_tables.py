@@ -151,14 +151,8 @@ def draw(results: dict[str, Result]) -> bytes:
                 y = systems.index(row["system"])
                 color = LIGHT.bars["standard" if row["system"] == OURS else "paper"]
                 axes.barh(y, row["mean"], height=0.7, color=color)
-                axes.plot(
-                    row["interval"] or [row["mean"]] * 2,
-                    [y, y],
-                    color=LIGHT.ink,
-                    linewidth=1.4,
-                    marker="|",
-                    markersize=7,
-                )
+                if row["interval"] is not None:
+                    axes.plot(row["interval"], [y, y], color=LIGHT.ink, linewidth=1.4, marker="|", markersize=7)
         names = [TITLES[system].strip("*") for system in systems]
         axes.set_yticks(range(len(systems)), names if panel % 3 == 0 else [""] * len(systems))
         axes.invert_yaxis()
