@@ -74,6 +74,12 @@ def test_chunks_contain_every_list_and_save_padding(lengths: list[int]) -> None:
         assert padded < len(lengths) * of.max()
 
 
+def test_chunk_is_split_only_if_that_saves_enough_padding() -> None:
+    lengths = np.array([2, 2, 2, 10])  # a split saves 3 * 8 tokens
+    assert [chunk.tolist() for chunk in length_chunks(lengths, 23)] == [[0, 1, 2], [3]]
+    assert [chunk.tolist() for chunk in length_chunks(lengths, 24)] == [[0, 1, 2, 3]]
+
+
 def test_lists_of_equal_length_form_one_chunk() -> None:
     assert [chunk.tolist() for chunk in length_chunks(np.array([7, 7, 7]))] == [[0, 1, 2]]
 

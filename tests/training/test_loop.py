@@ -1,4 +1,4 @@
-"""Steps of the training loop: limited gradients."""
+"""Steps of the training loop: limited gradients, and figures that are read later."""
 
 from pathlib import Path
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 
+from fansrec.errors import BadSetting
 from fansrec.training.loop import Loop
 from fansrec.training.plan import make_plan
 from fansrec.training.reporting import Reporter
@@ -52,3 +53,23 @@ def test_short_gradients_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     whole = gradients(tmp_path, monkeypatch)
     for one, other in zip(gradients(tmp_path, monkeypatch, gradient_norm=1e6), whole, strict=True):
         torch.testing.assert_close(one, other)
+
+
+def test_figures_that_are_read_later_are_the_same(tmp_path: Path) -> None:
+    histories = []
+    for most in (1, 3):
+        loop = loop_of(tmp_path / str(most), epochs=2)
+        loop.most_unread = most
+        history, _ = loop.train()
+        histories.append([{name: value for name, value in row.items() if name != "seconds"} for row in history])
+    assert len(loop.batches) % 3, "an epoch should end with batches whose figures are not read"
+    assert histories[0] == histories[1]
+
+
+def test_loss_that_is_no_number_is_reported_though_it_is_read_later(tmp_path: Path) -> None:
+    loop = loop_of(tmp_path, epochs=1)
+    loop.most_unread = 1000
+    with torch.no_grad():
+        next(loop.network.parameters()).fill_(float("nan"))
+    with pytest.raises(BadSetting, match="the loss became nan in epoch 0"):
+        loop.train()

@@ -18,6 +18,7 @@ from fansrec.training.masking import MaskingRates
 from fansrec.training.objectives import OBJECTIVES, Indices, Lists, MaskingContext
 
 MAX_CHUNKS = 4  # of a batch: more would save little padding and cost a pass each
+GPU_SAVING = 1 << 14  # padding tokens; a GPU computes fewer in less time than it takes to start a pass
 
 
 @dataclass(frozen=True)
@@ -47,17 +48,18 @@ def epoch_plan(lists: Indices, size: int, seed: Sequence[int]) -> list[Indices]:
     return [shuffled[start : start + size] for start in range(0, len(shuffled), size)]
 
 
-def length_chunks(lengths: Indices) -> list[Indices]:
+def length_chunks(lengths: Indices, least_saving: int = 0) -> list[Indices]:
     """Return the rows of a batch in at most MAX_CHUNKS chunks of similar length, split greedily to reduce padding.
 
-    Batches remain random mixtures of lengths, which trains better than batches of one length.
+    A split must save more than `least_saving` padding tokens. Batches remain random mixtures of lengths, which trains
+    better than batches of one length.
     """
     chunks = [np.argsort(lengths, kind="stable")]
     while len(chunks) < MAX_CHUNKS:
         savings = [_best_split(lengths[chunk]) for chunk in chunks]
         best = int(np.argmax([saved for saved, _ in savings]))
         saved, at = savings[best]
-        if saved <= 0:
+        if saved <= least_saving:
             break
         chunks[best : best + 1] = [chunks[best][:at], chunks[best][at:]]
     return chunks
@@ -72,20 +74,25 @@ def _best_split(ordered: Indices) -> tuple[int, int]:
 
 
 class BatchBuilder:
-    """Builds the batches of an objective from the indices of lists."""
+    """Builds the batches of an objective from the indices of lists; `least_saving` is that of `length_chunks`."""
 
     def __init__(
-        self, corpus: Corpus, alphabet: Alphabet, rates: MaskingRates, objective: str = "continuation"
+        self,
+        corpus: Corpus,
+        alphabet: Alphabet,
+        rates: MaskingRates,
+        objective: str = "continuation",
+        least_saving: int = 0,
     ) -> None:
         if objective not in OBJECTIVES:
             raise BadSetting(f"there is no objective {objective!r}; the objectives are {', '.join(OBJECTIVES)}")
-        self.corpus = corpus
+        self.corpus, self.least_saving = corpus, least_saving
         self.objective = OBJECTIVES[objective]
         self.context = MaskingContext(alphabet, token_categories(corpus.vocabulary.starts), rates, ratio=1.0)
 
     def build(self, lists: Indices, ratio: float, seed: Sequence[int], share: Share = ALL) -> Batch:
         """Return a batch; all processes make the same random draws, and each reads only the lists of its share."""
-        rows = [lists[chunk] for chunk in length_chunks(self.corpus.lengths[lists])]
+        rows = [lists[chunk] for chunk in length_chunks(self.corpus.lengths[lists], self.least_saving)]
         owned = [share.owns(chunk) for chunk in rows]
         chunks = [self._read(chunk, own) for chunk, own in zip(rows, owned, strict=True)]
         tokens = self.objective(chunks, replace(self.context, ratio=ratio), np.random.default_rng(seed))

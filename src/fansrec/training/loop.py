@@ -15,7 +15,7 @@ from fansrec.data.corpus import Corpus
 from fansrec.errors import BadSetting, Interrupted
 from fansrec.models.tokens import Batch
 from fansrec.training import checkpoint
-from fansrec.training.batches import BatchBuilder, EpochBatches, share_of
+from fansrec.training.batches import GPU_SAVING, BatchBuilder, EpochBatches, share_of
 from fansrec.training.curriculum import Curriculum, ratio
 from fansrec.training.masking import MaskingRates
 from fansrec.training.optimization import WeightAverage, learning_rate, make_optimizer
@@ -23,6 +23,8 @@ from fansrec.training.plan import Plan
 from fansrec.training.process import make_accelerator
 from fansrec.training.reporting import NULL_REPORTER, Events, Reporter, write_metrics
 from fansrec.training.validation import EpochFigures, Validation, best_figures
+
+MOST_UNREAD = 32  # batches that a GPU may have before it: waiting for each would leave it idle
 
 
 class Loop:
@@ -53,8 +55,13 @@ class Loop:
         self.two_stage = plan.settings.get("classifier") == "two-stage"
         names = {"hidden_share": "hidden", "shuffled_share": "shuffled"}
         rates = MaskingRates(**{names[name]: value for name, value in plan.settings.items() if name in names})
-        builder, lists = BatchBuilder(corpus, network.config.alphabet, rates, network.objective), corpus.part("train")
+        on_gpu = self.accelerator.device.type == "cuda"
+        saving = GPU_SAVING if on_gpu else 0
+        builder = BatchBuilder(corpus, network.config.alphabet, rates, network.objective, saving)
+        lists = corpus.part("train")
         self.rank, self.processes = self.accelerator.process_index, self.accelerator.num_processes
+        self.unread: list[Tensor] = []  # loss and correct categories of batches that are not in `counters` yet
+        self.most_unread = MOST_UNREAD if on_gpu and self.processes == 1 else 1
         share = share_of(lists, self.rank, self.processes)
         self.batches = EpochBatches(builder, lists, self.settings.batch_size, self.settings.seed, share)
         self.validation: EpochFigures = (
@@ -95,26 +102,21 @@ class Loop:
         for number, batch in self.batches.of_epoch(counters.epoch, share, counters.batch):
             self._batch(batch, number)
             self._save_if_due()
+        self._read_figures()
         self._end_epoch(time.monotonic() - started)
 
     def _batch(self, batch: Batch, number: int) -> None:
-        """Train on a batch and update the counters."""
+        """Train on a batch and update the counters, though not always those that the batch has to be finished for."""
         counters, seed = self.counters, self.batches.seed(self.counters.epoch, number)
         torch.manual_seed(int(np.random.SeedSequence([*seed, self.rank]).generate_state(1)[0]))
-        loss, hits = self._step(batch)
-        if not math.isfinite(loss):
-            raise BadSetting(
-                f"the loss became {loss} in epoch {counters.epoch}; start again with a lower learning_rate"
-            )
+        self.unread.append(self._step(batch))
         counters.batch, counters.step = number + 1, counters.step + 1
-        counters.loss += loss
-        counters.category_hits += hits
         counters.positions += batch.positions
-        mean_loss = counters.loss / counters.batch
-        self.reporter.batch(counters.epoch, counters.batch, mean_loss, self._category_accuracy())
+        if len(self.unread) >= self.most_unread:
+            self._read_figures()
 
-    def _step(self, batch: Batch) -> tuple[float, float]:
-        """Make an optimizer step; return the loss and the correct categories of the whole batch."""
+    def _step(self, batch: Batch) -> Tensor:
+        """Make an optimizer step; return the loss and the correct categories of this process, shape (2,)."""
         for group in self.optimizer.param_groups:
             group["lr"] = self._learning_rate()
         loss = self.wrapped(batch.to(self.accelerator.device), self._sum)
@@ -125,11 +127,27 @@ class Loop:
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.average.update(self.counters.step)
-        # One reduction, which includes whether any process must stop, so that all stop after the same batch.
-        stop = torch.tensor(float(self.stop_requested()), device=self.accelerator.device)
-        total, hits, stops = self._sum(torch.stack([loss.total.detach(), loss.category_hits.float(), stop])).tolist()
-        self.stops = stops > 0
-        return total, hits
+        return torch.stack([loss.total.detach(), loss.category_hits.float()])
+
+    def _read_figures(self) -> None:
+        """Wait for the last batches, and add their losses and correct categories to the counters."""
+        if not self.unread:
+            return
+        figures, counters = torch.stack(self.unread), self.counters
+        self.unread = []
+        if self.processes > 1:  # one reduction, which includes whether any must stop, so that all stop after this batch
+            stop = torch.full((len(figures), 1), float(self.stop_requested()), device=figures.device)
+            figures = self._sum(torch.cat([figures, stop], 1))
+            self.stops = bool(figures[:, 2].any())
+        for loss, hits in figures[:, :2].tolist():
+            if not math.isfinite(loss):
+                raise BadSetting(
+                    f"the loss became {loss} in epoch {counters.epoch}; start again with a lower learning_rate"
+                )
+            counters.loss += loss
+            counters.category_hits += hits
+        mean_loss = counters.loss / counters.batch
+        self.reporter.batch(counters.epoch, counters.batch, mean_loss, self._category_accuracy())
 
     def _sum(self, tensor: Tensor) -> Tensor:
         summed: Tensor = self.accelerator.reduce(tensor, "sum")
@@ -190,6 +208,7 @@ class Loop:
         stops = self.stops if self.processes > 1 else self.stop_requested()
         if not stops and time.monotonic() - self.saved_at < self.settings.checkpoint_seconds:
             return
+        self._read_figures()
         self._save()
         self.saved_at = time.monotonic()
         if stops:
