@@ -58,7 +58,9 @@ def test_short_gradients_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_figures_that_are_read_later_are_the_same(tmp_path: Path) -> None:
     histories = []
     for most in (1, 3):
-        loop = loop_of(tmp_path / str(most), epochs=2)
+        folder = tmp_path / str(most)
+        (folder / "checkpoints").mkdir(parents=True)
+        loop = loop_of(folder, epochs=2)
         loop.most_unread = most
         history, _ = loop.train()
         histories.append([{name: value for name, value in row.items() if name != "seconds"} for row in history])
