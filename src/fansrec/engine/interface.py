@@ -96,9 +96,12 @@ def invalid_index(items: int) -> BadSetting:
 
 
 def check_indices(indices: Sequence[Sequence[int] | NDArray[np.int64]], items: int) -> None:
-    """Raise BadSetting if an index is not one of `items`."""
-    if any(len(some) and (np.min(some) < 0 or np.max(some) >= items) for some in indices):
-        raise invalid_index(items)
+    """Raise BadSetting if an index is not one of `items`; all are compared at once, since there may be many lists."""
+    given = [some for some in indices if len(some)]
+    if given:
+        together = np.concatenate(given)
+        if together.min() < 0 or together.max() >= items:
+            raise invalid_index(items)
 
 
 def check_rules(rules: Rules, items: int) -> None:

@@ -98,6 +98,16 @@ def test_rules_are_applied(where: str, rules: Rules, patch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("where", [gpu, emulated])
+@pytest.mark.parametrize("kind", ["as trained", "memory alone"])
+def test_more_items_have_scores_than_are_noted(where: str, kind: str, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("fansrec.engine.cuda.hybrid.buffers.MOST_TOUCHED", 8)
+    model = model_of(kind)
+    engine = opened(model, where, patch)
+    for _ in range(2):  # the scores of the first call must be cleared
+        check(engine, model, some(where))
+
+
+@pytest.mark.parametrize("where", [gpu, emulated])
 def test_rules_can_change_from_call_to_call(where: str, patch: pytest.MonkeyPatch) -> None:
     model = model_of("as trained")
     engine, lists = opened(model, where, patch), some(where, 20)

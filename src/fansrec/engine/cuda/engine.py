@@ -8,6 +8,7 @@ list into memory that the GPU reads directly, and reads the answer from memory t
 
 import threading
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -184,7 +185,9 @@ class CudaEngine:
     ) -> list[Continuation | None]:
         """Return one continuation per list, None for lists that the kernels could not finish."""
         categories, bounds = self._categories[items], batch.first_positions.tolist()
-        return [
-            self._answer(missing_items, Continuation(items[start:end], scores[start:end], categories[start:end]))
-            for missing_items, start, end in zip(unfilled, bounds, bounds[1:], strict=False)
+        answers = [
+            Continuation(items[start:end], scores[start:end], categories[start:end]) for start, end in pairwise(bounds)
         ]
+        if not any(unfilled) and (items >= 0).all():
+            return answers  # type: ignore[return-value]
+        return list(map(self._answer, unfilled, answers))

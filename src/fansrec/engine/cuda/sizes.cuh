@@ -49,7 +49,7 @@ constexpr int SCRATCH = 80;           // words for the sums of a block
 constexpr int CANDIDATES = 2048;      // items that are sorted; no list gets more
 constexpr int BLEND_THREADS = 512;   // at most
 constexpr int READ_ROWS = READ_NEXT + READ_MASKS;
-constexpr int BLEND_TABLES = CATEGORIES * (READ_ROWS + 2) + READ_CATEGORIES * (2 * READ_ROWS + 2) + 2 * READ_ROWS * WIDTH;
+constexpr int BLEND_TABLES = CATEGORIES * (READ_ROWS + 3) + 1 + READ_CATEGORIES * (2 * READ_ROWS + 2) + 2 * READ_ROWS * WIDTH;
 __device__ constexpr int lookup_bytes(int length) { return 4 * (BINS + SCRATCH) + 24 * (length + 1); }
 __device__ constexpr int arrange_bytes(int k) { return 4 * (WARPS * (2 * WIDTH + CATEGORIES) + 3 * k); }
 constexpr int BLEND_BYTES = 8 * CANDIDATES + 4 * (BINS + SCRATCH + BLEND_TABLES + 4);

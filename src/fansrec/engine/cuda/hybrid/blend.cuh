@@ -19,59 +19,76 @@ __device__ __forceinline__ unsigned key_of(float score, float least, float min_s
     return selectable ? __float_as_uint(fmaxf(score, 0.0f)) + 1 : 0;
 }
 
+__device__ __forceinline__ int reversed(int item) { return 0x7fffffff - item; }  // of equal scores, the first item is the best
 __device__ __forceinline__ float score_of(unsigned key) { return __uint_as_float(key - 1); }
 
-// Computes the scores of the block's own items and counts their bins. Most items without any score are in the first bin,
-// which is counted apart, since threads that add to the same number wait for each other.
-__device__ void score_items(const TiedWeights &tied, const Mixture &mixture, const Rules &rules, const BlendShared &s, const BlendScratch &scratch,
-                            const float *sparse, float least, int rows) {
-    clear_bins(s.bins);
-    int in_first_bin = 0;
-#pragma unroll 2
-    for (int i = cluster_thread(); i < mixture.items; i += cluster_threads()) {
-        float score = __ldcg(sparse + i);
-        unsigned key = 0;
-        if (score >= 0 && !is_blocked(rules, i)) {
-            if (mixture.network > 0) {
-                const float chance = probability_of(tied, s, scratch, i, rows) * mixture.items;
-                // log(1 + x) is at most x: most items need no logarithm to be seen to be too low.
-                if (score + mixture.network * chance < least) score = MINUS_INF;
-                else score += mixture.network * log1pf(chance);
-            }
-            key = key_of(score, least, rules.min_score);
-        }
-        scratch.keys[i] = key;
-        if (!key) continue;
-        const int bin = bin_of(mixture, score);
-        if (bin == 0) in_first_bin++;
-        else atomicAdd(s.bins + bin, 1u);
+// Scores an item, and notes it if it can be selected.
+__device__ __forceinline__ void score_item(const TiedWeights &tied, const Mixture &mixture, const Rules &rules, const BlendShared &s,
+                                           const BlendScratch &scratch, const float *sparse, float least, int rows, int item) {
+    float score = __ldcg(sparse + item);
+    if (score < 0 || is_blocked(rules, item)) return;
+    if (mixture.network > 0) {
+        const float chance = probability_of(tied, s, scratch, item, rows) * mixture.items;
+        if (score + mixture.network * chance < least) return;  // log(1 + x) is at most x: most items need no logarithm
+        score += mixture.network * log1pf(chance);
     }
-    in_first_bin = __reduce_add_sync(~0u, in_first_bin);
-    if (lane_id() == 0 && in_first_bin) atomicAdd(s.bins, static_cast<unsigned>(in_first_bin));
+    const unsigned key = key_of(score, least, rules.min_score);
+    if (key) scratch.entries[atomicAdd(scratch.counts, 1)] = static_cast<word64>(key) << 32 | static_cast<unsigned>(reversed(item));
+}
+
+// Calls score(item) for every item that can be selected: those that other parts have touched, and those that the network alone
+// may lift to `least`. If `least` is 0, or too many are touched, these are all.
+template <class Score>
+__device__ __forceinline__ void score_items(const TiedWeights &tied, const Mixture &mixture, const BlendShared &s, const int *touched, int count,
+                                            bool all, float least, Score score) {
+    const int thread = cluster_thread(), threads = cluster_threads();
+    if (all || (mixture.network > 0 && !TWO_STAGE)) {
+        for (int i = thread; i < mixture.items; i += threads) score(i);
+        return;
+    }
+    if (mixture.network > 0) {
+        find_scanned(tied, mixture, s, least);
+        for (int j = 0; j < *s.scanned_count; j++) {
+            const int end = __ldg(tied.starts + s.scanned[j] + 1);
+            for (int i = __ldg(tied.starts + s.scanned[j]) + thread; i < end; i += threads) score(i);
+        }
+    }
+    for (int i = thread; i < count; i += threads) {
+        const int item = __ldcg(touched + i);
+        if (mixture.network <= 0 || s.read_rank[__ldg(tied.category_of + item)] == NOT_SCANNED) score(item);
+    }
 }
 
 __device__ __forceinline__ word64 order_of(const Mixture &mixture, unsigned key) {
     return static_cast<word64>(bin_of(mixture, score_of(key))) << (DIGIT * (SCORE_LEVELS - 1)) | key;
 }
 
-__device__ __forceinline__ int reversed(int item) { return 0x7fffffff - item; }  // of equal scores, the first item is the best
-
-// Collects the items that can be among the best; returns how many could be selected in all.
-__device__ int collect_candidates(const Mixture &mixture, const BlendShared &s, const BlendScratch &scratch, int need) {
+// Collects the best entries, at least `need` of them. Most items without any score are in the first bin, which is counted
+// apart, since threads that add to the same number wait for each other.
+__device__ void collect_candidates(const Mixture &mixture, const BlendShared &s, const BlendScratch &scratch, int entries, int need) {
     const auto each = [&](auto count) {
-        for (int i = cluster_thread(); i < mixture.items; i += cluster_threads())
-            if (const unsigned key = scratch.keys[i]) count(order_of(mixture, key), reversed(i));
+        for (int i = cluster_thread(); i < entries; i += cluster_threads()) {
+            const word64 entry = __ldcg(scratch.entries + i);
+            count(order_of(mixture, static_cast<unsigned>(entry >> 32)), static_cast<int>(entry & 0x7fffffff));
+        }
     };
-    int total;
+    clear_bins(s.bins);
+    int in_first_bin = 0, total;
+    each([&](word64 order, int) {
+        const int bin = static_cast<int>(order >> (DIGIT * (SCORE_LEVELS - 1)));
+        if (bin == 0) in_first_bin++;
+        else atomicAdd(s.bins + bin, 1u);
+    });
+    in_first_bin = __reduce_add_sync(~0u, in_first_bin);
+    if (lane_id() == 0 && in_first_bin) atomicAdd(s.bins, static_cast<unsigned>(in_first_bin));
     const Threshold least = find_threshold<SCORE_LEVELS>(s.bins, scratch.bins, s.scratch, need, CANDIDATES, total, each);
-    for (int i = cluster_thread(); i < mixture.items; i += cluster_threads()) {
-        const unsigned key = scratch.keys[i];
-        if (!key || !reaches(least, order_of(mixture, key), reversed(i))) continue;
-        const int at = atomicAdd(scratch.count, 1);
-        if (at < CANDIDATES) scratch.candidates[at] = static_cast<word64>(key) << 32 | static_cast<unsigned>(reversed(i));
+    for (int i = cluster_thread(); i < entries; i += cluster_threads()) {
+        const word64 entry = __ldcg(scratch.entries + i);
+        if (!reaches(least, order_of(mixture, static_cast<unsigned>(entry >> 32)), static_cast<int>(entry & 0x7fffffff))) continue;
+        const int at = atomicAdd(scratch.counts + 1, 1);
+        if (at < CANDIDATES) scratch.candidates[at] = entry;
     }
     cluster_sync();
-    return total;
 }
 
 // Sorts the candidates in descending order, a power of two of them, with a bitonic network.
@@ -103,10 +120,9 @@ __device__ bool within_limit(const Rules &rules, const word64 *candidates, int a
 }
 
 // Writes the best candidates within the limits of their groups; one block of the cluster does.
-__device__ void write_selected(const Rules &rules, const BlendShared &s, const BlendScratch &scratch, int *items, float *scores, int *unfilled,
-                               int k, int total, bool to_host) {
-    const int count = min(__ldcg(scratch.count), CANDIDATES);
-    for (int i = threadIdx.x; i < count; i += blockDim.x) s.candidates[i] = __ldcg(scratch.candidates + i);
+__device__ void write_selected(const Rules &rules, const BlendShared &s, const word64 *candidates, int count, int *items, float *scores,
+                               int *unfilled, int k, bool are_all, bool to_host) {
+    for (int i = threadIdx.x; i < count; i += blockDim.x) s.candidates[i] = __ldcg(candidates + i);
     __syncthreads();
     sort_candidates(s.candidates, count);
     int selected = 0;
@@ -124,7 +140,13 @@ __device__ void write_selected(const Rules &rules, const BlendShared &s, const B
     for (int p = selected + threadIdx.x; p < k; p += blockDim.x) items[p] = -1, scores[p] = 0;
     if (to_host) __threadfence_system();  // before the host sees `unfilled`
     __syncthreads();
-    if (threadIdx.x == 0) *unfilled = selected < k && count < total;
+    if (threadIdx.x == 0) *unfilled = selected < k && !are_all;
+}
+
+// Sets the scores of a list to 0 again.
+__device__ void clear_scores(float *scores, int items, const int *touched, int count, int stride) {
+    const bool all = count > stride;
+    for (int i = cluster_thread(); i < (all ? items : count); i += cluster_threads()) scores[all ? i : __ldcg(touched + i)] = 0;
 }
 
 extern "C" __global__ void CLUSTERED __launch_bounds__(BLEND_THREADS)
@@ -134,20 +156,23 @@ blend(const __grid_constant__ TiedWeights tied, const __grid_constant__ Mixture 
     const int cluster = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER;
     const BlendShared s = blend_memory();
     BlendScratch scratch = all;  // of this cluster
-    scratch.keys += static_cast<size_t>(cluster) * mixture.items;
+    scratch.entries += static_cast<size_t>(cluster) * mixture.items;
     scratch.logits += static_cast<size_t>(cluster) * all.logit_stride * READ_ROWS;
     scratch.sums += cluster * CLUSTER * READ_CATEGORIES * READ_ROWS;
     scratch.candidates += cluster * CANDIDATES;
     scratch.bins += static_cast<size_t>(cluster) * LEVELS * BINS;
-    scratch.count += cluster;
+    scratch.counts += cluster * 2;
     wait_for_previous_kernel();
     allow_next_kernel();
     for (int number = cluster; number < request.lists; number += clusters) {
         const int first = request.lists == 1 ? 0 : request.first_positions[number];
         const int k = request.lists == 1 ? request.k : request.first_positions[number + 1] - first;
-        const int rows = read_rows(min(k, request.most_masks));
+        const int rows = read_rows(min(k, request.most_masks)), count = __ldcg(sparse.counts + number);
+        const float least = __ldcg(sparse.least + number);
+        const int *touched = sparse.touched + static_cast<size_t>(number) * sparse.stride;
+        float *scores = sparse.scores + static_cast<size_t>(number) * mixture.items;
         clear_levels(scratch.bins);
-        if (cluster_thread() == 0) *scratch.count = 0;
+        if (cluster_thread() < 2) scratch.counts[threadIdx.x] = 0;
         if (mixture.network > 0) {
             for (int i = threadIdx.x; i < rows * WIDTH; i += blockDim.x)
                 s.rows[i] = __ldcg(states.rows + static_cast<size_t>(number) * READ_ROWS * WIDTH + i);
@@ -159,10 +184,18 @@ blend(const __grid_constant__ TiedWeights tied, const __grid_constant__ Mixture 
         }
         cluster_sync();
         if (mixture.network > 0) find_log_sums(s, scratch);
-        score_items(tied, mixture, rules, s, scratch, sparse.scores + static_cast<size_t>(number) * mixture.items, __ldcg(sparse.least + number), rows);
-        const int total = collect_candidates(mixture, s, scratch, rules.groups ? CANDIDATES : k);
-        if (cluster_rank() == 0)
-            write_selected(rules, s, scratch, selected.items + first, selected.scores + first, selected.unfilled + number, k, total, request.lists == 1);
+        score_items(tied, mixture, s, touched, count, least <= 0 || count > sparse.stride, least, [&](int item) {
+            score_item(tied, mixture, rules, s, scratch, scores, least, rows, item);
+        });
+        cluster_sync();
+        const int entries = __ldcg(scratch.counts);
+        clear_scores(scores, mixture.items, touched, count, sparse.stride);
+        if (entries > CANDIDATES) collect_candidates(mixture, s, scratch, entries, rules.groups ? CANDIDATES : k);
+        if (cluster_rank() == 0) {
+            const bool are_all = entries <= CANDIDATES;
+            write_selected(rules, s, are_all ? scratch.entries : scratch.candidates, are_all ? entries : min(__ldcg(scratch.counts + 1), CANDIDATES),
+                           selected.items + first, selected.scores + first, selected.unfilled + number, k, are_all, request.lists == 1);
+        }
         cluster_sync();  // before the next list clears what others may still read
     }
 }

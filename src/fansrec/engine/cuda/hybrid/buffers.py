@@ -21,6 +21,7 @@ MAX_POSITIONS = 1 << 16
 MAX_CLUSTERS = 64  # lists that are looked up or mixed at once: about as many as an H100 or H200 runs
 MAX_SCRATCH_BYTES = 1 << 31
 MOST_THREADS = 1024  # of a block of `look_up`
+MOST_TOUCHED = 1 << 14  # items with a score of list memory or linear part; if there are more, all items are scored
 
 
 class HybridBuffers(Exchange):
@@ -72,9 +73,15 @@ class HybridBuffers(Exchange):
         if lists > self._lists:
             self._lists = lists
             rows = self._kernel.constant("READ_ROWS") * self._kernel.constant("WIDTH")
-            self._scores = self._new(lists * self.items, torch.float32)
-            self._least, self._states = self._new(lists, torch.float32), self._new(lists * rows, torch.float32)
-            self.sparse.scores, self.sparse.least = self._scores.data_ptr(), self._least.data_ptr()
+            self.sparse.stride = min(self.items, MOST_TOUCHED)
+            self._sparse_tensors = {
+                "scores": self._zeros(lists * self.items, torch.float32),  # `blend` leaves zeros
+                "touched": self._new(lists * self.sparse.stride, torch.int32),
+                "counts": self._new(lists, torch.int32),
+                "least": self._new(lists, torch.float32),
+            }
+            point_to(self.sparse, self._sparse_tensors)
+            self._states = self._new(lists * rows, torch.float32)
             self.states.rows = self._states.data_ptr()
         if min(lists, MAX_CLUSTERS) > self.clusters:
             self._make_scratch(min(lists, MAX_CLUSTERS))
@@ -84,34 +91,34 @@ class HybridBuffers(Exchange):
         """Allocate what every cluster of blocks needs for itself; sums are 0 between two lists."""
         known, items, constant = self.packed.memory.known, self.items, self._kernel.constant
         bins, rows, read = constant("BINS") * constant("LEVELS"), constant("READ_ROWS"), constant("READ_CATEGORIES")
-        found, logits = known // CLUSTER + MOST_THREADS, self._most_logits()
-        bytes_each = 12 * known + 12 * CLUSTER * found + 20 * items + 4 * rows * logits + 8 * bins
+        logits, words = self._most_logits(), -(-items // BLOCK)
+        bytes_each = 28 * known + 28 * items + 4 * words + 4 * rows * logits + 8 * bins
         self.clusters = clusters = max(1, min(clusters, MAX_SCRATCH_BYTES // bytes_each))
         self._lookup_tensors = {
             "similarity": self._zeros(clusters * known, torch.int64),
             "last_shared": self._zeros(clusters * known, torch.int32),
-            "found_similarity": self._zeros(clusters * CLUSTER * found, torch.float64),
-            "found_list": self._zeros(clusters * CLUSTER * found, torch.int32),
+            "found": self._zeros(clusters * known, torch.int32),
+            "found_similarity": self._zeros(clusters * known, torch.float64),
+            "neighbors": self._zeros(clusters * known, torch.int32),
             "votes": self._zeros(clusters * items, torch.int64),
             "linear": self._zeros(clusters * items, torch.int64),
+            "marked": self._zeros(clusters * words, torch.int32),
+            "touched": self._zeros(clusters * items, torch.int32),
             "bins": self._zeros(clusters * bins, torch.int32),
-            "totals": self._zeros(clusters * 4, torch.int64),
+            "totals": self._zeros(clusters * 8, torch.int64),
+            "counts": self._zeros(clusters * 8, torch.int32),
         }
         self._blend_tensors = {
-            "keys": self._zeros(clusters * items, torch.int32),
+            "entries": self._zeros(clusters * items, torch.int64),
             "logits": self._zeros(clusters * rows * logits, torch.float32),
             "sums": self._zeros(clusters * CLUSTER * read * rows * 2, torch.float32),
             "candidates": self._zeros(clusters * constant("CANDIDATES"), torch.int64),
             "bins": self._zeros(clusters * bins, torch.int32),
-            "count": self._zeros(clusters, torch.int32),
+            "counts": self._zeros(clusters * 2, torch.int32),
         }
-        for structure, tensors in (
-            (self.lookup_scratch, self._lookup_tensors),
-            (self.blend_scratch, self._blend_tensors),
-        ):
-            for name, tensor in tensors.items():
-                setattr(structure, name, tensor.data_ptr())
-        self.lookup_scratch.found_stride, self.blend_scratch.logit_stride = found, logits
+        point_to(self.lookup_scratch, self._lookup_tensors)
+        point_to(self.blend_scratch, self._blend_tensors)
+        self.lookup_scratch.words, self.blend_scratch.logit_stride = words, logits
 
     def reserve_arrangement(self, positions: int, longest: int) -> None:
         """Make room for the states of all masks, and for the affinities of the masks and items of a list."""
@@ -163,3 +170,9 @@ class HybridBuffers(Exchange):
         copied = tensor.to(self.device)
         torch.cuda.synchronize(self.device)
         return copied
+
+
+def point_to(structure: Structure, tensors: dict[str, Tensor]) -> None:
+    """Let the fields of a structure point to the tensors of their names."""
+    for name, tensor in tensors.items():
+        setattr(structure, name, tensor.data_ptr())

@@ -1,11 +1,11 @@
-// The scores of list memory and linear part for every item of the catalog: one cluster of blocks for each input.
+// The scores of list memory and linear part, for every item that has one: one cluster of blocks for each input.
 
 constexpr float FLOOR = 1e-3f;  // as in models/hybrid/model.py
 constexpr float SEEN_SCORE = -1.0f;  // of items of the input that must not be selected; other scores are not negative
 
 // Adds the rows of the input items, weighted by recency.
 __device__ void add_linear_rows(const LinearPart &linear, const List &list, const LookupShared &s, const LookupScratch &scratch) {
-    for (int unit = cluster_thread() / 32; unit < list.length * PARTS_OF_ITEM; unit += cluster_threads() / 32) {
+    for (int unit = cluster_warp(); unit < list.length * PARTS_OF_ITEM; unit += cluster_warps()) {
         const int i = unit / PARTS_OF_ITEM, part = unit % PARTS_OF_ITEM, item = s.items[i];
         if (item < 0) continue;
         const double recency = exp((i + 1 - list.length) / linear.decay) * linear.scale;
@@ -15,17 +15,20 @@ __device__ void add_linear_rows(const LinearPart &linear, const List &list, cons
 #pragma unroll 4
         for (int j = linear.width * part / PARTS_OF_ITEM + lane_id(); j < end; j += 32) {
             const float weight = __ldg(weights + j);
-            if (weight != 0) add_number(scratch.linear + __ldg(items + j), weight * recency);
+            if (weight != 0) add_number(scratch, scratch.linear, __ldg(items + j), weight * recency);
         }
     }
 }
 
-// Finds the highest sums of both parts; input items have negative ones.
-__device__ void find_highest(const LookupScratch &scratch, int items) {
+__device__ __forceinline__ bool is_seen(long long votes) { return votes < SEEN / 2; }
+
+// Finds the highest sums of both parts among the items that are not in the input.
+__device__ void find_highest(const LookupScratch &scratch, int touched) {
     long long votes = 0, linear = 0;
-#pragma unroll 4
-    for (int i = cluster_thread(); i < items; i += cluster_threads()) {
-        votes = max(votes, __ldcg(scratch.votes + i)), linear = max(linear, __ldcg(scratch.linear + i));
+    for (int i = cluster_thread(); i < touched; i += cluster_threads()) {
+        const int item = __ldcg(scratch.touched + i);
+        const long long own = __ldcg(scratch.votes + item);
+        if (!is_seen(own)) votes = max(votes, own), linear = max(linear, __ldcg(scratch.linear + item));
     }
     for (int step = 16; step; step >>= 1) {
         votes = max(votes, __shfl_xor_sync(~0u, votes, step));
@@ -49,22 +52,25 @@ __device__ __forceinline__ int bin_of(const Mixture &mixture, float score) {
     return static_cast<int>(fminf(score * mixture.bins_per_point, BINS - 1.0f));
 }
 
-// Writes the scores of all items, clears the sums, and counts the scores of items that may be selected.
-__device__ void write_scores(const Mixture &mixture, const Rules &rules, const LookupShared &s, const LookupScratch &scratch, float *scores) {
+// Writes the scores, clears sums and marks, and counts the scores of items that may be selected.
+__device__ void write_scores(const Mixture &mixture, const Rules &rules, const LookupShared &s, const LookupScratch &scratch,
+                             const Sparse &sparse, int number, int touched) {
     const double votes_highest = static_cast<double>(__ldcg(scratch.totals + 1)), linear_highest = static_cast<double>(__ldcg(scratch.totals + 2));
     const double per_vote = votes_highest > 0 ? 1 / (votes_highest * FLOOR) : 0, per_sum = linear_highest > 0 ? 1 / (linear_highest * FLOOR) : 0;
+    float *scores = sparse.scores + static_cast<size_t>(number) * mixture.items;
+    int *items = sparse.touched + static_cast<size_t>(number) * sparse.stride;
     clear_bins(s.bins);
-#pragma unroll 4
-    for (int i = cluster_thread(); i < mixture.items; i += cluster_threads()) {
-        const long long votes = __ldcg(scratch.votes + i), linear = __ldcg(scratch.linear + i);
-        float score = 0;
-        if (votes) scratch.votes[i] = 0;
-        if (linear) scratch.linear[i] = 0;
-        if (votes > 0 || linear > 0) score = mixture.memory * log_score(votes, per_vote) + mixture.linear * log_score(linear, per_sum);
-        if (votes < SEEN / 2 && !rules.keep_seen) score = SEEN_SCORE;
-        scores[i] = score;
-        if (score > 0 && !is_blocked(rules, i)) atomicAdd(s.bins + bin_of(mixture, score), 1u);
+    for (int i = cluster_thread(); i < touched; i += cluster_threads()) {
+        const int item = __ldcg(scratch.touched + i);
+        const long long votes = __ldcg(scratch.votes + item), linear = __ldcg(scratch.linear + item);
+        scratch.votes[item] = 0, scratch.linear[item] = 0, scratch.marked[item / 32] = 0;
+        float score = rules.keep_seen ? 0 : SEEN_SCORE;
+        if (!is_seen(votes)) score = mixture.memory * log_score(votes, per_vote) + mixture.linear * log_score(linear, per_sum);
+        scores[item] = score;
+        if (i < sparse.stride) items[i] = item;
+        if (score > 0 && !is_blocked(rules, item)) atomicAdd(s.bins + bin_of(mixture, score), 1u);
     }
+    if (cluster_thread() == 0) sparse.counts[number] = touched;
 }
 
 // Finds a score that at least k items reach by these parts alone. Limits per group may skip items, so that there is none.
@@ -87,27 +93,37 @@ look_up(const __grid_constant__ ListMemory memory_part, const __grid_constant__ 
     LookupScratch scratch = all;  // of this cluster
     scratch.similarity += static_cast<size_t>(cluster) * memory_part.known;
     scratch.last_shared += static_cast<size_t>(cluster) * memory_part.known;
-    scratch.found_similarity += static_cast<size_t>(blockIdx.x) * all.found_stride;
-    scratch.found_list += static_cast<size_t>(blockIdx.x) * all.found_stride;
+    scratch.found += static_cast<size_t>(cluster) * memory_part.known;
+    scratch.found_similarity += static_cast<size_t>(cluster) * memory_part.known;
+    scratch.neighbors += static_cast<size_t>(cluster) * memory_part.known;
     scratch.votes += static_cast<size_t>(cluster) * mixture.items;
     scratch.linear += static_cast<size_t>(cluster) * mixture.items;
+    scratch.marked += static_cast<size_t>(cluster) * all.words;
+    scratch.touched += static_cast<size_t>(cluster) * mixture.items;
     scratch.bins += static_cast<size_t>(cluster) * LEVELS * BINS;
-    scratch.totals += cluster * 4;
-    for (int number = cluster; number < request.lists; number += clusters) {
+    scratch.totals += cluster * 8;
+    scratch.counts += cluster * 8;
+    if (cluster_thread() < 4) scratch.totals[threadIdx.x] = 0, scratch.counts[threadIdx.x] = 0;
+    cluster_sync();
+    for (int number = cluster, next = 4; number < request.lists; number += clusters, next = -next) {
         const List list = list_at(request, inline_items, number);
         const LookupShared s = lookup_memory(list.length);
         load_input(memory_part, list, s, scratch, mixture.items);
         clear_levels(scratch.bins);
-        if (cluster_thread() < 4) scratch.totals[threadIdx.x] = 0;
+        if (cluster_thread() < 4) scratch.totals[next + threadIdx.x] = 0, scratch.counts[next + threadIdx.x] = 0;
         if (memory_part.known) add_similarities(memory_part, list, s, scratch);
         if (linear.width) add_linear_rows(linear, list, s, scratch);
         cluster_sync();
-        if (memory_part.known) find_neighbors(memory_part, list, s, scratch);
+        if (memory_part.known) {
+            find_neighbors(memory_part, list, s, scratch);
+            cluster_sync();
+        }
+        const int touched = __ldcg(scratch.counts + TOUCHED);
+        find_highest(scratch, touched);
         cluster_sync();
-        find_highest(scratch, mixture.items);
-        cluster_sync();
-        write_scores(mixture, rules, s, scratch, sparse.scores + static_cast<size_t>(number) * mixture.items);
+        write_scores(mixture, rules, s, scratch, sparse, number, touched);
         write_least(mixture, rules, s, scratch, sparse.least + number, list.k);
         cluster_sync();  // before the next list clears what others may still read
+        scratch.totals += next, scratch.counts += next;
     }
 }

@@ -1,15 +1,28 @@
 // The training lists most similar to an input (models/neighbors/list_votes.py): one cluster of blocks for each input.
 //
-// Every list has a sum of similarity in global memory, to which the lists of every input item are added. A block then
-// collects those of its own lists that share an item, and the cluster finds the threshold of the most similar ones.
+// Every list has a sum of similarity in global memory, to which the lists of every input item are added. Lists and items
+// are noted when their first number is added, so that no step passes over all lists or over the whole catalog.
 
-constexpr long long SEEN = -(1ll << 62);  // added to the sums of the input's own items, which then stay negative
+constexpr long long SEEN = -(1ll << 62);  // added to the votes of the input's own items, which then stay negative
 constexpr int SIMILARITY_LEVELS = 5;
 constexpr int PARTS_OF_ITEM = 4;  // parts into which the lists of an item are divided, each for one warp
 constexpr double SIMILARITY_STEPS = 36028797018963968.0;  // 2^55: steps of the order, from 0 to the highest similarity possible
 
-__device__ __forceinline__ void add_number(long long *sum, double number) {
-    atomicAdd(reinterpret_cast<word64 *>(sum), static_cast<word64>(__double2ll_rn(number)));
+enum { FOUND, NEIGHBORS, TOUCHED };  // of LookupScratch::counts
+
+__device__ __forceinline__ int cluster_warp() { return cluster_thread() / 32; }
+__device__ __forceinline__ int cluster_warps() { return cluster_threads() / 32; }
+
+// Notes an item, once.
+__device__ __forceinline__ void touch(const LookupScratch &scratch, int item) {
+    const unsigned bit = 1u << (item & 31);
+    if (!(atomicOr(scratch.marked + item / 32, bit) & bit)) scratch.touched[atomicAdd(scratch.counts + TOUCHED, 1)] = item;
+}
+
+// Adds a number to the sum of an item. A sum may become 0 again, which is why `touch` looks, too.
+__device__ __forceinline__ void add_number(const LookupScratch &scratch, long long *sums, int item, double number) {
+    const long long rounded = __double2ll_rn(number);
+    if (rounded && !atomicAdd(reinterpret_cast<word64 *>(sums + item), static_cast<word64>(rounded))) touch(scratch, item);
 }
 
 // Loads the input: the weight of every item, and where its newest lists are. An item that occurs several times counts at
@@ -28,7 +41,7 @@ __device__ void load_input(const ListMemory &m, const List &list, const LookupSh
         if (repeated) continue;
         if (cluster_rank() == 0) {
             atomicAdd(reinterpret_cast<word64 *>(scratch.votes + item), static_cast<word64>(SEEN));
-            atomicAdd(reinterpret_cast<word64 *>(scratch.linear + item), static_cast<word64>(SEEN));
+            touch(scratch, item);
         }
         if (m.known == 0) continue;
         const long long end = m.list_starts[item + 1], holders = end - m.list_starts[item];
@@ -41,7 +54,7 @@ __device__ void load_input(const ListMemory &m, const List &list, const LookupSh
 
 // Adds up the similarity of every list, and finds the position of the newest item that it shares with the input.
 __device__ void add_similarities(const ListMemory &m, const List &list, const LookupShared &s, const LookupScratch &scratch) {
-    for (int unit = cluster_thread() / 32; unit < list.length * PARTS_OF_ITEM; unit += cluster_threads() / 32) {
+    for (int unit = cluster_warp(); unit < list.length * PARTS_OF_ITEM; unit += cluster_warps()) {
         const int i = unit / PARTS_OF_ITEM, part = unit % PARTS_OF_ITEM, count = s.count[i];
         const int *lists = m.lists + s.from[i], *places = m.list_places + s.from[i];
         const double weight = s.weight[i] * m.similarity_scale;
@@ -49,8 +62,9 @@ __device__ void add_similarities(const ListMemory &m, const List &list, const Lo
 #pragma unroll 4
         for (int j = count * part / PARTS_OF_ITEM + lane_id(); j < end; j += 32) {
             const int which = __ldg(lists + j), place = __ldg(places + j);
-            const double number = weight * __ldg(m.alignment + abs(i - place));
-            atomicAdd(scratch.similarity + which, static_cast<word64>(__double2ll_rn(number)));
+            const word64 number = static_cast<word64>(__double2ll_rn(weight * __ldg(m.alignment + abs(i - place))));
+            if (!number) continue;
+            if (!atomicAdd(scratch.similarity + which, number)) scratch.found[atomicAdd(scratch.counts + FOUND, 1)] = which;
             if (m.weighs_positions) atomicMax(scratch.last_shared + which, static_cast<unsigned>(i + 1) << 16 | place);
         }
     }
@@ -70,77 +84,68 @@ __device__ __forceinline__ word64 similarity_key(double similarity, double steps
     return key < SIMILARITY_STEPS ? static_cast<word64>(key) : static_cast<word64>(SIMILARITY_STEPS) - 1;
 }
 
-// Collects the block's own lists that share an item, counts the first digits of their keys, and clears their sums.
-// Returns their number.
-__device__ int collect_lists(const ListMemory &m, const LookupShared &s, const LookupScratch &scratch, double steps_per_unit) {
-    int *count = s.scratch + 40;
-    if (threadIdx.x == 0) *count = 0;
+// Computes the similarities of the lists that are found, counts the first digits of their keys, and clears their sums.
+__device__ void weigh_lists(const ListMemory &m, const LookupShared &s, const LookupScratch &scratch, int found, double steps_per_unit) {
     clear_bins(s.bins);
     double highest = 0;
-    for (int first = cluster_thread() / 32 * 32; first < m.known; first += cluster_threads()) {
-        const int which = first + lane_id();
-        const word64 sum = which < m.known ? __ldcg(scratch.similarity + which) : 0;
-        const unsigned lanes = __ballot_sync(~0u, sum != 0);
-        if (!lanes) continue;
-        int at = 0;
-        if (lane_id() == 0) at = atomicAdd(count, __popc(lanes));
-        at = __shfl_sync(~0u, at, 0) + __popc(lanes & ((1u << lane_id()) - 1));
-        if (sum == 0) continue;
-        const double similarity = static_cast<double>(sum) / m.similarity_scale * __ldg(m.list_factor + which);
+    for (int i = cluster_thread(); i < found; i += cluster_threads()) {
+        const int which = __ldcg(scratch.found + i);
+        const double similarity = static_cast<double>(__ldcg(scratch.similarity + which)) / m.similarity_scale * __ldg(m.list_factor + which);
         scratch.similarity[which] = 0;
-        scratch.found_similarity[at] = similarity, scratch.found_list[at] = which;
-        const int digit = static_cast<int>(similarity_key(similarity, steps_per_unit) >> (DIGIT * (SIMILARITY_LEVELS - 1)));
-        atomicAdd(s.bins + digit, 1u);
+        scratch.found_similarity[i] = similarity;
+        atomicAdd(s.bins + static_cast<int>(similarity_key(similarity, steps_per_unit) >> (DIGIT * (SIMILARITY_LEVELS - 1))), 1u);
         highest = fmax(highest, similarity);
     }
     for (int step = 16; step; step >>= 1) highest = fmax(highest, __shfl_xor_sync(~0u, highest, step));
     if (lane_id() == 0) atomicMax(scratch.totals, static_cast<word64>(__double_as_longlong(highest)));  // positive: the bits are in order
-    __syncthreads();
-    return *count;
 }
 
-// Adds the votes of the block's own lists that are neighbors: the weight of the list times that of the item's position.
-__device__ void add_votes(const ListMemory &m, const LookupScratch &scratch, int found, const Threshold &least, double steps_per_unit, double power) {
-    const double highest = __longlong_as_double(static_cast<long long>(__ldcg(scratch.totals)));
-    for (int first = warp_id() * 32; first < found; first += blockDim.x) {
-        const int at = first + lane_id(), which = at < found ? scratch.found_list[at] : 0;
-        const double similarity = at < found ? scratch.found_similarity[at] : 0;
-        const bool votes = at < found && reaches(least, similarity_key(similarity, steps_per_unit), which);
-        double weight = 0;
-        long long from = 0, end = 0;
-        int shared = 0;
-        if (votes) weight = (power == 1 ? similarity / highest : pow(similarity / highest, power)) * m.vote_scale;
-        if (votes) from = m.starts[which], end = m.starts[which + 1];
-        if (at < found && m.weighs_positions) {
-            shared = __ldcg(scratch.last_shared + which) & 0xffff;
-            scratch.last_shared[which] = 0;
-        }
-        for (unsigned lanes = __ballot_sync(~0u, votes); lanes; lanes &= lanes - 1) {
-            const int lane = __ffs(lanes) - 1;
-            const double of_list = __shfl_sync(~0u, weight, lane);
-            const long long begin = __shfl_sync(~0u, from, lane), stop = __shfl_sync(~0u, end, lane);
-            const double *of_position = m.position_weight + m.longest - __shfl_sync(~0u, shared, lane);
+// Selects the most similar lists, at most `need`; returns their number. All lists must be weighed.
+__device__ int select_neighbors(const ListMemory &m, const LookupShared &s, const LookupScratch &scratch, int found, int need, double steps_per_unit) {
+    const auto each = [&](auto count) {  // a thread has weighed these lists itself
+        for (int i = cluster_thread(); i < found; i += cluster_threads())
+            count(similarity_key(scratch.found_similarity[i], steps_per_unit), __ldcg(scratch.found + i));
+    };
+    int total;
+    const Threshold least = find_threshold<SIMILARITY_LEVELS>(s.bins, scratch.bins, s.scratch, need, need, total, each);
+    for (int i = cluster_thread(); i < found; i += cluster_threads()) {
+        const int which = __ldcg(scratch.found + i);
+        if (reaches(least, similarity_key(scratch.found_similarity[i], steps_per_unit), which))
+            scratch.neighbors[atomicAdd(scratch.counts + NEIGHBORS, 1)] = i;
+        else scratch.last_shared[which] = 0;
+    }
+    cluster_sync();
+    return __ldcg(scratch.counts + NEIGHBORS);
+}
+
+// Adds the votes of a list: its weight times that of the item's position. A warp shares the items.
+__device__ void add_votes(const ListMemory &m, const LookupScratch &scratch, int which, double weight) {
+    const unsigned shared = m.weighs_positions ? __ldcg(scratch.last_shared + which) & 0xffff : 0;
+    __syncwarp();
+    if (m.weighs_positions && lane_id() == 0) scratch.last_shared[which] = 0;
+    const double *of_position = m.position_weight + m.longest - shared;
+    const long long end = m.starts[which + 1];
 #pragma unroll 2
-            for (long long j = begin + lane_id(); j < stop; j += 32) {
-                const double number = m.weighs_positions ? of_list * __ldg(of_position + __ldg(m.places + j)) : of_list;
-                add_number(scratch.votes + __ldg(m.items + j), number);
-            }
-        }
+    for (long long j = m.starts[which] + lane_id(); j < end; j += 32) {
+        const double number = m.weighs_positions ? weight * __ldg(of_position + __ldg(m.places + j)) : weight;
+        add_number(scratch, scratch.votes, __ldg(m.items + j), number);
     }
 }
 
 // Finds the neighbors of the input and adds their votes. All sums of similarity are 0 again afterwards.
 __device__ void find_neighbors(const ListMemory &m, const List &list, const LookupShared &s, const LookupScratch &scratch) {
-    const int few = min(max(1, list.length), m.few_items);
+    const int few = min(max(1, list.length), m.few_items), found = __ldcg(scratch.counts + FOUND);
     const long long most = min(m.neighbors, m.known) * static_cast<long long>((m.few_items + few - 1) / few);
-    const double upper = highest_similarity(m, list, s), steps_per_unit = upper > 0 ? SIMILARITY_STEPS / upper : 0;
-    const int found = collect_lists(m, s, scratch, steps_per_unit);
-    const auto each = [&](auto count) {
-        for (int i = threadIdx.x; i < found; i += blockDim.x)
-            count(similarity_key(scratch.found_similarity[i], steps_per_unit), scratch.found_list[i]);
-    };
     const int need = static_cast<int>(min(most, static_cast<long long>(m.known)));
-    int total;
-    const Threshold least = find_threshold<SIMILARITY_LEVELS>(s.bins, scratch.bins, s.scratch, need, need, total, each);
-    add_votes(m, scratch, found, least, steps_per_unit, list.length > 1 ? m.sharpness : 1.0);
+    const double upper = highest_similarity(m, list, s), steps_per_unit = upper > 0 ? SIMILARITY_STEPS / upper : 0;
+    weigh_lists(m, s, scratch, found, steps_per_unit);
+    const bool all = found <= need;
+    if (all) cluster_sync();
+    const int neighbors = all ? found : select_neighbors(m, s, scratch, found, need, steps_per_unit);
+    const double highest = __longlong_as_double(static_cast<long long>(__ldcg(scratch.totals))), power = list.length > 1 ? m.sharpness : 1.0;
+    for (int i = cluster_warp(); i < neighbors; i += cluster_warps()) {
+        const int at = all ? i : __ldcg(scratch.neighbors + i);
+        const double share = __ldcg(scratch.found_similarity + at) / highest;
+        add_votes(m, scratch, __ldcg(scratch.found + at), (power == 1 ? share : pow(share, power)) * m.vote_scale);
+    }
 }

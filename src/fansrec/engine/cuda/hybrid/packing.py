@@ -2,6 +2,7 @@
 
 import math
 from ctypes import Structure
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -124,6 +125,9 @@ class PackedHybrid:
             items=self._floats(self.model.vectors),
             bias=self._floats(tied.bias),
             prior=self._floats(tied.prior),
+            highest_prior=self._floats(
+                np.maximum.reduceat(tied.prior.detach().float().cpu().numpy(), tied.starts[:-1])
+            ),
             category_of=self._integers(tied.categories),
             starts=self._integers(np.array(tied.starts)),
             scale=float(tied.scale.detach()),

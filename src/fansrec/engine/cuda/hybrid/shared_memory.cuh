@@ -28,7 +28,9 @@ struct BlendShared {
     int *scratch;
     float *by_position;  // (READ_ROWS, CATEGORIES): probability of a category times the share of the row
     float *by_list;      // (CATEGORIES)
-    int *read_rank;      // (CATEGORIES): index of a category among those that are read, or -1
+    int *read_rank;      // (CATEGORIES): index of a category among those that are read, or NOT_READ or NOT_SCANNED
+    int *scanned;        // (CATEGORIES): the categories all of whose items are scored
+    int *scanned_count;
     int *read;           // (READ_CATEGORIES): the categories that are read
     int *first_logit;    // (READ_CATEGORIES): index of the first item of each
     float *weights;      // (READ_CATEGORIES, READ_ROWS)
@@ -45,7 +47,9 @@ __device__ __forceinline__ BlendShared blend_memory() {
     s.by_position = reinterpret_cast<float *>(s.scratch + SCRATCH);
     s.by_list = s.by_position + READ_ROWS * CATEGORIES;
     s.read_rank = reinterpret_cast<int *>(s.by_list + CATEGORIES);
-    s.read = s.read_rank + CATEGORIES;
+    s.scanned = s.read_rank + CATEGORIES;
+    s.scanned_count = s.scanned + CATEGORIES;
+    s.read = s.scanned_count + 1;
     s.first_logit = s.read + READ_CATEGORIES;
     s.weights = reinterpret_cast<float *>(s.first_logit + READ_CATEGORIES);
     s.log_sums = s.weights + READ_CATEGORIES * READ_ROWS;

@@ -44,20 +44,27 @@ struct Mixture {  // the weights of the parts, and what turns a score into the n
     int items;  // of the catalog
 };
 
-struct LookupScratch {  // for each cluster; sums are 0 between two lists
-    word64 *similarity;        // (known)
-    unsigned *last_shared;     // (known): position in the input + 1, then 16 bits of position in the list
-    double *found_similarity;  // (CLUSTER, found_stride)
-    int *found_list;           // (CLUSTER, found_stride)
+struct LookupScratch {  // for each cluster; sums and marks are 0 between two lists
+    word64 *similarity;         // (known)
+    unsigned *last_shared;      // (known): position in the input + 1, then 16 bits of position in the list
+    int *found;                 // (known): lists that share an item with the input
+    double *found_similarity;   // (known)
+    int *neighbors;             // (known): indices in `found` of the lists that vote, if not all do
     long long *votes, *linear;  // (items)
+    unsigned *marked;           // (words): a bit per touched item
+    int *touched;               // (items): items of the input, and those with a sum
     unsigned *bins;             // (LEVELS, BINS)
-    word64 *totals;             // (4): the highest similarity, vote and linear sum
-    int found_stride;
+    word64 *totals;             // (2, 4): the highest similarity, vote and linear sum; of one list and the next in turn
+    int *counts;                // (2, 4): lists that are found, neighbors, touched items
+    int words;
 };
 
 struct Sparse {  // the scores of list memory and linear part for every list
-    float *scores;  // (lists, items): SEEN_SCORE for items of the input that must not be selected
+    float *scores;  // (lists, items): SEEN_SCORE for items of the input that must not be selected; `blend` clears them
+    int *touched;   // (lists, stride): items whose score may not be 0
+    int *counts;    // (lists): their number; if it is above `stride`, some are missing
     float *least;   // (lists): a score that the last selected item reaches
+    int stride;
 };
 
 struct TiedWeights {  // models/hybrid/classifier.py, in fp32
@@ -67,6 +74,7 @@ struct TiedWeights {  // models/hybrid/classifier.py, in fp32
     const float *category_bias;      // (CATEGORIES)
     const float *items, *bias;       // (items, WIDTH) and (items)
     const float *prior;              // (items)
+    const float *highest_prior;      // (CATEGORIES): of the items of a category
     const int *category_of;          // (items)
     const int *starts;               // (CATEGORIES + 1): category c is items starts[c] to starts[c + 1]
     float scale, next_share;
@@ -78,12 +86,12 @@ struct States {
 };
 
 struct BlendScratch {  // for each cluster
-    unsigned *keys;        // (items): bits of the score + 1; 0: the item cannot be selected
-    float *logits;         // (logit_stride, READ_ROWS): of the items of the categories that are read
-    float2 *sums;          // (CLUSTER, READ_CATEGORIES, READ_ROWS): highest logit, and sum of exponentials relative to it
-    word64 *candidates;    // (CANDIDATES)
-    unsigned *bins;        // (LEVELS, BINS)
-    int *count;            // of candidates
+    word64 *entries;     // (items): score and number of every item that can be selected, in any order
+    float *logits;       // (logit_stride, READ_ROWS): of the items of the categories that are read
+    float2 *sums;        // (CLUSTER, READ_CATEGORIES, READ_ROWS): highest logit, and sum of exponentials relative to it
+    word64 *candidates;  // (CANDIDATES): the best entries, if there are too many to sort
+    unsigned *bins;      // (LEVELS, BINS)
+    int *counts;         // (2): of entries and candidates
     int logit_stride;
 };
 

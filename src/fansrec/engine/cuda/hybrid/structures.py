@@ -18,16 +18,17 @@ Rules = _declare("Rules", "blocked* groups* max_per_group keep_seen min_score'")
 Mixture = _declare("Mixture", "network' memory' linear' bins_per_point' items")
 LookupScratch = _declare(
     "LookupScratch",
-    "similarity* last_shared* found_similarity* found_list* votes* linear* bins* totals* found_stride",
+    "similarity* last_shared* found* found_similarity* neighbors*",
+    "votes* linear* marked* touched* bins* totals* counts* words",
 )
-Sparse = _declare("Sparse", "scores* least*")
+Sparse = _declare("Sparse", "scores* touched* counts* least* stride")
 TiedWeights = _declare(
     "TiedWeights",
-    "transform* transform_vectors* category* category_bias* items* bias* prior* category_of* starts*",
+    "transform* transform_vectors* category* category_bias* items* bias* prior* highest_prior* category_of* starts*",
     "scale' next_share'",
 )
 States = _declare("States", "rows* masks*")
-BlendScratch = _declare("BlendScratch", "keys* logits* sums* candidates* bins* count* logit_stride")
+BlendScratch = _declare("BlendScratch", "entries* logits* sums* candidates* bins* counts* logit_stride")
 Selected = _declare("Selected", "items* scores* unfilled*")
 Arrangement = _declare("Arrangement", "affinity* expected* stride")
 HYBRID_STRUCTURES = (

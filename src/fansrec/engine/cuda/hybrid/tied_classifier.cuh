@@ -1,6 +1,9 @@
 // The classifier of the hybrid model (models/hybrid/classifier.py) in fp32: the probabilities of categories, and the
 // logits of the items of the categories that are read. Every block of a cluster computes the former for itself.
 
+constexpr int SLOTS = BLEND_THREADS / 16;  // of a block: half a warp scores the items of one slot
+enum { NOT_READ = -1, NOT_SCANNED = -2 };  // of BlendShared::read_rank
+
 // Applies the transform to all rows, if the model has one: a thread computes one number of a row.
 __device__ void transform_rows(const TiedWeights &tied, const BlendShared &s, int rows) {
     for (int i = threadIdx.x; i < rows * WIDTH; i += blockDim.x) {
@@ -63,7 +66,7 @@ __device__ void select_categories(const TiedWeights &tied, const BlendShared &s,
         const float mine = s.by_list[c];
         int rank = 0;
         for (int other = 0; other < CATEGORIES; other++) rank += s.by_list[other] > mine || (s.by_list[other] == mine && other < c);
-        s.read_rank[c] = rank < READ_CATEGORIES ? rank : -1;
+        s.read_rank[c] = rank < READ_CATEGORIES ? rank : NOT_READ;
         if (rank < READ_CATEGORIES) s.read[rank] = c;
     }
     __syncthreads();
@@ -109,20 +112,22 @@ __device__ __forceinline__ void item_logits(const TiedWeights &tied, const RowPa
     for (int r = 0; r < READ_ROWS; r++) logits[r] += bias;
 }
 
-// Adds the sums of all half warps of the block, each of whose lanes has that of one row, and writes them.
-__device__ void write_sums(const BlendShared &s, float2 sum, float2 *target) {
-    float2 *partial = reinterpret_cast<float2 *>(s.candidates);  // not used yet
+// Adds the sums of all slots of the block, each of whose lanes has that of one row, and writes them.
+__device__ void write_sums(const float2 *of_slots, float2 *target) {
     __syncthreads();
-    partial[threadIdx.x] = sum;
+    if (threadIdx.x < READ_ROWS) {
+        float2 sum = of_slots[threadIdx.x];
+        for (int slot = 1; slot < SLOTS; slot++) sum = add_sums(sum, of_slots[slot * 16 + threadIdx.x]);
+        target[threadIdx.x] = sum;
+    }
     __syncthreads();
-    if (threadIdx.x >= READ_ROWS) return;
-    for (int i = 16 + threadIdx.x; i < blockDim.x; i += 16) sum = add_sums(sum, partial[i]);
-    target[threadIdx.x] = sum;
 }
 
-// Computes the logits of all items of the categories that are read, and the sums of their exponentials.
+// Computes the logits of all items of the categories that are read, and the sums of their exponentials. Every SLOTS-th item
+// is in the same slot, whatever the number of threads, so that sums are rounded in the same way.
 __device__ void score_categories(const TiedWeights &tied, const BlendShared &s, const BlendScratch &scratch, int rows, int items) {
     const int lane = lane_id() & 15;
+    float2 *of_slots = reinterpret_cast<float2 *>(s.candidates);  // not used yet
     RowParts parts;
     for (int r = 0; r < READ_ROWS; r++)
         for (int p = 0; p < WIDTH / 64; p++) {
@@ -132,19 +137,35 @@ __device__ void score_categories(const TiedWeights &tied, const BlendShared &s, 
         }
     for (int q = 0; q < READ_CATEGORIES; q++) {
         const int first = TWO_STAGE ? tied.starts[s.read[q]] : 0, count = (TWO_STAGE ? tied.starts[s.read[q] + 1] : items) - first;
-        float2 sum = make_float2(MINUS_INF, 0);  // of one row
-        for (int i = cluster_thread() / 16; i < (count + 1) / 2 * 2; i += cluster_threads() / 16) {  // whole warps
-            float logits[READ_ROWS];
-            item_logits(tied, parts, first + min(i, count - 1), logits);
-            float own = 0;
-            for (int r = 0; r < READ_ROWS; r++)
-                if (lane == r) own = logits[r];
-            if (i >= count || lane >= READ_ROWS) continue;
-            sum = add_sums(sum, make_float2(own, 1));
-            scratch.logits[static_cast<size_t>(s.first_logit[q] + i) * READ_ROWS + lane] = own;
+        for (int slot = threadIdx.x / 16; slot < SLOTS; slot += blockDim.x / 16) {
+            float2 sum = make_float2(MINUS_INF, 0);  // of one row
+            for (int i = cluster_rank() * SLOTS + slot; i < (count + 1) / 2 * 2; i += CLUSTER * SLOTS) {  // whole warps
+                float logits[READ_ROWS];
+                item_logits(tied, parts, first + min(i, count - 1), logits);
+                float own = 0;
+                for (int r = 0; r < READ_ROWS; r++)
+                    if (lane == r) own = logits[r];
+                if (i >= count || lane >= READ_ROWS) continue;
+                sum = add_sums(sum, make_float2(own, 1));
+                scratch.logits[static_cast<size_t>(s.first_logit[q] + i) * READ_ROWS + lane] = own;
+            }
+            of_slots[slot * 16 + lane] = sum;
         }
-        write_sums(s, sum, scratch.sums + (cluster_rank() * READ_CATEGORIES + q) * READ_ROWS);
+        write_sums(of_slots, scratch.sums + (cluster_rank() * READ_CATEGORIES + q) * READ_ROWS);
     }
+}
+
+// Lists the categories all of whose items are scored: those that are read, and those with an item that may reach `least`
+// without any score of the other parts. Of the others, only items with such a score are.
+__device__ void find_scanned(const TiedWeights &tied, const Mixture &mixture, const BlendShared &s, float least) {
+    if (threadIdx.x == 0) *s.scanned_count = 0;
+    __syncthreads();
+    for (int c = threadIdx.x; c < CATEGORIES; c += blockDim.x) {
+        const float bound = mixture.network * log1pf(s.by_list[c] * __ldg(tied.highest_prior + c) * mixture.items) * (1 + 1e-5f);
+        if (s.read_rank[c] >= 0 || bound >= least) s.scanned[atomicAdd(s.scanned_count, 1)] = c;
+        else s.read_rank[c] = NOT_SCANNED;
+    }
+    __syncthreads();
 }
 
 // Adds the sums of all blocks.
