@@ -20,7 +20,7 @@ from fansrec.training.curriculum import Curriculum, ratio
 from fansrec.training.masking import MaskingRates
 from fansrec.training.optimization import WeightAverage, learning_rate, make_optimizer
 from fansrec.training.plan import Plan
-from fansrec.training.process import make_accelerator
+from fansrec.training.process import make_accelerator, seed_draws
 from fansrec.training.reporting import NULL_REPORTER, Events, Reporter, write_metrics
 from fansrec.training.validation import EpochFigures, Validation, best_figures
 
@@ -108,7 +108,7 @@ class Loop:
     def _batch(self, batch: Batch, number: int) -> None:
         """Train on a batch and update the counters, though not always those that the batch has to be finished for."""
         counters, seed = self.counters, self.batches.seed(self.counters.epoch, number)
-        torch.manual_seed(int(np.random.SeedSequence([*seed, self.rank]).generate_state(1)[0]))
+        seed_draws(int(np.random.SeedSequence([*seed, self.rank]).generate_state(1)[0]))
         self.unread.append(self._step(batch))
         counters.batch, counters.step = number + 1, counters.step + 1
         counters.positions += batch.positions

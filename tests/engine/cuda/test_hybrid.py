@@ -108,6 +108,13 @@ def test_more_items_have_scores_than_are_noted(where: str, kind: str, patch: pyt
 
 
 @pytest.mark.parametrize("where", [gpu, emulated])
+def test_cluster_continues_list_after_list(where: str, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("fansrec.engine.cuda.hybrid.buffers.MAX_CLUSTERS", 2)
+    model = model_of("as trained")
+    check(opened(model, where, patch), model, requests(20 if where == "cuda" else 7))
+
+
+@pytest.mark.parametrize("where", [gpu, emulated])
 def test_rules_can_change_from_call_to_call(where: str, patch: pytest.MonkeyPatch) -> None:
     model = model_of("as trained")
     engine, lists = opened(model, where, patch), some(where, 20)

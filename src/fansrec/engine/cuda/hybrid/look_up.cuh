@@ -103,14 +103,15 @@ look_up(const __grid_constant__ ListMemory memory_part, const __grid_constant__ 
     scratch.bins += static_cast<size_t>(cluster) * LEVELS * BINS;
     scratch.totals += cluster * 8;
     scratch.counts += cluster * 8;
-    if (cluster_thread() < 4) scratch.totals[threadIdx.x] = 0, scratch.counts[threadIdx.x] = 0;
+    const int thread = cluster_thread();
+    if (thread < 4) scratch.totals[thread] = 0, scratch.counts[thread] = 0;
     cluster_sync();
     for (int number = cluster, next = 4; number < request.lists; number += clusters, next = -next) {
         const List list = list_at(request, inline_items, number);
         const LookupShared s = lookup_memory(list.length);
         load_input(memory_part, list, s, scratch, mixture.items);
         clear_levels(scratch.bins);
-        if (cluster_thread() < 4) scratch.totals[next + threadIdx.x] = 0, scratch.counts[next + threadIdx.x] = 0;
+        if (thread < 4) scratch.totals[next + thread] = 0, scratch.counts[next + thread] = 0;
         if (memory_part.known) add_similarities(memory_part, list, s, scratch);
         if (linear.width) add_linear_rows(linear, list, s, scratch);
         cluster_sync();

@@ -2,7 +2,6 @@
 
 import math
 from ctypes import Structure
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
