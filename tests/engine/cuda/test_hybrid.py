@@ -16,6 +16,7 @@ from engine.native.test_hybrid import ALL, GROUPS, ITEMS, KINDS, NEIGHBORS, RULE
 from engine.parity import FP16, FP32, Tolerance, faults
 from fansrec.engine.cuda import driver
 from fansrec.engine.cuda.backend import open_backend, why_not
+from fansrec.engine.cuda.hybrid.sizes import HybridSizes
 from fansrec.engine.interface import Engine
 from fansrec.engine.native.compile import find_compiler
 from fansrec.engine.rules import Rules
@@ -98,12 +99,12 @@ def test_rules_are_applied(where: str, rules: Rules, patch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("where", [gpu, emulated])
-@pytest.mark.parametrize("kind", ["as trained", "memory alone"])
-def test_more_items_have_scores_than_are_noted(where: str, kind: str, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("fansrec.engine.cuda.hybrid.buffers.MOST_TOUCHED", 8)
+@pytest.mark.parametrize("kind", ["all", "memory alone", "linear alone"])
+def test_sums_that_do_not_fit_are_in_global_memory(where: str, kind: str, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(HybridSizes, "_sums", lambda self, model: 0)
     model = model_of(kind)
     engine = opened(model, where, patch)
-    for _ in range(2):  # the scores of the first call must be cleared
+    for _ in range(2):  # the sums of the first call must be cleared
         check(engine, model, some(where))
 
 

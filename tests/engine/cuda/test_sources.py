@@ -59,7 +59,10 @@ int main() {
         const Shared s = divide_memory(tiles);
         std::printf("%ld ", bytes_to(s.v + HALVES * HEAD * s.v_row));
     }
-    std::printf("%ld ", bytes_to(lookup_memory(100).items + 100));
+    LookupScratch scratch = {};
+    for (int linear = 0; linear < 2; linear++) std::printf("%ld ", bytes_to(lookup_memory(100, scratch, 1003, linear).items + 100));
+    scratch.votes = reinterpret_cast<long long *>(memory);
+    std::printf("%ld ", bytes_to(lookup_memory(100, scratch, 1003, true).items + 100));
     std::printf("%ld ", bytes_to(blend_memory().log_sums + READ_CATEGORIES * READ_ROWS));
     std::printf("%ld ", bytes_to(arrange_memory(50).expected + 50));
 }
@@ -132,10 +135,11 @@ def test_hybrid_shared_memory_is_large_enough(halves: int, tmp_path: Path) -> No
     program = tmp_path / "sizes"
     compiled = compile_on_host(host_source(macros, *sources) + main, tmp_path, "-o", str(program))
     assert compiled.returncode == 0, compiled.stderr
-    *encode, lookup, blend, arrange = map(int, subprocess.check_output([str(program)], text=True).split())
+    *encode, votes, both, lookup, blend, arrange = map(int, subprocess.check_output([str(program)], text=True).split())
     kernel = KernelConstants(macros)
     assert encode == [kernel.call("encode_bytes", tiles) for tiles in range(1, 41)]
     assert kernel.call("lookup_bytes", 100) - 24 == lookup
+    assert [kernel.call("sum_bytes", 1003, parts) for parts in (1, 2)] == [votes - lookup, both - lookup]
     assert kernel.constant("BLEND_BYTES") - 16 == blend
     assert kernel.call("arrange_bytes", 50) == arrange
 

@@ -62,6 +62,7 @@ __device__ __forceinline__ int cluster_rank() { return __trap(), 0; }
 __device__ __forceinline__ void cluster_arrive() { __trap(); }
 __device__ __forceinline__ void cluster_wait() { __trap(); }
 __device__ __forceinline__ void store_to_block(int, const void *, unsigned) { __trap(); }
+__device__ __forceinline__ void add_to_block(int, const void *, unsigned long long) { __trap(); }
 __device__ __forceinline__ void allow_next_kernel() {}
 __device__ __forceinline__ void wait_for_previous_kernel() {}
 #else
@@ -80,6 +81,13 @@ __device__ __forceinline__ void store_to_block(int rank, const void *target, uns
     unsigned there;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(target)), "r"(rank));
     asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(there), "r"(value) : "memory");
+}
+
+// Adds to a number in the shared memory of another block, at the same address as `target` has in this one.
+__device__ __forceinline__ void add_to_block(int rank, const void *target, unsigned long long value) {
+    unsigned there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(target)), "r"(rank));
+    asm volatile("red.relaxed.cluster.shared::cluster.add.u64 [%0], %1;" ::"r"(there), "l"(value) : "memory");
 }
 
 // The three kernels are launched together: the next one may start early, and waits when it needs results.

@@ -41,7 +41,7 @@ __device__ constexpr int decide_bytes(int blocks, int k) { return 4 * (blocks + 
 constexpr int DECIDE_STATIC_BYTES = 26 * 1024;
 
 // The hybrid model: sizes of a search for the best of many (hybrid/threshold.cuh), and shared memory of `look_up` for an input
-// of `length` items, of `blend` and of `arrange` for k items (`lookup_memory`, `blend_memory` and `arrange_memory` of
+// of `length` items and for the sums of all items, of `blend` and of `arrange` for k items (`lookup_memory`, `blend_memory` and `arrange_memory` of
 // hybrid/shared_memory.cuh).
 constexpr int BINS = 2048;            // of a histogram
 constexpr int LEVELS = 9;             // histograms of one search, and one more
@@ -49,7 +49,9 @@ constexpr int SCRATCH = 80;           // words for the sums of a block
 constexpr int CANDIDATES = 2048;      // items that are sorted; no list gets more
 constexpr int BLEND_THREADS = 512;   // at most
 constexpr int READ_ROWS = READ_NEXT + READ_MASKS;
-constexpr int BLEND_TABLES = CATEGORIES * (READ_ROWS + 3) + 1 + READ_CATEGORIES * (2 * READ_ROWS + 2) + 2 * READ_ROWS * WIDTH;
+constexpr int BLEND_TABLES = CATEGORIES * (READ_ROWS + 3) + READ_CATEGORIES * (2 * READ_ROWS + 2) + 2 * READ_ROWS * WIDTH;
+__device__ constexpr int own_items(int items) { return (items + CLUSTER - 1) / CLUSTER; }  // of each block
+__device__ constexpr int sum_bytes(int items, int parts) { return 8 * parts * own_items(items); }
 __device__ constexpr int lookup_bytes(int length) { return 4 * (BINS + SCRATCH) + 24 * (length + 1); }
 __device__ constexpr int arrange_bytes(int k) { return 4 * (WARPS * (2 * WIDTH + CATEGORIES) + 3 * k); }
 constexpr int BLEND_BYTES = 8 * CANDIDATES + 4 * (BINS + SCRATCH + BLEND_TABLES + 4);

@@ -56,5 +56,13 @@ inline void store_to_block(int rank, const void *target, unsigned value) {
     const auto offset = static_cast<const unsigned char *>(target) - emulation::memory();
     std::memcpy(emulation::current().block->cluster->blocks[size_t(rank)]->memory.data() + offset, &value, 4);
 }
+inline void add_to_block(int rank, const void *target, unsigned long long value) {
+    const auto offset = static_cast<const unsigned char *>(target) - emulation::memory();
+    unsigned char *there = emulation::current().block->cluster->blocks[size_t(rank)]->memory.data() + offset;
+    unsigned long long sum;
+    std::memcpy(&sum, there, sizeof(sum));
+    sum += value;
+    std::memcpy(there, &sum, sizeof(sum));
+}
 inline void allow_next_kernel() {}
 inline void wait_for_previous_kernel() {}

@@ -22,40 +22,35 @@ __device__ __forceinline__ unsigned key_of(float score, float least, float min_s
 __device__ __forceinline__ int reversed(int item) { return 0x7fffffff - item; }  // of equal scores, the first item is the best
 __device__ __forceinline__ float score_of(unsigned key) { return __uint_as_float(key - 1); }
 
-// Scores an item, and notes it if it can be selected.
+// Adds the network's part to the score of an item, and notes the item if it can be selected.
 __device__ __forceinline__ void score_item(const TiedWeights &tied, const Mixture &mixture, const Rules &rules, const BlendShared &s,
-                                           const BlendScratch &scratch, const float *sparse, float least, int rows, int item) {
-    float score = __ldcg(sparse + item);
-    if (score < 0 || is_blocked(rules, item)) return;
+                                           const BlendScratch &scratch, float score, float least, int rows, int item) {
+    if (is_blocked(rules, item)) return;
     if (mixture.network > 0) {
         const float chance = probability_of(tied, s, scratch, item, rows) * mixture.items;
-        if (score + mixture.network * chance < least) return;  // log(1 + x) is at most x: most items need no logarithm
+        if (score + mixture.network * chance < least) return;  // log(1 + x) is at most x: many items need no logarithm
         score += mixture.network * log1pf(chance);
     }
     const unsigned key = key_of(score, least, rules.min_score);
     if (key) scratch.entries[atomicAdd(scratch.counts, 1)] = static_cast<word64>(key) << 32 | static_cast<unsigned>(reversed(item));
 }
 
-// Calls score(item) for every item that can be selected: those that other parts have touched, and those that the network alone
-// may lift to `least`. If `least` is 0, or too many are touched, these are all.
-template <class Score>
-__device__ __forceinline__ void score_items(const TiedWeights &tied, const Mixture &mixture, const BlendShared &s, const int *touched, int count,
-                                            bool all, float least, Score score) {
-    const int thread = cluster_thread(), threads = cluster_threads();
-    if (all || (mixture.network > 0 && !TWO_STAGE)) {
-        for (int i = thread; i < mixture.items; i += threads) score(i);
-        return;
-    }
-    if (mixture.network > 0) {
-        find_scanned(tied, mixture, s, least);
-        for (int j = 0; j < *s.scanned_count; j++) {
-            const int end = __ldg(tied.starts + s.scanned[j] + 1);
-            for (int i = __ldg(tied.starts + s.scanned[j]) + thread; i < end; i += threads) score(i);
+// Scores the items that can reach `least`, a score that as many items as are requested reach without the network.
+__device__ void score_items(const TiedWeights &tied, const Mixture &mixture, const Rules &rules, const BlendShared &s, const BlendScratch &scratch,
+                            const float *sparse, float least, int rows) {
+#pragma unroll 2
+    for (int first = 4 * cluster_thread(); first < mixture.items; first += 4 * cluster_threads()) {
+        const float4 scores = __ldcg(reinterpret_cast<const float4 *>(sparse + first));
+        int4 categories = make_int4(0, 0, 0, 0);
+        if (TWO_STAGE && mixture.network > 0) categories = __ldg(reinterpret_cast<const int4 *>(tied.category_of + first));
+        const auto can_reach = [&](float score, int category) { return score >= 0 && score + s.bounds[category] >= least; };
+        int reaching = can_reach(scores.x, categories.x) | can_reach(scores.y, categories.y) << 1 | can_reach(scores.z, categories.z) << 2 |
+                       can_reach(scores.w, categories.w) << 3;
+        for (; reaching; reaching &= reaching - 1) {
+            const int i = __ffs(reaching) - 1;
+            const float score = i < 2 ? (i == 0 ? scores.x : scores.y) : (i == 2 ? scores.z : scores.w);
+            if (first + i < mixture.items) score_item(tied, mixture, rules, s, scratch, score, least, rows, first + i);
         }
-    }
-    for (int i = thread; i < count; i += threads) {
-        const int item = __ldcg(touched + i);
-        if (mixture.network <= 0 || s.read_rank[__ldg(tied.category_of + item)] == NOT_SCANNED) score(item);
     }
 }
 
@@ -143,12 +138,6 @@ __device__ void write_selected(const Rules &rules, const BlendShared &s, const w
     if (threadIdx.x == 0) *unfilled = selected < k && !are_all;
 }
 
-// Sets the scores of a list to 0 again.
-__device__ void clear_scores(float *scores, int items, const int *touched, int count, int stride) {
-    const bool all = count > stride;
-    for (int i = cluster_thread(); i < (all ? items : count); i += cluster_threads()) scores[all ? i : __ldcg(touched + i)] = 0;
-}
-
 extern "C" __global__ void CLUSTERED __launch_bounds__(BLEND_THREADS)
 blend(const __grid_constant__ TiedWeights tied, const __grid_constant__ Mixture mixture, const __grid_constant__ Rules rules,
       const __grid_constant__ Request request, const __grid_constant__ Sparse sparse, const __grid_constant__ States states,
@@ -167,10 +156,7 @@ blend(const __grid_constant__ TiedWeights tied, const __grid_constant__ Mixture 
     for (int number = cluster; number < request.lists; number += clusters) {
         const int first = request.lists == 1 ? 0 : request.first_positions[number];
         const int k = request.lists == 1 ? request.k : request.first_positions[number + 1] - first;
-        const int rows = read_rows(min(k, request.most_masks)), count = __ldcg(sparse.counts + number);
-        const float least = __ldcg(sparse.least + number);
-        const int *touched = sparse.touched + static_cast<size_t>(number) * sparse.stride;
-        float *scores = sparse.scores + static_cast<size_t>(number) * mixture.items;
+        const int rows = read_rows(min(k, request.most_masks));
         clear_levels(scratch.bins);
         if (cluster_thread() < 2) scratch.counts[threadIdx.x] = 0;
         if (mixture.network > 0) {
@@ -184,12 +170,10 @@ blend(const __grid_constant__ TiedWeights tied, const __grid_constant__ Mixture 
         }
         cluster_sync();
         if (mixture.network > 0) find_log_sums(s, scratch);
-        score_items(tied, mixture, s, touched, count, least <= 0 || count > sparse.stride, least, [&](int item) {
-            score_item(tied, mixture, rules, s, scratch, scores, least, rows, item);
-        });
+        find_bounds(tied, mixture, s);
+        score_items(tied, mixture, rules, s, scratch, sparse.scores + static_cast<size_t>(number) * sparse.stride, __ldcg(sparse.least + number), rows);
         cluster_sync();
         const int entries = __ldcg(scratch.counts);
-        clear_scores(scores, mixture.items, touched, count, sparse.stride);
         if (entries > CANDIDATES) collect_candidates(mixture, s, scratch, entries, rules.groups ? CANDIDATES : k);
         if (cluster_rank() == 0) {
             const bool are_all = entries <= CANDIDATES;

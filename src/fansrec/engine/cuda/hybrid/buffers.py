@@ -11,7 +11,8 @@ from fansrec.engine.cuda.buffers import ALL_SCORES, blocked_bits
 from fansrec.engine.cuda.exchange import ALL_MASKS, Exchange
 from fansrec.engine.cuda.hybrid import structures
 from fansrec.engine.cuda.hybrid.packing import PackedHybrid
-from fansrec.engine.cuda.sizes import BLOCK, CLUSTER, KernelConstants
+from fansrec.engine.cuda.hybrid.sizes import HybridSizes
+from fansrec.engine.cuda.sizes import BLOCK, CLUSTER
 from fansrec.engine.interface import check_rules
 from fansrec.engine.modes import RECALL
 from fansrec.engine.rules import Rules
@@ -21,7 +22,6 @@ MAX_POSITIONS = 1 << 16
 MAX_CLUSTERS = 64  # lists that are looked up or mixed at once: about as many as an H100 or H200 runs
 MAX_SCRATCH_BYTES = 1 << 31
 MOST_THREADS = 1024  # of a block of `look_up`
-MOST_TOUCHED = 1 << 14  # items with a score of list memory or linear part; if there are more, all items are scored
 
 
 class HybridBuffers(Exchange):
@@ -29,21 +29,21 @@ class HybridBuffers(Exchange):
 
     max_positions = MAX_POSITIONS
 
-    def __init__(self, packed: PackedHybrid, kernel: KernelConstants, mode: str, stream: torch.cuda.Stream) -> None:
+    def __init__(self, packed: PackedHybrid, sizes: HybridSizes, generation: str, stream: torch.cuda.Stream) -> None:
         super().__init__(structures.Selected(), packed.device, stream)
-        self.packed, self._kernel = packed, kernel
+        self.packed, self._kernel, self.sums_in_shared = packed, sizes.kernel, sizes.sums > 0
         self.items = packed.model.config.alphabet.items
         self.rules, self.mixture = structures.Rules(min_score=ALL_SCORES), self._mixture()
         self.lookup_scratch, self.blend_scratch = structures.LookupScratch(), structures.BlendScratch()
         self.sparse, self.states = structures.Sparse(), structures.States()
         self.arrangement, self.arranging = structures.Arrangement(), 0  # clusters that it has memory for
-        self._usual_masks = self._most_masks(mode)
+        self._usual_masks = self._most_masks(generation)
         self._mask_states = self._new(0, torch.float32)
         self._lists = self.clusters = 0
         self._rules: Rules | None = None
         self._restrictions: tuple[Sequence[int], Sequence[int] | None] = ((), None)
         self._groups: tuple[object, Tensor] | None = None
-        self.reserve(1, kernel.constant("CANDIDATES"), 0, 0)
+        self.reserve(1, self._kernel.constant("CANDIDATES"), 0, 0)
 
     def _mixture(self) -> Structure:
         weights = self.packed.model.config.weights
@@ -53,12 +53,12 @@ class HybridBuffers(Exchange):
         memory, linear = weights.memory, weights.linear
         return structures.Mixture(weights.network, memory, linear, bins, self.items)
 
-    def _most_masks(self, mode: str) -> int:
+    def _most_masks(self, generation: str) -> int:
         """Return the number of masks that a list may have: none if nothing that is read sees them."""
         network = self.packed.model.config.network
         if network.causal and network.next_share == 1:
             return 0
-        return 1 if mode == RECALL else ALL_MASKS
+        return 1 if generation == RECALL else ALL_MASKS
 
     def _zeros(self, size: int, dtype: torch.dtype) -> Tensor:
         return torch.zeros(max(size, 1), dtype=dtype, device=self.device)
@@ -73,14 +73,10 @@ class HybridBuffers(Exchange):
         if lists > self._lists:
             self._lists = lists
             rows = self._kernel.constant("READ_ROWS") * self._kernel.constant("WIDTH")
-            self.sparse.stride = min(self.items, MOST_TOUCHED)
-            self._sparse_tensors = {
-                "scores": self._zeros(lists * self.items, torch.float32),  # `blend` leaves zeros
-                "touched": self._new(lists * self.sparse.stride, torch.int32),
-                "counts": self._new(lists, torch.int32),
-                "least": self._new(lists, torch.float32),
-            }
-            point_to(self.sparse, self._sparse_tensors)
+            self.sparse.stride = -(-self.items // 4) * 4
+            self._scores = self._zeros(lists * self.sparse.stride, torch.float32)
+            self._least = self._new(lists, torch.float32)
+            self.sparse.scores, self.sparse.least = self._scores.data_ptr(), self._least.data_ptr()
             self._states = self._new(lists * rows, torch.float32)
             self.states.rows = self._states.data_ptr()
         if min(lists, MAX_CLUSTERS) > self.clusters:
@@ -91,8 +87,8 @@ class HybridBuffers(Exchange):
         """Allocate what every cluster of blocks needs for itself; sums are 0 between two lists."""
         known, items, constant = self.packed.memory.known, self.items, self._kernel.constant
         bins, rows, read = constant("BINS") * constant("LEVELS"), constant("READ_ROWS"), constant("READ_CATEGORIES")
-        logits, words = self._most_logits(), -(-items // BLOCK)
-        bytes_each = 28 * known + 28 * items + 4 * words + 4 * rows * logits + 8 * bins
+        logits, sums = self._most_logits(), 0 if self.sums_in_shared else items  # that are in global memory
+        bytes_each = 28 * known + 16 * sums + 8 * items + 4 * rows * logits + 8 * bins
         self.clusters = clusters = max(1, min(clusters, MAX_SCRATCH_BYTES // bytes_each))
         self._lookup_tensors = {
             "similarity": self._zeros(clusters * known, torch.int64),
@@ -100,10 +96,8 @@ class HybridBuffers(Exchange):
             "found": self._zeros(clusters * known, torch.int32),
             "found_similarity": self._zeros(clusters * known, torch.float64),
             "neighbors": self._zeros(clusters * known, torch.int32),
-            "votes": self._zeros(clusters * items, torch.int64),
-            "linear": self._zeros(clusters * items, torch.int64),
-            "marked": self._zeros(clusters * words, torch.int32),
-            "touched": self._zeros(clusters * items, torch.int32),
+            "votes": self._zeros(clusters * sums, torch.int64),
+            "linear": self._zeros(clusters * sums, torch.int64),
             "bins": self._zeros(clusters * bins, torch.int32),
             "totals": self._zeros(clusters * 8, torch.int64),
             "counts": self._zeros(clusters * 8, torch.int32),
@@ -118,7 +112,9 @@ class HybridBuffers(Exchange):
         }
         point_to(self.lookup_scratch, self._lookup_tensors)
         point_to(self.blend_scratch, self._blend_tensors)
-        self.lookup_scratch.words, self.blend_scratch.logit_stride = words, logits
+        if self.sums_in_shared:
+            self.lookup_scratch.votes = self.lookup_scratch.linear = None
+        self.blend_scratch.logit_stride = logits
 
     def reserve_arrangement(self, positions: int, longest: int) -> None:
         """Make room for the states of all masks, and for the affinities of the masks and items of a list."""

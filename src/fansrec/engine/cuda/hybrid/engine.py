@@ -16,9 +16,9 @@ from fansrec.engine.cuda.batches import Batch, batches
 from fansrec.engine.cuda.driver import SHARED_MEMORY
 from fansrec.engine.cuda.engine import CudaEngine
 from fansrec.engine.cuda.hybrid.buffers import HybridBuffers
-from fansrec.engine.cuda.hybrid.launcher import HybridLauncher, HybridSizes
-from fansrec.engine.cuda.hybrid.packing import PackedHybrid, hybrid_macros, runs_network
-from fansrec.engine.cuda.sizes import KernelConstants
+from fansrec.engine.cuda.hybrid.launcher import HybridLauncher
+from fansrec.engine.cuda.hybrid.packing import PackedHybrid, runs_network
+from fansrec.engine.cuda.hybrid.sizes import HybridSizes
 from fansrec.engine.cuda.support import why_not_encoder
 from fansrec.engine.interface import Continuation, Inputs
 from fansrec.engine.modes import ONE_PASS, RECALL
@@ -57,8 +57,9 @@ class HybridEngine(CudaEngine):
 
     def _load(self, model: Any, items: int, stream: torch.cuda.Stream) -> None:
         packed = PackedHybrid(model, torch.device(self.device))
-        self._buffers: Any = HybridBuffers(packed, KernelConstants(hybrid_macros(model)), self.generation, stream)
-        self._launcher: Any = HybridLauncher(model, packed, self._buffers)
+        sizes = HybridSizes(model)
+        self._buffers: Any = HybridBuffers(packed, sizes, self.generation, stream)
+        self._launcher: Any = HybridLauncher(model, packed, sizes, self._buffers)
 
     def _supports(self, rules: Rules) -> bool:
         return rules.fill != "arranged" or (self.generation == ONE_PASS and runs_network(self.model))

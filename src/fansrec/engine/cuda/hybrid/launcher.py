@@ -7,56 +7,23 @@ from fansrec.engine.cuda import driver
 from fansrec.engine.cuda.driver import SHARED_MEMORY
 from fansrec.engine.cuda.hybrid.buffers import MOST_THREADS, HybridBuffers
 from fansrec.engine.cuda.hybrid.packing import PackedHybrid, hybrid_macros, runs_network
+from fansrec.engine.cuda.hybrid.sizes import HybridSizes
 from fansrec.engine.cuda.launcher import CLUSTERS
-from fansrec.engine.cuda.sizes import CLUSTER, THREADS, TILE, KernelConstants, encoding_sizes
-from fansrec.models.alphabet import SPECIALS
+from fansrec.engine.cuda.sizes import CLUSTER, THREADS
 from fansrec.models.hybrid.model import HybridFans
-
-
-class HybridSizes:
-    """What fits into the shared memory of a block: the longest list and the longest answer.
-
-    Every number of the encoder is the sum of two fp16 numbers in lists of up to `split_tokens` tokens, and one fp16
-    number in longer ones, of which twice as many fit.
-    """
-
-    def __init__(self, model: HybridFans) -> None:
-        kernels = {halves: KernelConstants(hybrid_macros(model, halves)) for halves in (1, 2)}
-        self._kernel = kernels[2]
-        self.encoding = {halves: encoding_sizes(kernel) for halves, kernel in kernels.items()}
-        self.blending = self._kernel.constant("BLEND_BYTES")
-        self.most_tokens = self.split_tokens = (model.longest_sequence() or 0) + SPECIALS
-        if runs_network(model):
-            self.split_tokens, self.most_tokens = (
-                min(self.most_tokens, (len(self.encoding[halves]) - 1) * TILE) for halves in (2, 1)
-            )
-        while self.lookup(-(-self.most_tokens // TILE)) > SHARED_MEMORY:
-            self.most_tokens //= 2
-        self.longest_answer = self._kernel.constant("CANDIDATES")
-
-    def lookup(self, tiles: int) -> int:
-        return self._kernel.call("lookup_bytes", tiles * TILE)
-
-    def arranging(self, k: int) -> int:
-        return self._kernel.call("arrange_bytes", k)
-
-    def halves(self, tiles: int) -> int:
-        """Return how many fp16 numbers stand for each number of a list of this many tiles."""
-        return 2 if tiles < len(self.encoding[2]) else 1
 
 
 class HybridLauncher:
     """Starts the kernels; what changes from call to call is written into the structures of `buffers`."""
 
-    def __init__(self, model: HybridFans, packed: PackedHybrid, buffers: HybridBuffers) -> None:
-        self._model, self._packed, self._buffers = model, packed, buffers
-        self.sizes = HybridSizes(model)
+    def __init__(self, model: HybridFans, packed: PackedHybrid, sizes: HybridSizes, buffers: HybridBuffers) -> None:
+        self._model, self._packed, self._buffers, self.sizes = model, packed, buffers, sizes
         self.program = self._program(2)
         b, request, inline = buffers, buffers.request, buffers.inline_items
         looking_up = [packed.memory, packed.linear, b.mixture, b.rules, request, b.lookup_scratch, b.sparse, inline]
         blending = [packed.tied, b.mixture, b.rules, request, b.sparse, b.states, b.blend_scratch, b.answer]
         # One list: as many threads as possible. Many: the lists of several clusters share a multiprocessor.
-        most = KernelConstants(hybrid_macros(model)).constant("BLEND_THREADS")
+        most = sizes.kernel.constant("BLEND_THREADS")
         self._look_up = [self._kernel("look_up", looking_up, threads) for threads in (MOST_THREADS, THREADS)]
         self._blend = [self._kernel("blend", blending, threads) for threads in (most, THREADS)]
         arranging = [packed.tied, request, b.states, b.arrangement, b.answer]
@@ -94,7 +61,10 @@ class HybridLauncher:
         """Start the lookup and the encoder, which run at the same time."""
         buffers, many = self._buffers, lists > CLUSTERS
         buffers.request.tiles = tiles
-        self._look_up[many].start(min(lists, buffers.clusters) * CLUSTER, 1, self.sizes.lookup(tiles))
+        if self.sizes.sums:  # a cluster needs the whole shared memory of its multiprocessors
+            self._look_up[0].start(min(lists, buffers.clusters, CLUSTERS) * CLUSTER, 1, self.sizes.lookup(tiles))
+        else:
+            self._look_up[many].start(min(lists, buffers.clusters) * CLUSTER, 1, self.sizes.lookup(tiles))
         if runs_network(self._model):
             halves = self.sizes.halves(tiles)
             encoder = (self._split_encoders if halves == 2 else self._plain_encoders)[many]

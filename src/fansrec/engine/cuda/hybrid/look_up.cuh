@@ -1,10 +1,10 @@
-// The scores of list memory and linear part, for every item that has one: one cluster of blocks for each input.
+// The scores of list memory and linear part for every item of the catalog: one cluster of blocks for each input.
 
 constexpr float FLOOR = 1e-3f;  // as in models/hybrid/model.py
 constexpr float SEEN_SCORE = -1.0f;  // of items of the input that must not be selected; other scores are not negative
 
 // Adds the rows of the input items, weighted by recency.
-__device__ void add_linear_rows(const LinearPart &linear, const List &list, const LookupShared &s, const LookupScratch &scratch) {
+__device__ void add_linear_rows(const LinearPart &linear, const List &list, const LookupShared &s, const LookupScratch &scratch, int item_count) {
     for (int unit = cluster_warp(); unit < list.length * PARTS_OF_ITEM; unit += cluster_warps()) {
         const int i = unit / PARTS_OF_ITEM, part = unit % PARTS_OF_ITEM, item = s.items[i];
         if (item < 0) continue;
@@ -15,20 +15,34 @@ __device__ void add_linear_rows(const LinearPart &linear, const List &list, cons
 #pragma unroll 4
         for (int j = linear.width * part / PARTS_OF_ITEM + lane_id(); j < end; j += 32) {
             const float weight = __ldg(weights + j);
-            if (weight != 0) add_number(scratch, scratch.linear, __ldg(items + j), weight * recency);
+            if (weight != 0) add_number(scratch, s.linear, __ldg(items + j), item_count, __double2ll_rn(weight * recency));
         }
     }
 }
 
 __device__ __forceinline__ bool is_seen(long long votes) { return votes < SEEN / 2; }
 
+// The sums of a block's own items, and the number of the first.
+struct OwnSums {
+    long long *votes, *linear;  // linear: null if there are none
+    int first, count;
+    bool in_shared;
+
+    __device__ __forceinline__ long long at(const long long *sums, int i) const { return !sums ? 0 : in_shared ? sums[i] : __ldcg(sums + i); }
+};
+
+__device__ __forceinline__ OwnSums own_sums(const LookupShared &s, const LookupScratch &scratch, int items, bool has_linear) {
+    const int each = own_items(items), first = cluster_rank() * each, offset = scratch.votes ? first : 0;
+    return {s.votes + offset, has_linear ? s.linear + offset : nullptr, first, min(each, items - first), !scratch.votes};
+}
+
 // Finds the highest sums of both parts among the items that are not in the input.
-__device__ void find_highest(const LookupScratch &scratch, int touched) {
+__device__ void find_highest(const OwnSums &own, const LookupScratch &scratch) {
     long long votes = 0, linear = 0;
-    for (int i = cluster_thread(); i < touched; i += cluster_threads()) {
-        const int item = __ldcg(scratch.touched + i);
-        const long long own = __ldcg(scratch.votes + item);
-        if (!is_seen(own)) votes = max(votes, own), linear = max(linear, __ldcg(scratch.linear + item));
+#pragma unroll 4
+    for (int i = threadIdx.x; i < own.count; i += blockDim.x) {
+        const long long vote = own.at(own.votes, i), sum = own.at(own.linear, i);
+        if (!is_seen(vote)) votes = max(votes, vote), linear = max(linear, sum);
     }
     for (int step = 16; step; step >>= 1) {
         votes = max(votes, __shfl_xor_sync(~0u, votes, step));
@@ -52,25 +66,22 @@ __device__ __forceinline__ int bin_of(const Mixture &mixture, float score) {
     return static_cast<int>(fminf(score * mixture.bins_per_point, BINS - 1.0f));
 }
 
-// Writes the scores, clears sums and marks, and counts the scores of items that may be selected.
-__device__ void write_scores(const Mixture &mixture, const Rules &rules, const LookupShared &s, const LookupScratch &scratch,
-                             const Sparse &sparse, int number, int touched) {
+// Writes the scores of the block's own items, clears their sums, and counts the scores of items that may be selected.
+__device__ void write_scores(const Mixture &mixture, const Rules &rules, const LookupShared &s, const LookupScratch &scratch, const OwnSums &own, float *scores) {
     const double votes_highest = static_cast<double>(__ldcg(scratch.totals + 1)), linear_highest = static_cast<double>(__ldcg(scratch.totals + 2));
     const double per_vote = votes_highest > 0 ? 1 / (votes_highest * FLOOR) : 0, per_sum = linear_highest > 0 ? 1 / (linear_highest * FLOOR) : 0;
-    float *scores = sparse.scores + static_cast<size_t>(number) * mixture.items;
-    int *items = sparse.touched + static_cast<size_t>(number) * sparse.stride;
     clear_bins(s.bins);
-    for (int i = cluster_thread(); i < touched; i += cluster_threads()) {
-        const int item = __ldcg(scratch.touched + i);
-        const long long votes = __ldcg(scratch.votes + item), linear = __ldcg(scratch.linear + item);
-        scratch.votes[item] = 0, scratch.linear[item] = 0, scratch.marked[item / 32] = 0;
-        float score = rules.keep_seen ? 0 : SEEN_SCORE;
-        if (!is_seen(votes)) score = mixture.memory * log_score(votes, per_vote) + mixture.linear * log_score(linear, per_sum);
-        scores[item] = score;
-        if (i < sparse.stride) items[i] = item;
-        if (score > 0 && !is_blocked(rules, item)) atomicAdd(s.bins + bin_of(mixture, score), 1u);
+#pragma unroll 4
+    for (int i = threadIdx.x; i < own.count; i += blockDim.x) {
+        const long long votes = own.at(own.votes, i), linear = own.at(own.linear, i);
+        float score = 0;
+        if (votes) own.votes[i] = 0;
+        if (linear) own.linear[i] = 0;
+        if (is_seen(votes)) score = rules.keep_seen ? 0 : SEEN_SCORE;
+        else if (votes > 0 || linear > 0) score = mixture.memory * log_score(votes, per_vote) + mixture.linear * log_score(linear, per_sum);
+        scores[own.first + i] = score;
+        if (score > 0 && !is_blocked(rules, own.first + i)) atomicAdd(s.bins + bin_of(mixture, score), 1u);
     }
-    if (cluster_thread() == 0) sparse.counts[number] = touched;
 }
 
 // Finds a score that at least k items reach by these parts alone. Limits per group may skip items, so that there is none.
@@ -96,33 +107,36 @@ look_up(const __grid_constant__ ListMemory memory_part, const __grid_constant__ 
     scratch.found += static_cast<size_t>(cluster) * memory_part.known;
     scratch.found_similarity += static_cast<size_t>(cluster) * memory_part.known;
     scratch.neighbors += static_cast<size_t>(cluster) * memory_part.known;
-    scratch.votes += static_cast<size_t>(cluster) * mixture.items;
-    scratch.linear += static_cast<size_t>(cluster) * mixture.items;
-    scratch.marked += static_cast<size_t>(cluster) * all.words;
-    scratch.touched += static_cast<size_t>(cluster) * mixture.items;
+    if (scratch.votes) {
+        scratch.votes += static_cast<size_t>(cluster) * mixture.items;
+        scratch.linear += static_cast<size_t>(cluster) * mixture.items;
+    }
     scratch.bins += static_cast<size_t>(cluster) * LEVELS * BINS;
     scratch.totals += cluster * 8;
     scratch.counts += cluster * 8;
     const int thread = cluster_thread();
+    const bool has_linear = linear.width > 0;
     if (thread < 4) scratch.totals[thread] = 0, scratch.counts[thread] = 0;
+    if (!scratch.votes)
+        for (int i = threadIdx.x; i < own_items(mixture.items) * (has_linear ? 2 : 1); i += blockDim.x) reinterpret_cast<long long *>(memory)[i] = 0;
     cluster_sync();
     for (int number = cluster, next = 4; number < request.lists; number += clusters, next = -next) {
         const List list = list_at(request, inline_items, number);
-        const LookupShared s = lookup_memory(list.length);
+        const LookupShared s = lookup_memory(list.length, scratch, mixture.items, has_linear);
         load_input(memory_part, list, s, scratch, mixture.items);
         clear_levels(scratch.bins);
         if (thread < 4) scratch.totals[next + thread] = 0, scratch.counts[next + thread] = 0;
         if (memory_part.known) add_similarities(memory_part, list, s, scratch);
-        if (linear.width) add_linear_rows(linear, list, s, scratch);
+        if (has_linear) add_linear_rows(linear, list, s, scratch, mixture.items);
         cluster_sync();
         if (memory_part.known) {
-            find_neighbors(memory_part, list, s, scratch);
+            find_neighbors(memory_part, list, s, scratch, mixture.items);
             cluster_sync();
         }
-        const int touched = __ldcg(scratch.counts + TOUCHED);
-        find_highest(scratch, touched);
+        const OwnSums own = own_sums(s, scratch, mixture.items, has_linear);
+        find_highest(own, scratch);
         cluster_sync();
-        write_scores(mixture, rules, s, scratch, sparse, number, touched);
+        write_scores(mixture, rules, s, scratch, own, sparse.scores + static_cast<size_t>(number) * sparse.stride);
         write_least(mixture, rules, s, scratch, sparse.least + number, list.k);
         cluster_sync();  // before the next list clears what others may still read
         scratch.totals += next, scratch.counts += next;

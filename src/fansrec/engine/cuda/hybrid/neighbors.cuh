@@ -1,28 +1,24 @@
 // The training lists most similar to an input (models/neighbors/list_votes.py): one cluster of blocks for each input.
 //
-// Every list has a sum of similarity in global memory, to which the lists of every input item are added. Lists and items
-// are noted when their first number is added, so that no step passes over all lists or over the whole catalog.
+// Every list has a sum of similarity in global memory, to which the lists of every input item are added; a list is noted
+// when its first number is added, so that no step passes over all lists. The sums of items are in the shared memory of the
+// cluster if they fit there: a block has those of every eighth part of the catalog.
 
 constexpr long long SEEN = -(1ll << 62);  // added to the votes of the input's own items, which then stay negative
 constexpr int SIMILARITY_LEVELS = 5;
 constexpr int PARTS_OF_ITEM = 4;  // parts into which the lists of an item are divided, each for one warp
 constexpr double SIMILARITY_STEPS = 36028797018963968.0;  // 2^55: steps of the order, from 0 to the highest similarity possible
 
-enum { FOUND, NEIGHBORS, TOUCHED };  // of LookupScratch::counts
+enum { FOUND, NEIGHBORS };  // of LookupScratch::counts
 
 __device__ __forceinline__ int cluster_warp() { return cluster_thread() / 32; }
 __device__ __forceinline__ int cluster_warps() { return cluster_threads() / 32; }
 
-// Notes an item, once.
-__device__ __forceinline__ void touch(const LookupScratch &scratch, int item) {
-    const unsigned bit = 1u << (item & 31);
-    if (!(atomicOr(scratch.marked + item / 32, bit) & bit)) scratch.touched[atomicAdd(scratch.counts + TOUCHED, 1)] = item;
-}
-
-// Adds a number to the sum of an item. A sum may become 0 again, which is why `touch` looks, too.
-__device__ __forceinline__ void add_number(const LookupScratch &scratch, long long *sums, int item, double number) {
-    const long long rounded = __double2ll_rn(number);
-    if (rounded && !atomicAdd(reinterpret_cast<word64 *>(sums + item), static_cast<word64>(rounded))) touch(scratch, item);
+// Adds a number to one of `sums` of all items, which are those of LookupShared.
+__device__ __forceinline__ void add_number(const LookupScratch &scratch, long long *sums, int item, int items, long long number) {
+    const int each = own_items(items), owner = item / each;
+    if (scratch.votes) atomicAdd(reinterpret_cast<word64 *>(sums + item), static_cast<word64>(number));
+    else add_to_block(owner, sums + (item - owner * each), static_cast<word64>(number));
 }
 
 // Loads the input: the weight of every item, and where its newest lists are. An item that occurs several times counts at
@@ -39,10 +35,7 @@ __device__ void load_input(const ListMemory &m, const List &list, const LookupSh
         for (int j = i + 1; j < list.length && !repeated; j++) repeated = s.items[j] == item;
         s.count[i] = 0, s.from[i] = 0, s.weight[i] = 0;
         if (repeated) continue;
-        if (cluster_rank() == 0) {
-            atomicAdd(reinterpret_cast<word64 *>(scratch.votes + item), static_cast<word64>(SEEN));
-            touch(scratch, item);
-        }
+        if (cluster_rank() == 0) add_number(scratch, s.votes, item, item_count, SEEN);
         if (m.known == 0) continue;
         const long long end = m.list_starts[item + 1], holders = end - m.list_starts[item];
         s.count[i] = static_cast<int>(min(holders, static_cast<long long>(m.most_lists)));
@@ -119,7 +112,7 @@ __device__ int select_neighbors(const ListMemory &m, const LookupShared &s, cons
 }
 
 // Adds the votes of a list: its weight times that of the item's position. A warp shares the items.
-__device__ void add_votes(const ListMemory &m, const LookupScratch &scratch, int which, double weight) {
+__device__ void add_votes(const ListMemory &m, const LookupShared &s, const LookupScratch &scratch, int which, double weight, int items) {
     const unsigned shared = m.weighs_positions ? __ldcg(scratch.last_shared + which) & 0xffff : 0;
     __syncwarp();
     if (m.weighs_positions && lane_id() == 0) scratch.last_shared[which] = 0;
@@ -128,12 +121,12 @@ __device__ void add_votes(const ListMemory &m, const LookupScratch &scratch, int
 #pragma unroll 2
     for (long long j = m.starts[which] + lane_id(); j < end; j += 32) {
         const double number = m.weighs_positions ? weight * __ldg(of_position + __ldg(m.places + j)) : weight;
-        add_number(scratch, scratch.votes, __ldg(m.items + j), number);
+        add_number(scratch, s.votes, __ldg(m.items + j), items, __double2ll_rn(number));
     }
 }
 
 // Finds the neighbors of the input and adds their votes. All sums of similarity are 0 again afterwards.
-__device__ void find_neighbors(const ListMemory &m, const List &list, const LookupShared &s, const LookupScratch &scratch) {
+__device__ void find_neighbors(const ListMemory &m, const List &list, const LookupShared &s, const LookupScratch &scratch, int items) {
     const int few = min(max(1, list.length), m.few_items), found = __ldcg(scratch.counts + FOUND);
     const long long most = min(m.neighbors, m.known) * static_cast<long long>((m.few_items + few - 1) / few);
     const int need = static_cast<int>(min(most, static_cast<long long>(m.known)));
@@ -146,6 +139,6 @@ __device__ void find_neighbors(const ListMemory &m, const List &list, const Look
     for (int i = cluster_warp(); i < neighbors; i += cluster_warps()) {
         const int at = all ? i : __ldcg(scratch.neighbors + i);
         const double share = __ldcg(scratch.found_similarity + at) / highest;
-        add_votes(m, scratch, __ldcg(scratch.found + at), (power == 1 ? share : pow(share, power)) * m.vote_scale);
+        add_votes(m, s, scratch, __ldcg(scratch.found + at), (power == 1 ? share : pow(share, power)) * m.vote_scale, items);
     }
 }

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from fansrec.engine.cuda.hybrid.structures import LinearPart, ListMemory, TiedWeights
 from fansrec.engine.cuda.packing import flat, in_lane_order, layer_matrices, layer_vectors
@@ -113,6 +114,7 @@ class PackedHybrid:
         if not runs_network(self.model):
             return TiedWeights()
         transform = tied.transform if isinstance(tied.transform, Transform) else None
+        sizes = np.diff(tied.starts).tolist()
         parts: dict[str, Any] = {}
         if transform is not None:
             vectors = flat([transform.linear.bias, transform.norm.weight, transform.norm.bias])
@@ -124,10 +126,8 @@ class PackedHybrid:
             items=self._floats(self.model.vectors),
             bias=self._floats(tied.bias),
             prior=self._floats(tied.prior),
-            highest_prior=self._floats(
-                np.maximum.reduceat(tied.prior.detach().float().cpu().numpy(), tied.starts[:-1])
-            ),
-            category_of=self._integers(tied.categories),
+            highest_prior=self._floats(torch.stack([some.max() for some in torch.split(tied.prior, sizes)])),
+            category_of=self._integers(F.pad(tied.categories, (0, -len(tied.categories) % 4))),
             starts=self._integers(np.array(tied.starts)),
             scale=float(tied.scale.detach()),
             next_share=self.model.config.network.next_share,

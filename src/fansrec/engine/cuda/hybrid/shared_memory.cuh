@@ -1,17 +1,23 @@
 // How the kernels of the hybrid model divide their dynamic shared memory; ../sizes.cuh has the sizes.
 
 struct LookupShared {
-    double *weight;   // of every input item; the arrays below are as long
-    long long *from;  // of its lists in ListMemory::lists
+    long long *votes, *linear;  // (own_items), or of all items in global memory
+    double *weight;             // of every input item; the arrays below are as long
+    long long *from;            // of its lists in ListMemory::lists
     unsigned *bins;
     int *scratch;
     int *count;  // of its lists
     int *items;  // -1 for an index without an item
 };
 
-__device__ __forceinline__ LookupShared lookup_memory(int length) {
+__device__ __forceinline__ LookupShared lookup_memory(int length, const LookupScratch &scratch, int items, bool has_linear) {
     LookupShared s;
+    s.votes = scratch.votes, s.linear = scratch.linear;
     s.weight = reinterpret_cast<double *>(memory);
+    if (!scratch.votes) {
+        s.votes = reinterpret_cast<long long *>(memory), s.linear = s.votes + own_items(items);
+        s.weight = reinterpret_cast<double *>(has_linear ? s.linear + own_items(items) : s.linear);
+    }
     s.from = reinterpret_cast<long long *>(s.weight + length);
     s.bins = reinterpret_cast<unsigned *>(s.from + length);
     s.scratch = reinterpret_cast<int *>(s.bins + BINS);
@@ -28,9 +34,8 @@ struct BlendShared {
     int *scratch;
     float *by_position;  // (READ_ROWS, CATEGORIES): probability of a category times the share of the row
     float *by_list;      // (CATEGORIES)
-    int *read_rank;      // (CATEGORIES): index of a category among those that are read, or NOT_READ or NOT_SCANNED
-    int *scanned;        // (CATEGORIES): the categories all of whose items are scored
-    int *scanned_count;
+    float *bounds;       // (CATEGORIES): what the network can add to the score of an item
+    int *read_rank;      // (CATEGORIES): index of a category among those that are read, or -1
     int *read;           // (READ_CATEGORIES): the categories that are read
     int *first_logit;    // (READ_CATEGORIES): index of the first item of each
     float *weights;      // (READ_CATEGORIES, READ_ROWS)
@@ -46,10 +51,9 @@ __device__ __forceinline__ BlendShared blend_memory() {
     s.scratch = reinterpret_cast<int *>(s.bins + BINS);
     s.by_position = reinterpret_cast<float *>(s.scratch + SCRATCH);
     s.by_list = s.by_position + READ_ROWS * CATEGORIES;
-    s.read_rank = reinterpret_cast<int *>(s.by_list + CATEGORIES);
-    s.scanned = s.read_rank + CATEGORIES;
-    s.scanned_count = s.scanned + CATEGORIES;
-    s.read = s.scanned_count + 1;
+    s.bounds = s.by_list + CATEGORIES;
+    s.read_rank = reinterpret_cast<int *>(s.bounds + CATEGORIES);
+    s.read = s.read_rank + CATEGORIES;
     s.first_logit = s.read + READ_CATEGORIES;
     s.weights = reinterpret_cast<float *>(s.first_logit + READ_CATEGORIES);
     s.log_sums = s.weights + READ_CATEGORIES * READ_ROWS;

@@ -44,27 +44,22 @@ struct Mixture {  // the weights of the parts, and what turns a score into the n
     int items;  // of the catalog
 };
 
-struct LookupScratch {  // for each cluster; sums and marks are 0 between two lists
+struct LookupScratch {  // for each cluster; sums are 0 between two lists
     word64 *similarity;         // (known)
     unsigned *last_shared;      // (known): position in the input + 1, then 16 bits of position in the list
     int *found;                 // (known): lists that share an item with the input
     double *found_similarity;   // (known)
     int *neighbors;             // (known): indices in `found` of the lists that vote, if not all do
-    long long *votes, *linear;  // (items)
-    unsigned *marked;           // (words): a bit per touched item
-    int *touched;               // (items): items of the input, and those with a sum
+    long long *votes, *linear;  // (items); null if these sums are in shared memory
     unsigned *bins;             // (LEVELS, BINS)
     word64 *totals;             // (2, 4): the highest similarity, vote and linear sum; of one list and the next in turn
-    int *counts;                // (2, 4): lists that are found, neighbors, touched items
-    int words;
+    int *counts;                // (2, 4): lists that are found, neighbors
 };
 
 struct Sparse {  // the scores of list memory and linear part for every list
-    float *scores;  // (lists, items): SEEN_SCORE for items of the input that must not be selected; `blend` clears them
-    int *touched;   // (lists, stride): items whose score may not be 0
-    int *counts;    // (lists): their number; if it is above `stride`, some are missing
+    float *scores;  // (lists, stride): SEEN_SCORE for items of the input that must not be selected
     float *least;   // (lists): a score that the last selected item reaches
-    int stride;
+    int stride;     // the number of items, rounded up to a multiple of four
 };
 
 struct TiedWeights {  // models/hybrid/classifier.py, in fp32
@@ -75,7 +70,7 @@ struct TiedWeights {  // models/hybrid/classifier.py, in fp32
     const float *items, *bias;       // (items, WIDTH) and (items)
     const float *prior;              // (items)
     const float *highest_prior;      // (CATEGORIES): of the items of a category
-    const int *category_of;          // (items)
+    const int *category_of;          // (items, rounded up to a multiple of four)
     const int *starts;               // (CATEGORIES + 1): category c is items starts[c] to starts[c + 1]
     float scale, next_share;
 };

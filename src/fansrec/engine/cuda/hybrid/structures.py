@@ -19,9 +19,9 @@ Mixture = _declare("Mixture", "network' memory' linear' bins_per_point' items")
 LookupScratch = _declare(
     "LookupScratch",
     "similarity* last_shared* found* found_similarity* neighbors*",
-    "votes* linear* marked* touched* bins* totals* counts* words",
+    "votes* linear* bins* totals* counts*",
 )
-Sparse = _declare("Sparse", "scores* touched* counts* least* stride")
+Sparse = _declare("Sparse", "scores* least* stride")
 TiedWeights = _declare(
     "TiedWeights",
     "transform* transform_vectors* category* category_bias* items* bias* prior* highest_prior* category_of* starts*",

@@ -2,7 +2,7 @@
 // logits of the items of the categories that are read. Every block of a cluster computes the former for itself.
 
 constexpr int SLOTS = BLEND_THREADS / 16;  // of a block: half a warp scores the items of one slot
-enum { NOT_READ = -1, NOT_SCANNED = -2 };  // of BlendShared::read_rank
+constexpr int LOADED = 4;                  // items whose vectors half a warp loads at once
 
 // Applies the transform to all rows, if the model has one: a thread computes one number of a row.
 __device__ void transform_rows(const TiedWeights &tied, const BlendShared &s, int rows) {
@@ -66,7 +66,7 @@ __device__ void select_categories(const TiedWeights &tied, const BlendShared &s,
         const float mine = s.by_list[c];
         int rank = 0;
         for (int other = 0; other < CATEGORIES; other++) rank += s.by_list[other] > mine || (s.by_list[other] == mine && other < c);
-        s.read_rank[c] = rank < READ_CATEGORIES ? rank : NOT_READ;
+        s.read_rank[c] = rank < READ_CATEGORIES ? rank : -1;
         if (rank < READ_CATEGORIES) s.read[rank] = c;
     }
     __syncthreads();
@@ -93,23 +93,35 @@ struct RowParts {
     float4 of[READ_ROWS][WIDTH / 64];
 };
 
-// Computes the logits of an item at all rows, half a warp per item. Every lane of it gets the sums.
-__device__ __forceinline__ void item_logits(const TiedWeights &tied, const RowParts &parts, int item, float (&logits)[READ_ROWS]) {
-    float4 w[WIDTH / 64];
+struct ItemVector {
+    float4 of[WIDTH / 64];
+    float bias;
+};
+
+__device__ __forceinline__ ItemVector item_vector(const TiedWeights &tied, int item) {
+    ItemVector w;
     for (int p = 0; p < WIDTH / 64; p++)
-        w[p] = __ldg(reinterpret_cast<const float4 *>(tied.items + static_cast<size_t>(item) * WIDTH) + 16 * p + (lane_id() & 15));
+        w.of[p] = __ldg(reinterpret_cast<const float4 *>(tied.items + static_cast<size_t>(item) * WIDTH) + 16 * p + (lane_id() & 15));
+    w.bias = __ldg(tied.bias + item);
+    return w;
+}
+
+// Computes the logits of an item at all rows, half a warp per item; returns that of the row with the lane's number.
+__device__ __forceinline__ float item_logit(const RowParts &parts, const ItemVector &w) {
+    float logits[READ_ROWS], own = 0;
     for (int r = 0; r < READ_ROWS; r++) {
         logits[r] = 0;
         for (int p = 0; p < WIDTH / 64; p++) {
             const float4 q = parts.of[r][p];
-            logits[r] += q.x * w[p].x + q.y * w[p].y + q.z * w[p].z + q.w * w[p].w;
+            logits[r] += q.x * w.of[p].x + q.y * w.of[p].y + q.z * w.of[p].z + q.w * w.of[p].w;
         }
     }
 #pragma unroll
     for (int step = 8; step; step >>= 1)
         for (int r = 0; r < READ_ROWS; r++) logits[r] += __shfl_xor_sync(~0u, logits[r], step);
-    const float bias = __ldg(tied.bias + item);
-    for (int r = 0; r < READ_ROWS; r++) logits[r] += bias;
+    for (int r = 0; r < READ_ROWS; r++)
+        if ((lane_id() & 15) == r) own = logits[r] + w.bias;
+    return own;
 }
 
 // Adds the sums of all slots of the block, each of whose lanes has that of one row, and writes them.
@@ -139,15 +151,16 @@ __device__ void score_categories(const TiedWeights &tied, const BlendShared &s, 
         const int first = TWO_STAGE ? tied.starts[s.read[q]] : 0, count = (TWO_STAGE ? tied.starts[s.read[q] + 1] : items) - first;
         for (int slot = threadIdx.x / 16; slot < SLOTS; slot += blockDim.x / 16) {
             float2 sum = make_float2(MINUS_INF, 0);  // of one row
-            for (int i = cluster_rank() * SLOTS + slot; i < (count + 1) / 2 * 2; i += CLUSTER * SLOTS) {  // whole warps
-                float logits[READ_ROWS];
-                item_logits(tied, parts, first + min(i, count - 1), logits);
-                float own = 0;
-                for (int r = 0; r < READ_ROWS; r++)
-                    if (lane == r) own = logits[r];
-                if (i >= count || lane >= READ_ROWS) continue;
-                sum = add_sums(sum, make_float2(own, 1));
-                scratch.logits[static_cast<size_t>(s.first_logit[q] + i) * READ_ROWS + lane] = own;
+            for (int from = cluster_rank() * SLOTS + slot; from < (count + 1) / 2 * 2; from += LOADED * CLUSTER * SLOTS) {  // whole warps
+                ItemVector vectors[LOADED];
+                for (int n = 0; n < LOADED; n++) vectors[n] = item_vector(tied, first + min(from + n * CLUSTER * SLOTS, count - 1));
+                for (int n = 0; n < LOADED; n++) {
+                    const int i = from + n * CLUSTER * SLOTS;
+                    const float own = item_logit(parts, vectors[n]);
+                    if (i >= count || lane >= READ_ROWS) continue;
+                    sum = add_sums(sum, make_float2(own, 1));
+                    scratch.logits[static_cast<size_t>(s.first_logit[q] + i) * READ_ROWS + lane] = own;
+                }
             }
             of_slots[slot * 16 + lane] = sum;
         }
@@ -155,15 +168,12 @@ __device__ void score_categories(const TiedWeights &tied, const BlendShared &s, 
     }
 }
 
-// Lists the categories all of whose items are scored: those that are read, and those with an item that may reach `least`
-// without any score of the other parts. Of the others, only items with such a score are.
-__device__ void find_scanned(const TiedWeights &tied, const Mixture &mixture, const BlendShared &s, float least) {
-    if (threadIdx.x == 0) *s.scanned_count = 0;
-    __syncthreads();
+// Computes what the network can add to the score of an item of a category, at most: all that are read may add anything.
+__device__ void find_bounds(const TiedWeights &tied, const Mixture &mixture, const BlendShared &s) {
     for (int c = threadIdx.x; c < CATEGORIES; c += blockDim.x) {
-        const float bound = mixture.network * log1pf(s.by_list[c] * __ldg(tied.highest_prior + c) * mixture.items) * (1 + 1e-5f);
-        if (s.read_rank[c] >= 0 || bound >= least) s.scanned[atomicAdd(s.scanned_count, 1)] = c;
-        else s.read_rank[c] = NOT_SCANNED;
+        const bool is_bounded = mixture.network > 0 && TWO_STAGE && s.read_rank[c] < 0;
+        s.bounds[c] = mixture.network > 0 ? -MINUS_INF : 0;
+        if (is_bounded) s.bounds[c] = mixture.network * log1pf(s.by_list[c] * __ldg(tied.highest_prior + c) * mixture.items) * (1 + 1e-5f);
     }
     __syncthreads();
 }
