@@ -60,7 +60,8 @@ int main() {
         std::printf("%ld ", bytes_to(s.v + HALVES * HEAD * s.v_row));
     }
     LookupScratch scratch = {};
-    for (int linear = 0; linear < 2; linear++) std::printf("%ld ", bytes_to(lookup_memory(100, scratch, 1003, linear).items + 100));
+    for (int linear = 0; linear < 2; linear++)
+        std::printf("%ld ", bytes_to(lookup_memory(100, scratch, 1003, linear).items + 100));
     scratch.votes = reinterpret_cast<long long *>(memory);
     std::printf("%ld ", bytes_to(lookup_memory(100, scratch, 1003, true).items + 100));
     std::printf("%ld ", bytes_to(blend_memory().log_sums + READ_CATEGORIES * READ_ROWS));

@@ -35,21 +35,30 @@ __device__ __forceinline__ void score_item(const TiedWeights &tied, const Mixtur
     if (key) scratch.entries[atomicAdd(scratch.counts, 1)] = static_cast<word64>(key) << 32 | static_cast<unsigned>(reversed(item));
 }
 
-// Scores the items that can reach `least`, a score that as many items as are requested reach without the network.
+constexpr int AT_A_TIME = 4;  // items of a thread whose scores are loaded together
+
+// Scores the items that can reach `least`, a score that as many items as are requested reach without the network. The items
+// of a category follow each other, and neighboring warps are in different blocks: no block gets all that must be scored.
 __device__ void score_items(const TiedWeights &tied, const Mixture &mixture, const Rules &rules, const BlendShared &s, const BlendScratch &scratch,
                             const float *sparse, float least, int rows) {
-#pragma unroll 2
-    for (int first = 4 * cluster_thread(); first < mixture.items; first += 4 * cluster_threads()) {
-        const float4 scores = __ldcg(reinterpret_cast<const float4 *>(sparse + first));
-        int4 categories = make_int4(0, 0, 0, 0);
-        if (TWO_STAGE && mixture.network > 0) categories = __ldg(reinterpret_cast<const int4 *>(tied.category_of + first));
-        const auto can_reach = [&](float score, int category) { return score >= 0 && score + s.bounds[category] >= least; };
-        int reaching = can_reach(scores.x, categories.x) | can_reach(scores.y, categories.y) << 1 | can_reach(scores.z, categories.z) << 2 |
-                       can_reach(scores.w, categories.w) << 3;
+    const int threads = cluster_threads();
+    for (int first = (warp_id() * CLUSTER + cluster_rank()) * 32 + lane_id(); first < mixture.items; first += AT_A_TIME * threads) {
+        float scores[AT_A_TIME];
+        int reaching = 0;
+#pragma unroll
+        for (int n = 0; n < AT_A_TIME; n++) {
+            const int item = first + n * threads;
+            scores[n] = item < mixture.items ? __ldcg(sparse + item) : SEEN_SCORE;
+        }
+#pragma unroll
+        for (int n = 0; n < AT_A_TIME; n++) {
+            const int item = first + n * threads, category = TWO_STAGE && item < mixture.items ? __ldg(tied.category_of + item) : 0;
+            if (scores[n] >= 0 && scores[n] + s.bounds[category] >= least) reaching |= 1 << n;
+        }
         for (; reaching; reaching &= reaching - 1) {
-            const int i = __ffs(reaching) - 1;
-            const float score = i < 2 ? (i == 0 ? scores.x : scores.y) : (i == 2 ? scores.z : scores.w);
-            if (first + i < mixture.items) score_item(tied, mixture, rules, s, scratch, score, least, rows, first + i);
+            const int n = __ffs(reaching) - 1;
+            const float score = n < 2 ? (n == 0 ? scores[0] : scores[1]) : (n == 2 ? scores[2] : scores[3]);
+            score_item(tied, mixture, rules, s, scratch, score, least, rows, first + n * threads);
         }
     }
 }
@@ -147,7 +156,7 @@ blend(const __grid_constant__ TiedWeights tied, const __grid_constant__ Mixture 
     BlendScratch scratch = all;  // of this cluster
     scratch.entries += static_cast<size_t>(cluster) * mixture.items;
     scratch.logits += static_cast<size_t>(cluster) * all.logit_stride * READ_ROWS;
-    scratch.sums += cluster * CLUSTER * READ_CATEGORIES * READ_ROWS;
+    scratch.sums += cluster * CLUSTER * SLOTS * READ_CATEGORIES * READ_ROWS;
     scratch.candidates += cluster * CANDIDATES;
     scratch.bins += static_cast<size_t>(cluster) * LEVELS * BINS;
     scratch.counts += cluster * 2;
@@ -171,7 +180,7 @@ blend(const __grid_constant__ TiedWeights tied, const __grid_constant__ Mixture 
         cluster_sync();
         if (mixture.network > 0) find_log_sums(s, scratch);
         find_bounds(tied, mixture, s);
-        score_items(tied, mixture, rules, s, scratch, sparse.scores + static_cast<size_t>(number) * sparse.stride, __ldcg(sparse.least + number), rows);
+        score_items(tied, mixture, rules, s, scratch, sparse.scores + static_cast<size_t>(number) * mixture.items, __ldcg(sparse.least + number), rows);
         cluster_sync();
         const int entries = __ldcg(scratch.counts);
         if (entries > CANDIDATES) collect_candidates(mixture, s, scratch, entries, rules.groups ? CANDIDATES : k);

@@ -73,8 +73,7 @@ class HybridBuffers(Exchange):
         if lists > self._lists:
             self._lists = lists
             rows = self._kernel.constant("READ_ROWS") * self._kernel.constant("WIDTH")
-            self.sparse.stride = -(-self.items // 4) * 4
-            self._scores = self._zeros(lists * self.sparse.stride, torch.float32)
+            self._scores = self._new(lists * self.items, torch.float32)
             self._least = self._new(lists, torch.float32)
             self.sparse.scores, self.sparse.least = self._scores.data_ptr(), self._least.data_ptr()
             self._states = self._new(lists * rows, torch.float32)
@@ -87,15 +86,16 @@ class HybridBuffers(Exchange):
         """Allocate what every cluster of blocks needs for itself; sums are 0 between two lists."""
         known, items, constant = self.packed.memory.known, self.items, self._kernel.constant
         bins, rows, read = constant("BINS") * constant("LEVELS"), constant("READ_ROWS"), constant("READ_CATEGORIES")
+        slots = constant("BLEND_THREADS") // 32
         logits, sums = self._most_logits(), 0 if self.sums_in_shared else items  # that are in global memory
-        bytes_each = 28 * known + 16 * sums + 8 * items + 4 * rows * logits + 8 * bins
+        bytes_each = 48 * known + 16 * sums + 8 * items + 4 * rows * logits + 8 * bins
         self.clusters = clusters = max(1, min(clusters, MAX_SCRATCH_BYTES // bytes_each))
         self._lookup_tensors = {
             "similarity": self._zeros(clusters * known, torch.int64),
             "last_shared": self._zeros(clusters * known, torch.int32),
             "found": self._zeros(clusters * known, torch.int32),
             "found_similarity": self._zeros(clusters * known, torch.float64),
-            "neighbors": self._zeros(clusters * known, torch.int32),
+            "neighbors": self._zeros(clusters * known * 3, torch.int64),  # structures of 24 bytes
             "votes": self._zeros(clusters * sums, torch.int64),
             "linear": self._zeros(clusters * sums, torch.int64),
             "bins": self._zeros(clusters * bins, torch.int32),
@@ -105,7 +105,7 @@ class HybridBuffers(Exchange):
         self._blend_tensors = {
             "entries": self._zeros(clusters * items, torch.int64),
             "logits": self._zeros(clusters * rows * logits, torch.float32),
-            "sums": self._zeros(clusters * CLUSTER * read * rows * 2, torch.float32),
+            "sums": self._zeros(clusters * CLUSTER * slots * read * rows * 2, torch.float32),
             "candidates": self._zeros(clusters * constant("CANDIDATES"), torch.int64),
             "bins": self._zeros(clusters * bins, torch.int32),
             "counts": self._zeros(clusters * 2, torch.int32),

@@ -61,10 +61,9 @@ class HybridLauncher:
         """Start the lookup and the encoder, which run at the same time."""
         buffers, many = self._buffers, lists > CLUSTERS
         buffers.request.tiles = tiles
-        if self.sizes.sums:  # a cluster needs the whole shared memory of its multiprocessors
-            self._look_up[0].start(min(lists, buffers.clusters, CLUSTERS) * CLUSTER, 1, self.sizes.lookup(tiles))
-        else:
-            self._look_up[many].start(min(lists, buffers.clusters) * CLUSTER, 1, self.sizes.lookup(tiles))
+        few_threads = many and not self.sizes.sums  # otherwise a block has a multiprocessor to itself anyway
+        clusters = min(lists, buffers.clusters)
+        self._look_up[few_threads].start(clusters * CLUSTER, 1, self.sizes.lookup(tiles))
         if runs_network(self._model):
             halves = self.sizes.halves(tiles)
             encoder = (self._split_encoders if halves == 2 else self._plain_encoders)[many]

@@ -136,7 +136,7 @@ look_up(const __grid_constant__ ListMemory memory_part, const __grid_constant__ 
         const OwnSums own = own_sums(s, scratch, mixture.items, has_linear);
         find_highest(own, scratch);
         cluster_sync();
-        write_scores(mixture, rules, s, scratch, own, sparse.scores + static_cast<size_t>(number) * sparse.stride);
+        write_scores(mixture, rules, s, scratch, own, sparse.scores + static_cast<size_t>(number) * mixture.items);
         write_least(mixture, rules, s, scratch, sparse.least + number, list.k);
         cluster_sync();  // before the next list clears what others may still read
         scratch.totals += next, scratch.counts += next;

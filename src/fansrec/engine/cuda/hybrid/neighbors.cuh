@@ -93,35 +93,40 @@ __device__ void weigh_lists(const ListMemory &m, const LookupShared &s, const Lo
     if (lane_id() == 0) atomicMax(scratch.totals, static_cast<word64>(__double_as_longlong(highest)));  // positive: the bits are in order
 }
 
-// Selects the most similar lists, at most `need`; returns their number. All lists must be weighed.
-__device__ int select_neighbors(const ListMemory &m, const LookupShared &s, const LookupScratch &scratch, int found, int need, double steps_per_unit) {
+// Returns the least similar of the `need` most similar lists; all must be weighed.
+__device__ Threshold least_similar(const LookupShared &s, const LookupScratch &scratch, int found, int need, double steps_per_unit) {
     const auto each = [&](auto count) {  // a thread has weighed these lists itself
         for (int i = cluster_thread(); i < found; i += cluster_threads())
             count(similarity_key(scratch.found_similarity[i], steps_per_unit), __ldcg(scratch.found + i));
     };
     int total;
-    const Threshold least = find_threshold<SIMILARITY_LEVELS>(s.bins, scratch.bins, s.scratch, need, need, total, each);
+    return find_threshold<SIMILARITY_LEVELS>(s.bins, scratch.bins, s.scratch, need, need, total, each);
+}
+
+// Notes the lists that are similar enough, with what their votes need.
+__device__ void note_neighbors(const ListMemory &m, const LookupScratch &scratch, int found, const Threshold &least, double steps_per_unit, double power) {
+    const double highest = __longlong_as_double(static_cast<long long>(__ldcg(scratch.totals)));
     for (int i = cluster_thread(); i < found; i += cluster_threads()) {
-        const int which = __ldcg(scratch.found + i);
-        if (reaches(least, similarity_key(scratch.found_similarity[i], steps_per_unit), which))
-            scratch.neighbors[atomicAdd(scratch.counts + NEIGHBORS, 1)] = i;
-        else scratch.last_shared[which] = 0;
+        const int which = __ldcg(scratch.found + i), shared = m.weighs_positions ? __ldcg(scratch.last_shared + which) & 0xffff : 0;
+        const long long from = __ldg(m.starts + which), end = __ldg(m.starts + which + 1);
+        const double similarity = scratch.found_similarity[i], share = similarity / highest;
+        if (m.weighs_positions) scratch.last_shared[which] = 0;
+        if (!reaches(least, similarity_key(similarity, steps_per_unit), which)) continue;
+        const double weight = (power == 1 ? share : pow(share, power)) * m.vote_scale;
+        scratch.neighbors[atomicAdd(scratch.counts + NEIGHBORS, 1)] = {weight, from, static_cast<int>(end - from), shared};
     }
-    cluster_sync();
-    return __ldcg(scratch.counts + NEIGHBORS);
 }
 
 // Adds the votes of a list: its weight times that of the item's position. A warp shares the items.
-__device__ void add_votes(const ListMemory &m, const LookupShared &s, const LookupScratch &scratch, int which, double weight, int items) {
-    const unsigned shared = m.weighs_positions ? __ldcg(scratch.last_shared + which) & 0xffff : 0;
-    __syncwarp();
-    if (m.weighs_positions && lane_id() == 0) scratch.last_shared[which] = 0;
-    const double *of_position = m.position_weight + m.longest - shared;
-    const long long end = m.starts[which + 1];
+__device__ void add_votes(const ListMemory &m, const LookupShared &s, const LookupScratch &scratch, const Neighbor *neighbor, int items) {
+    const double weight = __ldcg(&neighbor->weight);
+    const long long from = __ldcg(&neighbor->from);
+    const int length = __ldcg(&neighbor->length);
+    const double *of_position = m.position_weight + m.longest - __ldcg(&neighbor->shared);
 #pragma unroll 2
-    for (long long j = m.starts[which] + lane_id(); j < end; j += 32) {
-        const double number = m.weighs_positions ? weight * __ldg(of_position + __ldg(m.places + j)) : weight;
-        add_number(scratch, s.votes, __ldg(m.items + j), items, __double2ll_rn(number));
+    for (int j = lane_id(); j < length; j += 32) {
+        const double number = m.weighs_positions ? weight * __ldg(of_position + __ldg(m.places + from + j)) : weight;
+        add_number(scratch, s.votes, __ldg(m.items + from + j), items, __double2ll_rn(number));
     }
 }
 
@@ -132,13 +137,11 @@ __device__ void find_neighbors(const ListMemory &m, const List &list, const Look
     const int need = static_cast<int>(min(most, static_cast<long long>(m.known)));
     const double upper = highest_similarity(m, list, s), steps_per_unit = upper > 0 ? SIMILARITY_STEPS / upper : 0;
     weigh_lists(m, s, scratch, found, steps_per_unit);
-    const bool all = found <= need;
-    if (all) cluster_sync();
-    const int neighbors = all ? found : select_neighbors(m, s, scratch, found, need, steps_per_unit);
-    const double highest = __longlong_as_double(static_cast<long long>(__ldcg(scratch.totals))), power = list.length > 1 ? m.sharpness : 1.0;
-    for (int i = cluster_warp(); i < neighbors; i += cluster_warps()) {
-        const int at = all ? i : __ldcg(scratch.neighbors + i);
-        const double share = __ldcg(scratch.found_similarity + at) / highest;
-        add_votes(m, s, scratch, __ldcg(scratch.found + at), (power == 1 ? share : pow(share, power)) * m.vote_scale, items);
-    }
+    Threshold least = {0, 0};
+    if (found > need) least = least_similar(s, scratch, found, need, steps_per_unit);
+    else cluster_sync();
+    note_neighbors(m, scratch, found, least, steps_per_unit, list.length > 1 ? m.sharpness : 1.0);
+    cluster_sync();
+    const int neighbors = __ldcg(scratch.counts + NEIGHBORS);
+    for (int i = cluster_warp(); i < neighbors; i += cluster_warps()) add_votes(m, s, scratch, scratch.neighbors + i, items);
 }

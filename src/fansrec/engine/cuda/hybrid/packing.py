@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from fansrec.engine.cuda.hybrid.structures import LinearPart, ListMemory, TiedWeights
 from fansrec.engine.cuda.packing import flat, in_lane_order, layer_matrices, layer_vectors
@@ -127,7 +126,7 @@ class PackedHybrid:
             bias=self._floats(tied.bias),
             prior=self._floats(tied.prior),
             highest_prior=self._floats(torch.stack([some.max() for some in torch.split(tied.prior, sizes)])),
-            category_of=self._integers(F.pad(tied.categories, (0, -len(tied.categories) % 4))),
+            category_of=self._integers(tied.categories),
             starts=self._integers(np.array(tied.starts)),
             scale=float(tied.scale.detach()),
             next_share=self.model.config.network.next_share,

@@ -44,12 +44,18 @@ struct Mixture {  // the weights of the parts, and what turns a score into the n
     int items;  // of the catalog
 };
 
+struct Neighbor {  // a list that votes
+    double weight;
+    long long from;  // its items in ListMemory::items
+    int length, shared;  // shared: the position of the last item that the input has, too
+};
+
 struct LookupScratch {  // for each cluster; sums are 0 between two lists
     word64 *similarity;         // (known)
     unsigned *last_shared;      // (known): position in the input + 1, then 16 bits of position in the list
     int *found;                 // (known): lists that share an item with the input
     double *found_similarity;   // (known)
-    int *neighbors;             // (known): indices in `found` of the lists that vote, if not all do
+    Neighbor *neighbors;        // (known)
     long long *votes, *linear;  // (items); null if these sums are in shared memory
     unsigned *bins;             // (LEVELS, BINS)
     word64 *totals;             // (2, 4): the highest similarity, vote and linear sum; of one list and the next in turn
@@ -57,9 +63,8 @@ struct LookupScratch {  // for each cluster; sums are 0 between two lists
 };
 
 struct Sparse {  // the scores of list memory and linear part for every list
-    float *scores;  // (lists, stride): SEEN_SCORE for items of the input that must not be selected
+    float *scores;  // (lists, items): SEEN_SCORE for items of the input that must not be selected
     float *least;   // (lists): a score that the last selected item reaches
-    int stride;     // the number of items, rounded up to a multiple of four
 };
 
 struct TiedWeights {  // models/hybrid/classifier.py, in fp32
@@ -70,7 +75,7 @@ struct TiedWeights {  // models/hybrid/classifier.py, in fp32
     const float *items, *bias;       // (items, WIDTH) and (items)
     const float *prior;              // (items)
     const float *highest_prior;      // (CATEGORIES): of the items of a category
-    const int *category_of;          // (items, rounded up to a multiple of four)
+    const int *category_of;          // (items)
     const int *starts;               // (CATEGORIES + 1): category c is items starts[c] to starts[c + 1]
     float scale, next_share;
 };
@@ -83,7 +88,7 @@ struct States {
 struct BlendScratch {  // for each cluster
     word64 *entries;     // (items): score and number of every item that can be selected, in any order
     float *logits;       // (logit_stride, READ_ROWS): of the items of the categories that are read
-    float2 *sums;        // (CLUSTER, READ_CATEGORIES, READ_ROWS): highest logit, and sum of exponentials relative to it
+    float2 *sums;        // (CLUSTER * SLOTS, READ_CATEGORIES, READ_ROWS): highest logit, and sum of exponentials relative to it
     word64 *candidates;  // (CANDIDATES): the best entries, if there are too many to sort
     unsigned *bins;      // (LEVELS, BINS)
     int *counts;         // (2): of entries and candidates

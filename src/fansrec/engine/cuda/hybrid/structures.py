@@ -21,7 +21,7 @@ LookupScratch = _declare(
     "similarity* last_shared* found* found_similarity* neighbors*",
     "votes* linear* bins* totals* counts*",
 )
-Sparse = _declare("Sparse", "scores* least* stride")
+Sparse = _declare("Sparse", "scores* least*")
 TiedWeights = _declare(
     "TiedWeights",
     "transform* transform_vectors* category* category_bias* items* bias* prior* highest_prior* category_of* starts*",

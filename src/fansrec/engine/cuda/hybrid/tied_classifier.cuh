@@ -1,8 +1,8 @@
 // The classifier of the hybrid model (models/hybrid/classifier.py) in fp32: the probabilities of categories, and the
 // logits of the items of the categories that are read. Every block of a cluster computes the former for itself.
 
-constexpr int SLOTS = BLEND_THREADS / 16;  // of a block: half a warp scores the items of one slot
-constexpr int LOADED = 4;                  // items whose vectors half a warp loads at once
+constexpr int SLOTS = BLEND_THREADS / 32;          // of a block: a warp scores the items of one slot, eight at a time
+constexpr int LANE_ROWS = (READ_ROWS + 3) / 4;     // rows whose sums a lane has
 
 // Applies the transform to all rows, if the model has one: a thread computes one number of a row.
 __device__ void transform_rows(const TiedWeights &tied, const BlendShared &s, int rows) {
@@ -37,7 +37,7 @@ __device__ void find_categories(const TiedWeights &tied, const BlendShared &s, i
     for (int i = threadIdx.x; i < rows * CATEGORIES; i += blockDim.x) {
         const float *row = s.transformed + i / CATEGORIES * WIDTH;
         float sum = tied.category_bias[i % CATEGORIES];
-#pragma unroll 8
+#pragma unroll 32
         for (int d = 0; d < WIDTH; d++) sum += row[d] * __ldg(tied.category + d * CATEGORIES + i % CATEGORIES);
         s.by_position[i] = sum;
     }
@@ -65,6 +65,7 @@ __device__ void select_categories(const TiedWeights &tied, const BlendShared &s,
     for (int c = threadIdx.x; TWO_STAGE && c < CATEGORIES; c += blockDim.x) {
         const float mine = s.by_list[c];
         int rank = 0;
+#pragma unroll 8
         for (int other = 0; other < CATEGORIES; other++) rank += s.by_list[other] > mine || (s.by_list[other] == mine && other < c);
         s.read_rank[c] = rank < READ_CATEGORIES ? rank : -1;
         if (rank < READ_CATEGORIES) s.read[rank] = c;
@@ -88,83 +89,62 @@ __device__ __forceinline__ float2 add_sums(float2 a, float2 b) {
     return make_float2(highest, a.y * expf(a.x - highest) + b.y * expf(b.x - highest));
 }
 
-// The vectors of all rows, of which a lane holds every 16th group of four columns.
-struct RowParts {
-    float4 of[READ_ROWS][WIDTH / 64];
-};
-
-struct ItemVector {
-    float4 of[WIDTH / 64];
-    float bias;
-};
-
-__device__ __forceinline__ ItemVector item_vector(const TiedWeights &tied, int item) {
-    ItemVector w;
-    for (int p = 0; p < WIDTH / 64; p++)
-        w.of[p] = __ldg(reinterpret_cast<const float4 *>(tied.items + static_cast<size_t>(item) * WIDTH) + 16 * p + (lane_id() & 15));
-    w.bias = __ldg(tied.bias + item);
-    return w;
-}
-
-// Computes the logits of an item at all rows, half a warp per item; returns that of the row with the lane's number.
-__device__ __forceinline__ float item_logit(const RowParts &parts, const ItemVector &w) {
-    float logits[READ_ROWS], own = 0;
+// Computes the logits of an item at all rows, four lanes per item; every one of them gets all.
+__device__ __forceinline__ void item_logits(const TiedWeights &tied, const BlendShared &s, int item, float (&logits)[READ_ROWS]) {
+    const int lane = lane_id() & 3;
+    const float bias = __ldg(tied.bias + item);
+    float4 w[WIDTH / 16];
+    for (int i = 0; i < WIDTH / 16; i++) w[i] = __ldg(reinterpret_cast<const float4 *>(tied.items + static_cast<size_t>(item) * WIDTH) + 4 * i + lane);
+#pragma unroll
     for (int r = 0; r < READ_ROWS; r++) {
         logits[r] = 0;
-        for (int p = 0; p < WIDTH / 64; p++) {
-            const float4 q = parts.of[r][p];
-            logits[r] += q.x * w.of[p].x + q.y * w.of[p].y + q.z * w.of[p].z + q.w * w.of[p].w;
+        for (int i = 0; i < WIDTH / 16; i++) {
+            const float4 x = reinterpret_cast<const float4 *>(s.transformed + r * WIDTH)[4 * i + lane];
+            logits[r] += x.x * w[i].x + x.y * w[i].y + x.z * w[i].z + x.w * w[i].w;
         }
     }
 #pragma unroll
-    for (int step = 8; step; step >>= 1)
+    for (int step = 2; step; step >>= 1)
         for (int r = 0; r < READ_ROWS; r++) logits[r] += __shfl_xor_sync(~0u, logits[r], step);
-    for (int r = 0; r < READ_ROWS; r++)
-        if ((lane_id() & 15) == r) own = logits[r] + w.bias;
-    return own;
+    for (int r = 0; r < READ_ROWS; r++) logits[r] = tied.scale * logits[r] + bias;
 }
 
-// Adds the sums of all slots of the block, each of whose lanes has that of one row, and writes them.
-__device__ void write_sums(const float2 *of_slots, float2 *target) {
-    __syncthreads();
-    if (threadIdx.x < READ_ROWS) {
-        float2 sum = of_slots[threadIdx.x];
-        for (int slot = 1; slot < SLOTS; slot++) sum = add_sums(sum, of_slots[slot * 16 + threadIdx.x]);
-        target[threadIdx.x] = sum;
+__device__ __forceinline__ float2 add_sums_of_lanes(float2 sum, int step) {
+    return add_sums(sum, make_float2(__shfl_xor_sync(~0u, sum.x, step), __shfl_xor_sync(~0u, sum.y, step)));
+}
+
+// Computes the logits of the items of one slot and category, and the sums of their exponentials.
+__device__ void score_slot(const TiedWeights &tied, const BlendShared &s, const BlendScratch &scratch, int slot, int q, int rows, int first, int count) {
+    const int lane = lane_id() & 3;
+    float2 sums[LANE_ROWS];
+    for (int n = 0; n < LANE_ROWS; n++) sums[n] = make_float2(MINUS_INF, 0);
+    for (int from = slot * 8; from < count; from += CLUSTER * SLOTS * 8) {
+        const int i = from + lane_id() / 4;
+        float logits[READ_ROWS];
+        item_logits(tied, s, first + min(i, count - 1), logits);
+        if (i >= count) continue;
+#pragma unroll
+        for (int r = 0; r < READ_ROWS; r++)
+            if (r % 4 == lane && r < rows) {
+                sums[r / 4] = add_sums(sums[r / 4], make_float2(logits[r], 1));
+                scratch.logits[static_cast<size_t>(s.first_logit[q] + i) * READ_ROWS + r] = logits[r];
+            }
     }
-    __syncthreads();
+    __syncwarp();
+    for (int step = 4; step < 32; step <<= 1)
+        for (int n = 0; n < LANE_ROWS; n++) sums[n] = add_sums_of_lanes(sums[n], step);
+#pragma unroll
+    for (int r = 0; r < READ_ROWS; r++)
+        if (lane_id() == r % 4) scratch.sums[(slot * READ_CATEGORIES + q) * READ_ROWS + r] = sums[r / 4];
 }
 
-// Computes the logits of all items of the categories that are read, and the sums of their exponentials. Every SLOTS-th item
-// is in the same slot, whatever the number of threads, so that sums are rounded in the same way.
+// Computes the logits of all items of the categories that are read, and the sums of their exponentials by slots. An item is in
+// the same slot whatever the number of threads, so that sums are rounded in the same way.
 __device__ void score_categories(const TiedWeights &tied, const BlendShared &s, const BlendScratch &scratch, int rows, int items) {
-    const int lane = lane_id() & 15;
-    float2 *of_slots = reinterpret_cast<float2 *>(s.candidates);  // not used yet
-    RowParts parts;
-    for (int r = 0; r < READ_ROWS; r++)
-        for (int p = 0; p < WIDTH / 64; p++) {
-            const float4 x = reinterpret_cast<const float4 *>(s.transformed + r * WIDTH)[16 * p + lane];
-            const float scale = r < rows ? tied.scale : 0;
-            parts.of[r][p] = make_float4(scale * x.x, scale * x.y, scale * x.z, scale * x.w);
-        }
     for (int q = 0; q < READ_CATEGORIES; q++) {
         const int first = TWO_STAGE ? tied.starts[s.read[q]] : 0, count = (TWO_STAGE ? tied.starts[s.read[q] + 1] : items) - first;
-        for (int slot = threadIdx.x / 16; slot < SLOTS; slot += blockDim.x / 16) {
-            float2 sum = make_float2(MINUS_INF, 0);  // of one row
-            for (int from = cluster_rank() * SLOTS + slot; from < (count + 1) / 2 * 2; from += LOADED * CLUSTER * SLOTS) {  // whole warps
-                ItemVector vectors[LOADED];
-                for (int n = 0; n < LOADED; n++) vectors[n] = item_vector(tied, first + min(from + n * CLUSTER * SLOTS, count - 1));
-                for (int n = 0; n < LOADED; n++) {
-                    const int i = from + n * CLUSTER * SLOTS;
-                    const float own = item_logit(parts, vectors[n]);
-                    if (i >= count || lane >= READ_ROWS) continue;
-                    sum = add_sums(sum, make_float2(own, 1));
-                    scratch.logits[static_cast<size_t>(s.first_logit[q] + i) * READ_ROWS + lane] = own;
-                }
-            }
-            of_slots[slot * 16 + lane] = sum;
-        }
-        write_sums(of_slots, scratch.sums + (cluster_rank() * READ_CATEGORIES + q) * READ_ROWS);
+        for (int slot = warp_id(); slot < SLOTS; slot += blockDim.x / 32)
+            score_slot(tied, s, scratch, cluster_rank() * SLOTS + slot, q, rows, first, count);
     }
 }
 
@@ -178,12 +158,13 @@ __device__ void find_bounds(const TiedWeights &tied, const Mixture &mixture, con
     __syncthreads();
 }
 
-// Adds the sums of all blocks.
+// Adds the sums of all slots, a warp for each category and row.
 __device__ void find_log_sums(const BlendShared &s, const BlendScratch &scratch) {
-    for (int i = threadIdx.x; i < READ_CATEGORIES * READ_ROWS; i += blockDim.x) {
+    for (int i = warp_id(); i < READ_CATEGORIES * READ_ROWS; i += blockDim.x / 32) {
         float2 sum = make_float2(MINUS_INF, 0);
-        for (int rank = 0; rank < CLUSTER; rank++) sum = add_sums(sum, __ldcg(scratch.sums + rank * READ_CATEGORIES * READ_ROWS + i));
-        s.log_sums[i] = sum.x + logf(sum.y);
+        for (int slot = lane_id(); slot < CLUSTER * SLOTS; slot += 32) sum = add_sums(sum, __ldcg(scratch.sums + slot * READ_CATEGORIES * READ_ROWS + i));
+        for (int step = 16; step; step >>= 1) sum = add_sums_of_lanes(sum, step);
+        if (lane_id() == 0) s.log_sums[i] = sum.x + logf(sum.y);
     }
     __syncthreads();
 }
