@@ -146,6 +146,7 @@ def latency_table(rows: Rows) -> Iterator[list[str]]:
         "N",
         "p50 ms (range of five repeats)",
         "p99 ms",
+        "work MB",
         "lists",
         "authors / this",
         "BERT4Rec / this",
@@ -161,6 +162,7 @@ def latency_table(rows: Rows) -> Iterator[list[str]]:
             str(row["categories"]),
             f"{p50} ({low} to {high})",
             format_number(row["p99_ms"]),
+            format_number(row.get("working_mb")),
             str(row["lists"]),
             *ratios,
             same,
@@ -179,17 +181,19 @@ def throughput_table(rows: Rows) -> Iterator[list[str]]:
 
 
 def stages_table(rows: Rows) -> Iterator[list[str]]:
-    yield ["backend", "N", "layers, ms", "products over items, ms", "rest, ms", "total, ms"]
+    yield ["model", "backend", "N", "layers, ms", "products over items, ms", "list memory, ms", "rest, ms", "total, ms"]
     for row in rows.kinds["stages"]:
         yield [
+            "`--recipe best`" if row.get("variant") == "best" else "`--recipe paper`",
             row["backend"],
             str(row["categories"]),
-            *(format_number(row[f"{part}_ms"]) for part in ("layers", "items", "rest", "whole")),
+            *(format_number(row.get(f"{part}_ms") or None) for part in ("layers", "items", "memory", "rest", "whole")),
         ]
 
 
 def system(row: Row) -> str:
-    return f"{row['arm']} {row['model']}" + (", `--recipe best`" if row["variant"] == "best" else "")
+    run = f" ({row['run']})" if row.get("run") else ""
+    return f"{row['arm']} {row['model']}" + (", `--recipe best`" if row["variant"] == "best" else "") + run
 
 
 def format_number(number: float | None) -> str:
