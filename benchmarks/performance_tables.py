@@ -184,7 +184,7 @@ def stages_table(rows: Rows) -> Iterator[list[str]]:
     yield ["model", "backend", "N", "layers, ms", "products over items, ms", "list memory, ms", "rest, ms", "total, ms"]
     for row in rows.kinds["stages"]:
         yield [
-            "`--recipe best`" if row.get("variant") == "best" else "`--recipe paper`",
+            "`--recipe best`" if row.get("variant") == "best" else "",
             row["backend"],
             str(row["categories"]),
             *(format_number(row.get(f"{part}_ms") or None) for part in ("layers", "items", "memory", "rest", "whole")),
@@ -203,6 +203,13 @@ def format_number(number: float | None) -> str:
     return f"{number:,.{0 if size >= 100 or number == round(number) else 1 if size >= 10 else 2 if size >= 1 else 3}f}"
 
 
+def without_empty_columns(lines: Iterable[Sequence[str]]) -> list[list[str]]:
+    """Return the table without named columns that are empty in all rows, as older rows lack some figures."""
+    head, *rest = lines
+    kept = [i for i, name in enumerate(head) if not name or any(row[i] for row in rest)]
+    return [[row[i] for i in kept] for row in (head, *rest)]
+
+
 def markdown(lines: Iterable[Sequence[str]]) -> str:
     head, *rest = lines
     rows = [head, ["---"] * len(head), *rest]
@@ -215,7 +222,9 @@ def tables(folder: Path) -> dict[str, str]:
     kinds = {"latency": latency_table, "throughput": throughput_table, "stages": stages_table}
     for machine, rows in machines.items():
         for kind, table in kinds.items():
-            found[f"{machine}-{kind}"] = markdown(table(rows)) if rows.kinds[kind] else rows.todo(kind)
+            found[f"{machine}-{kind}"] = (
+                markdown(without_empty_columns(table(rows))) if rows.kinds[kind] else rows.todo(kind)
+            )
     return found
 
 

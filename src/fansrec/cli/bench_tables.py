@@ -87,6 +87,8 @@ def format_agreement(rows: Sequence[Row]) -> str:
 
 
 def print_rows(rows: Sequence[Row], columns: Columns, title: str | None = None) -> None:
+    """Print a table; columns that no row has a value for are left out."""
+    columns = {name: text for name, text in columns.items() if any(map(text, rows))}
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), title=title, title_justify="left")
     for name in columns:
         table.add_column(name, justify="left" if name in LEFT_ALIGNED else "right", no_wrap=True)
