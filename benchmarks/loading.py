@@ -1,9 +1,13 @@
-"""Measure how long a trained model takes to load in a new process, stage by stage, and how much memory it needs.
+"""Measure a cold start, from process start to the first answer, stage by stage, and how much memory it needs.
 
-    python benchmarks/loading.py RUN [--backend auto]
+    python benchmarks/loading.py RUN [--backend auto] [--times 5]
     python benchmarks/loading.py --items 104695 [--recipe paper] [--categories 10]
     python benchmarks/loading.py --items 10000000 --width 64 --categories 3162
     python benchmarks/loading.py --items 104695 --keep FOLDER
+
+The stages are those of `fansrec.load(RUN).continue_lists(...)`. With `--times`, as many new processes are measured one
+after another, and the medians are printed after the stages of the last one. For the start of `fans serve` see
+footprint.py.
 
 Without RUN, a model with random weights is written to a temporary folder first; with `--recipe best` its list memory
 has 57,000 generated lists. The file system's cache is warm. The system can reclaim memory of mapped files at any time,
@@ -11,6 +15,9 @@ and all processes that serve the same folder share it.
 """
 
 import argparse
+import json
+import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -33,20 +40,41 @@ def main() -> None:
     parser.add_argument("--categories", type=int, default=10)
     parser.add_argument("--recipe", choices=("paper", "best"), default="paper")
     parser.add_argument("--backend", default="auto")
+    parser.add_argument("--times", type=int, default=1, help="number of new processes")
+    parser.add_argument("--figures", type=Path, help="write the figures of this process to a JSON file")
     parser.add_argument("--keep", type=Path, help="write the model to this folder and measure nothing")
     options = parser.parse_args()
+    if options.figures is not None:
+        measure(options.run, options.backend, options.figures)
+        return
     if options.run is not None:
-        measure(options.run, options.backend)
+        repeat(options.run, options.backend, options.times)
         return
     if options.keep is not None:
         make(options.keep, options.items, options.width, options.categories, options.recipe)
         return
     with tempfile.TemporaryDirectory() as folder:
         make(Path(folder), options.items, options.width, options.categories, options.recipe)
-        subprocess.run([sys.executable, __file__, folder, "--backend", options.backend], check=True)
+        repeat(Path(folder), options.backend, options.times)
 
 
-def measure(run: Path, backend: str) -> None:
+def repeat(run: Path, backend: str, times: int) -> None:
+    """Measure `times` new processes; print the stages of the last one, and the medians of all."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        figures = Path(folder) / "figures.json"
+        command = [sys.executable, __file__, str(run), "--backend", backend, "--figures", str(figures)]
+        for number in range(times):
+            last = number == times - 1
+            subprocess.run(command, check=True, stdout=None if last else subprocess.DEVNULL)
+            found.append(json.loads(figures.read_text(encoding="utf-8")))
+    for name, unit in (("start to first answer", "s"), ("CPU time of that", "s"), ("peak memory", "GiB")):
+        values = [one[name] for one in found]
+        print(f"{name:<22} {statistics.median(values):7.3f} {unit} (median of {times}: {min(values):.3f} to", end=" ")
+        print(f"{max(values):.3f})")
+
+
+def measure(run: Path, backend: str, figures: Path) -> None:
     start = time.perf_counter()
     from fansrec import artifact
     from fansrec.api.continuer import Continuer
@@ -63,8 +91,11 @@ def measure(run: Path, backend: str) -> None:
         time.perf_counter() - begin,
         time.process_time() - worked,
     )  # they differ if other processes use the cores
+    whole, used = since_start(), time.process_time()
     print(f"ready after imports    {ready:7.3f} s, {busy:.3f} s of it CPU time ({len(read.vocabulary):,} items)")
-    print_memory()
+    peak = print_memory()
+    found = {"start to first answer": whole, "CPU time of that": used, "peak memory": peak}
+    figures.write_text(json.dumps(found), encoding="utf-8")
     timed("second answer", lambda: continuer.continue_lists([given], K))
     timed("verify checksums", lambda: artifact.check(run))  # part of reading the folder, measured separately
     timed("read the vocabulary", lambda: read_vocabulary(run))
@@ -79,12 +110,19 @@ def timed(stage: str, work: Callable[[], T]) -> T:
     return done
 
 
-def print_memory() -> None:
-    """Print the peak and, at this moment, private memory and mapped files of this process."""
+def since_start() -> float:
+    """Return the seconds since this process was started, to about 0.01 s (Linux)."""
+    started = int(Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19])
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
+
+
+def print_memory() -> float:
+    """Print the peak and, at this moment, private memory and mapped files of this process; return the peak in GiB."""
     lines = Path("/proc/self/status").read_text().splitlines()  # Linux; getrusage would count the parent's peak too
     kilobytes = {line.split(":")[0]: int(line.split()[1]) for line in lines if line.startswith(("Rss", "VmHWM"))}
     for name, title in (("VmHWM", "peak memory"), ("RssAnon", "private memory"), ("RssFile", "mapped files")):
         print(f"{title:<22} {kilobytes[name] / 2**20:7.2f} GiB")
+    return kilobytes["VmHWM"] / 2**20
 
 
 def make(folder: Path, items: int, width: int, categories: int, recipe: str) -> None:

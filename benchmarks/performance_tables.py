@@ -146,6 +146,7 @@ def latency_table(rows: Rows) -> Iterator[list[str]]:
         "N",
         "p50 ms (range of five repeats)",
         "p99 ms",
+        "work MB",
         "lists",
         "authors / this",
         "BERT4Rec / this",
@@ -161,6 +162,7 @@ def latency_table(rows: Rows) -> Iterator[list[str]]:
             str(row["categories"]),
             f"{p50} ({low} to {high})",
             format_number(row["p99_ms"]),
+            format_number(row.get("working_mb")),
             str(row["lists"]),
             *ratios,
             same,
@@ -179,17 +181,19 @@ def throughput_table(rows: Rows) -> Iterator[list[str]]:
 
 
 def stages_table(rows: Rows) -> Iterator[list[str]]:
-    yield ["backend", "N", "layers, ms", "products over items, ms", "rest, ms", "total, ms"]
+    yield ["model", "backend", "N", "layers, ms", "products over items, ms", "list memory, ms", "rest, ms", "total, ms"]
     for row in rows.kinds["stages"]:
         yield [
+            "`--recipe best`" if row.get("variant") == "best" else "",
             row["backend"],
             str(row["categories"]),
-            *(format_number(row[f"{part}_ms"]) for part in ("layers", "items", "rest", "whole")),
+            *(format_number(row.get(f"{part}_ms") or None) for part in ("layers", "items", "memory", "rest", "whole")),
         ]
 
 
 def system(row: Row) -> str:
-    return f"{row['arm']} {row['model']}" + (", `--recipe best`" if row["variant"] == "best" else "")
+    run = f" ({row['run']})" if row.get("run") else ""
+    return f"{row['arm']} {row['model']}" + (", `--recipe best`" if row["variant"] == "best" else "") + run
 
 
 def format_number(number: float | None) -> str:
@@ -197,6 +201,13 @@ def format_number(number: float | None) -> str:
         return ""
     size = abs(number)
     return f"{number:,.{0 if size >= 100 or number == round(number) else 1 if size >= 10 else 2 if size >= 1 else 3}f}"
+
+
+def without_empty_columns(lines: Iterable[Sequence[str]]) -> list[list[str]]:
+    """Return the table without named columns that are empty in all rows, as older rows lack some figures."""
+    head, *rest = lines
+    kept = [i for i, name in enumerate(head) if not name or any(row[i] for row in rest)]
+    return [[row[i] for i in kept] for row in (head, *rest)]
 
 
 def markdown(lines: Iterable[Sequence[str]]) -> str:
@@ -211,7 +222,9 @@ def tables(folder: Path) -> dict[str, str]:
     kinds = {"latency": latency_table, "throughput": throughput_table, "stages": stages_table}
     for machine, rows in machines.items():
         for kind, table in kinds.items():
-            found[f"{machine}-{kind}"] = markdown(table(rows)) if rows.kinds[kind] else rows.todo(kind)
+            found[f"{machine}-{kind}"] = (
+                markdown(without_empty_columns(table(rows))) if rows.kinds[kind] else rows.todo(kind)
+            )
     return found
 
 

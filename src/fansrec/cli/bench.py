@@ -24,6 +24,9 @@ Items = Annotated[int | None, typer.Option(min=1, help="Number of items", show_d
 Lists = Annotated[int, typer.Option(min=1, help="Maximum number of lists")]
 Seconds = Annotated[float, typer.Option(min=0, help="Approximate time for all workloads together, in seconds")]
 Repeats = Annotated[int, typer.Option(min=1, help="Number of repeated measurements; their spread is printed")]
+RUNS = "Measure this trained model instead of random weights; can be repeated"
+Runs = Annotated[list[Path] | None, typer.Option(metavar="RUN", help=RUNS)]
+TrainedOn = Annotated[Path | None, typer.Option(help="Corpus of --run, whose test lists are continued")]
 
 ALL_ARMS, FAST_ARMS = ",".join(LatencyOptions.arms), ",".join(ThroughputOptions.arms)
 CATEGORIES, FEW_CATEGORIES, BATCHES = (
@@ -33,7 +36,7 @@ CATEGORIES, FEW_CATEGORIES, BATCHES = (
 
 Row = dict[str, Any]
 
-app = command_group(help="Measure speed and memory on generated data in real sizes.")
+app = command_group(help="Measure speed and memory: generated data in real sizes, or trained models.")
 
 
 @app.command()
@@ -76,24 +79,29 @@ def latency(
     seconds: Seconds = speed.SECONDS,
     repeats: Repeats = speed.REPEATS,
     device: Device = None,
+    run: Runs = None,
+    corpus: TrainedOn = None,
     json: Json = None,
 ) -> None:
     """Measure milliseconds per answer of several systems that take turns on the same lists.
 
     Example: `fans bench latency --workload spotify,small --categories 10,100 --json rows.json`
 
-    The systems are: authors (the published code, for FANS and BERT4Rec), eager (plain torch), autoregressive (BERT4Rec
-    and SASRec on the fastest backend), linear (EASE, item-kNN), ours (FANS on the fastest backend, with --recipe paper
-    and best).
+    Trained models on their test lists: `fans bench latency --run runs/fans --run runs/bert4rec --corpus corpora/aotm`
 
-    Lists and weights are generated in the sizes of real data sets. The second half of each list is requested, and input
-    items may be repeated. Slow systems answer fewer of the same lists; ratios are over the lists that both answered.
+    The systems are: authors (the published code, for FANS and BERT4Rec), eager (plain torch), compiled (FANS through
+    torch.compile; only on request, as it compiles for minutes on a CPU), autoregressive (BERT4Rec and SASRec on the
+    fastest backend), linear (EASE, item-kNN), ours (FANS on the fastest backend, with --recipe paper and best).
+
+    Without --run, lists and weights are generated in the sizes of real data sets. The second half of each list is
+    requested, and input items may be repeated. Slow systems answer fewer of the same lists; ratios are over the lists
+    that both answered. Peak MB are those of the process with all systems, work MB what the calls of one system added.
     """
-    from fansrec.experiments.speed.latency import latency as run
+    from fansrec.experiments.speed.latency import latency as measure
 
-    sizes = {"batch": batch, "items": items, "lists": lists, "repeats": repeats}
+    sizes = {"batch": batch, "items": items, "lists": lists, "repeats": repeats, "run": run or (), "corpus": corpus}
     options = _options(LatencyOptions, workload, categories, arms, seconds, device, **sizes)
-    _report(run, options, LATENCY, json)
+    _report(measure, options, LATENCY, json)
 
 
 @app.command()
@@ -107,18 +115,23 @@ def throughput(
     seconds: Seconds = speed.SECONDS,
     repeats: Repeats = speed.REPEATS,
     device: Device = None,
+    run: Runs = None,
+    corpus: TrainedOn = None,
     json: Json = None,
 ) -> None:
     """Measure lists per second by lists per call, with real list lengths and padded to the longest.
 
     Example: `fans bench throughput --categories 100 --batch 64,1024 --json rows.json`
+
+    A trained model on its test lists: `fans bench throughput --run runs/fans --corpus corpora/aotm --batch 1,64`
     """
     from fansrec.experiments.command_line import parse_integers
-    from fansrec.experiments.speed.throughput import throughput as run
+    from fansrec.experiments.speed.throughput import throughput as measure
 
-    sizes = {"batches": parse_integers("--batch", batch, 1), "items": items, "lists": lists, "repeats": repeats}
-    options = _options(ThroughputOptions, workload, categories, arms, seconds, device, **sizes)
-    _report(run, options, THROUGHPUT, json)
+    sizes = {"items": items, "lists": lists, "repeats": repeats, "run": run or (), "corpus": corpus}
+    batches = parse_integers("--batch", batch, 1)
+    options = _options(ThroughputOptions, workload, categories, arms, seconds, device, batches=batches, **sizes)
+    _report(measure, options, THROUGHPUT, json)
 
 
 @app.command()

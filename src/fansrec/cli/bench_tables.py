@@ -17,8 +17,9 @@ def _format(name: str, spec: str = "") -> Callable[[Row], str]:
 
 
 def _system(row: Row) -> str:
-    """Return the arm and the model, and the recipe if it is not the paper's."""
-    return f"{row['arm']} {row['model']}" + (" best" if row["variant"] == "best" else "")
+    """Return the arm and the model, the recipe if it is not the paper's, and the folder of a trained model."""
+    run = f" ({row['run']})" if row.get("run") else ""
+    return f"{row['arm']} {row['model']}" + (" best" if row["variant"] == "best" else "") + run
 
 
 def _p50(row: Row) -> str:
@@ -30,11 +31,14 @@ def _short(value: float) -> str:
 
 
 SYSTEM: Columns = {"system": _system, "backend": _format("backend"), "N": _format("categories")}
+MEMORY: Columns = {"peak MB": _format("peak_mb", ",.0f"), "work MB": _format("working_mb", ",.0f")}
 LATENCY: Columns = {
     **SYSTEM,
     "p50 ms (repeats)": _p50,
     "p99": lambda row: _short(row["p99_ms"]),
+    "lists/s": _format("lists_per_s", ",.0f"),
     "lists": _format("lists"),
+    **MEMORY,
     "x authors": _format("times_authors", ".1f"),
     "x bert4rec": _format("times_bert4rec", ".1f"),
 }
@@ -42,8 +46,11 @@ THROUGHPUT: Columns = {
     "batch": _format("batch"),
     **SYSTEM,
     "lists/s": _format("lists_per_s", ",.0f"),
+    "p50 ms": lambda row: _short(row["p50_ms"]),
+    "p99": lambda row: _short(row["p99_ms"]),
     "x padded": _format("times_padded", ".2f"),
     "lists": _format("lists"),
+    **MEMORY,
 }
 SWEEP: Columns = {
     "varies": _format("varies"),
@@ -63,7 +70,7 @@ TRAINING: Columns = {
     "lists/s": _format("lists_per_s", ",.0f"),
     "peak GB": _format("peak_gb", ".2f"),
 }
-MIN_WIDTH = 100
+MIN_WIDTH = 120
 LEFT_ALIGNED = ("system", "backend", "workload", "classifier", "varies")
 
 
@@ -80,6 +87,8 @@ def format_agreement(rows: Sequence[Row]) -> str:
 
 
 def print_rows(rows: Sequence[Row], columns: Columns, title: str | None = None) -> None:
+    """Print a table; columns that no row has a value for are left out."""
+    columns = {name: text for name, text in columns.items() if any(map(text, rows))}
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), title=title, title_justify="left")
     for name in columns:
         table.add_column(name, justify="left" if name in LEFT_ALIGNED else "right", no_wrap=True)

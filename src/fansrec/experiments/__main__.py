@@ -8,9 +8,10 @@ import argparse
 import inspect
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from fansrec.data.corpus import read_corpus
 from fansrec.errors import BadSetting, FansError, Interrupted
@@ -30,15 +31,17 @@ from fansrec.experiments.speed.sweep import sweep
 from fansrec.experiments.speed.throughput import throughput
 from fansrec.printable import printable
 
-SYSTEM = ("arm", "model", "variant", "backend", "categories")
-THROUGHPUT = ("batch", *SYSTEM, "lists_per_s", "p50_ms", "lists", "times_padded")
-STAGES = ("layers_ms", "items_ms", "rest_ms", "whole_ms")
+SYSTEM = ("arm", "model", "variant", "run", "backend", "categories")
+MEMORY = ("peak_mb", "working_mb")
+THROUGHPUT = ("batch", *SYSTEM, "lists_per_s", "p50_ms", "p99_ms", "lists", *MEMORY, "times_padded")
+LATENCY = (*SYSTEM, "p50_ms", "p99_ms", "lists_per_s", "lists", *MEMORY, "times_authors", "same_items")
+STAGES = ("layers_ms", "items_ms", "memory_ms", "rest_ms", "whole_ms")
 # Each benchmark with its options, and the columns of its rows that are printed.
 BENCHMARKS: dict[str, tuple[Callable[..., list[dict[str, Any]]], type[Any], Sequence[str]]] = {
-    "latency": (latency, LatencyOptions, (*SYSTEM, "p50_ms", "p99_ms", "lists", "times_authors", "same_items")),
+    "latency": (latency, LatencyOptions, LATENCY),
     "throughput": (throughput, ThroughputOptions, THROUGHPUT),
     "sweep": (sweep, SweepOptions, ("varies", "items", *THROUGHPUT)),
-    "stages": (stages, StagesOptions, ("backend", "device", "items", "categories", *STAGES, "lists")),
+    "stages": (stages, StagesOptions, ("variant", "backend", "device", "items", "categories", *STAGES, "lists")),
 }
 
 
@@ -97,9 +100,11 @@ def speed(options: argparse.Namespace) -> int:
     """Run a benchmark of `fans bench` on a bare accelerator machine.
 
     python -m fansrec.experiments speed latency --categories 1 10 100 --device cuda --json rows.json
+    python -m fansrec.experiments speed latency --run RUN --run OTHER --corpus CORPUS --device cuda --json rows.json
     """
     benchmark, kind, columns = BENCHMARKS[options.benchmark]
-    rows = benchmark(kind(**{field.name: getattr(options, field.name) for field in fields(kind)}), say=print)
+    given = {field.name: getattr(options, field.name) for field in fields(kind)}
+    rows = benchmark(kind(**{name: value for name, value in given.items() if value is not None}), say=print)
     write_rows(options.json, rows)
     print(*columns)
     for row in rows:
@@ -135,12 +140,19 @@ def _add_speed_options(parser: argparse.ArgumentParser) -> None:
     benchmarks = parser.add_subparsers(dest="benchmark", required=True)
     for name, (_, options, _) in BENCHMARKS.items():
         own = benchmarks.add_parser(name, description=options.__doc__)
-        for field in fields(options):
-            default = field.default if field.default is not MISSING else None
-            several = isinstance(default, tuple)
-            kind = int if default is None else type(default[0] if several else default)
-            own.add_argument(f"--{field.name}", type=kind, nargs="+" if several else None, default=default)
+        for name, hint in get_type_hints(options).items():
+            _add_option(own, name, hint, getattr(options, name))
         own.add_argument("--json", type=Path, required=True, help="file for the rows")
+
+
+def _add_option(parser: argparse.ArgumentParser, name: str, hint: Any, default: Any) -> None:
+    """Add the option of a field; one with several values can also be repeated."""
+    if get_origin(hint) is Sequence:
+        several = {"type": get_args(hint)[0], "nargs": "+", "action": "extend"}
+        parser.add_argument(f"--{name}", **several, help=f"default: {' '.join(map(str, default)) or 'none'}")
+    else:
+        kinds = [kind for kind in get_args(hint) or (hint,) if kind is not NoneType]
+        parser.add_argument(f"--{name}", type=kinds[0], default=default, help=f"default: {default}")
 
 
 COMMANDS = {paper: _add_paper_options, crossval: _add_crossval_options, speed: _add_speed_options}
@@ -154,10 +166,10 @@ def run(arguments: Sequence[str] | None) -> int:
     for command, add_options in COMMANDS.items():
         own = commands.add_parser(command.__name__, description=inspect.getdoc(command), formatter_class=layout)
         add_options(own)
-        own.set_defaults(run=command)
+        own.set_defaults(execute=command)
     options = parser.parse_args(arguments)
     hide_gpu(options.device)
-    unfinished: int = options.run(options)
+    unfinished: int = options.execute(options)
     return unfinished
 
 

@@ -56,9 +56,25 @@ def test_sweep_is_written_and_plotted(tmp_path: Path, monkeypatch: pytest.Monkey
     assert rows.is_file() and plot.is_file()
 
 
+def test_trained_models_are_named_by_their_folders(
+    songs: Path, best: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    trained = ["--run", str(songs / "run"), "--run", str(best), "--corpus", str(songs / "corpus")]
+    file = tmp_path / "rows.json"
+    assert bench(monkeypatch, "latency", *trained, *QUICK, "--arms", "ours", "--json", str(file)) == 0
+    printed = capsys.readouterr().out
+    assert "ours fans (run)" in printed and "ours fans best (best)" in printed
+    assert "p99" in printed and "x authors" not in printed  # columns that no system has a value for
+    assert [row["run"] for row in json.loads(file.read_text())] == ["run", "best"]
+    assert bench(monkeypatch, "throughput", *trained, *QUICK, "--arms", "ours", "--batch", "1,2") == 0
+    assert "ours fans best (best)" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["latency", "--run", "runs/fans"], "--run needs --corpus"),
+        (["throughput", "--corpus", "corpora/aotm"], "--corpus needs --run"),
         (["latency", "--workload", "deezer"], "there is no workload 'deezer'"),
         (["training", "--workload", "aotm,deezer"], "there is no workload 'deezer'"),
         (["latency", "--categories", "10,many"], "--categories 10,many is not a comma-separated list"),

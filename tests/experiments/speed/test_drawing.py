@@ -86,9 +86,10 @@ def test_ratio_accepts_the_rows_of_the_latency_benchmark(drawn: list[Figure], tm
     )
     rows = latency(options)
     draw_ratio(rows, tmp_path / "ratio.png")
-    ours = next(row for row in rows if (row["arm"], row["variant"]) == ("ours", "paper"))
-    (points,) = drawn[0].axes[0].collections
-    assert np.asarray(points.get_offsets())[:, 0].tolist() == ours["call_k"]
+    ours = [row for row in rows if row["arm"] == "ours"]
+    assert [row["variant"] for row in ours] == ["paper", "best"]
+    for row, points in zip(ours, drawn[0].axes[0].collections, strict=True):
+        assert np.asarray(points.get_offsets())[:, 0].tolist() == row["call_k"]
 
 
 def test_ratio_has_no_points_without_autoregressive_rows_of_the_device(drawn: list[Figure], tmp_path: Path) -> None:
@@ -101,13 +102,15 @@ def test_ratio_has_no_points_without_autoregressive_rows_of_the_device(drawn: li
 
 
 def test_stages_are_adjacent_shares_and_a_negative_one_is_empty(drawn: list[Figure], tmp_path: Path) -> None:
-    other = STAGE | {"categories": 1, "layers_ms": 1.0, "items_ms": 2.0, "rest_ms": 1.0, "whole_ms": 4.0}
+    other = STAGE | {"categories": 1, "layers_ms": 1.0, "items_ms": 2.0, "whole_ms": 4.0}
+    other |= {"variant": "best", "memory_ms": 0.6, "rest_ms": 0.4}
     draw_stages([STAGE, other], tmp_path / "stages.png")
     (axes,) = drawn[0].axes
     bars = [(round(bar.get_y() + bar.get_height() / 2), bar.get_x(), bar.get_width()) for bar in axes.patches]
-    shares = [(0, 0, 1 / 2.9), (0, 1 / 2.9, 2 / 2.9), (0, 3 / 2.9, 0), (1, 0, 0.25), (1, 0.25, 0.5), (1, 0.75, 0.25)]
+    shares = [(0, 0, 1 / 2.9), (0, 1 / 2.9, 2 / 2.9), *[(0, 3 / 2.9, 0)] * 2]
+    shares += [(1, 0, 0.25), (1, 0.25, 0.5), (1, 0.75, 0.15), (1, 0.9, 0.1)]
     np.testing.assert_allclose(bars, shares)
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["native, cpu, N=10", "native, cpu, N=1"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["native, cpu, N=10", "hybrid, native, cpu, N=1"]
     assert axes.yaxis_inverted()  # the first row is on top
-    assert legend_of(axes) == ["layers", "products over items", "rest"]
+    assert legend_of(axes) == ["layers", "products over items", "list memory", "rest"]
     assert axes.get_xlabel() == "share of the time of an answer"

@@ -37,6 +37,16 @@ def test_measured_rows_become_tables_and_the_others_are_marked(script: ModuleTyp
     assert sum("TODO" in line for line in targets) < len(script.TARGETS)
 
 
+def test_figures_that_no_row_has_get_no_column(script: ModuleType, folder: Path) -> None:
+    measured = folder / "cpu-latency.json"
+    rows = json.loads(measured.read_text())
+    measured.write_text(json.dumps([row | {"working_mb": 12.5} for row in rows]))
+    assert "| work MB |" in script.tables(folder)["cpu-latency"] and "| 12.5 |" in script.tables(folder)["cpu-latency"]
+    older = [{name: value for name, value in row.items() if name != "working_mb"} for row in rows]
+    measured.write_text(json.dumps(older))
+    assert "work MB" not in script.tables(folder)["cpu-latency"]
+
+
 def test_a_figure_that_falls_short_is_called_missed(script: ModuleType, folder: Path) -> None:
     measured = folder / "cpu-latency.json"
     rows = [row | {"times_authors": 1.0} for row in json.loads(measured.read_text())]  # on any machine

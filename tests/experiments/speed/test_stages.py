@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from fansrec.experiments.speed import stages as bench
+from fansrec.experiments.speed.arms import Systems
 from fansrec.experiments.speed.measuring import Arm
 from fansrec.experiments.speed.options import StagesOptions
 from fansrec.experiments.speed.stages import stages
@@ -10,9 +11,10 @@ from fansrec.experiments.speed.stages import stages
 
 def test_stages_add_up_to_the_total() -> None:
     rows = stages(StagesOptions("aotm", items=200, categories=(1, 4), lists=2, seconds=0, repeats=1))
-    assert [row["categories"] for row in rows] == [1, 4]
+    assert [(row["variant"], row["categories"]) for row in rows] == [("paper", 1), ("paper", 4), ("best", 4)]
     for row in rows:
-        assert row["layers_ms"] + row["items_ms"] + row["rest_ms"] == pytest.approx(row["whole_ms"])
+        parts = sum(row[f"{part}_ms"] for part in ("layers", "items", "memory", "rest"))
+        assert parts == pytest.approx(row["whole_ms"])
 
 
 def test_stages_are_computed_from_differences() -> None:
@@ -22,6 +24,15 @@ def test_stages_are_computed_from_differences() -> None:
         made.seconds, made.calls = [list(seconds)], len(seconds)
         return made
 
-    row = bench._row(whole=arm(0.010, 0.010), half=arm(0.007), deep=arm(0.004, 0.004), shallow=arm(0.002, 0.002))
+    arms = {"network": arm(0.010, 0.010), "half": arm(0.007), "deep": arm(0.004), "shallow": arm(0.002, 0.002)}
+    row = bench._row(3, **arms)
     assert row["lists"] == 1
-    assert (row["layers_ms"], row["items_ms"], row["rest_ms"]) == pytest.approx((3, 6, 1))
+    assert (row["layers_ms"], row["items_ms"], row["rest_ms"], row["memory_ms"]) == pytest.approx((3, 6, 1, 0))
+    hybrid = bench._row(3, **arms, whole=arm(0.015))
+    assert (hybrid["rest_ms"], hybrid["memory_ms"], hybrid["whole_ms"]) == pytest.approx((1, 5, 15))
+
+
+def test_only_the_hybrid_model_has_a_list_memory() -> None:
+    systems = Systems("aotm", 200, "cpu")
+    assert bench._hybrid(systems, 4, 2, memory=True).memory is not None
+    assert bench._hybrid(systems, 4, 2, memory=False).memory is None

@@ -34,6 +34,11 @@ def test_autoregressive_generation_is_measured_where_k_varies(rows: list[Row]) -
     assert {row["varies"] for row in slow} == {"k"} and all(row["arm"] == "autoregressive" for row in slow)
 
 
+def test_hybrid_model_is_in_every_panel(rows: list[Row]) -> None:
+    hybrid = {row["varies"] for row in rows if (row["arm"], row["variant"]) == ("ours", "best")}
+    assert hybrid == {"items", "categories", "k", "batch"}
+
+
 def test_module_plots_the_rows(rows: list[Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "rows.json").write_text(json.dumps(rows))
     monkeypatch.setattr(

@@ -3,7 +3,8 @@ import pytest
 
 from fansrec.engine.rules import Rules
 from fansrec.experiments.speed import throughput as bench
-from fansrec.experiments.speed.arms import Systems, engine_arm
+from fansrec.experiments.speed.arms import Systems
+from fansrec.experiments.speed.engines import engine_arm
 from fansrec.experiments.speed.options import ThroughputOptions
 from fansrec.experiments.speed.random_models import random_engine
 from fansrec.experiments.speed.throughput import PaddedEngine, lengthened, padded, throughput

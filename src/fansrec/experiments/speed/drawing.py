@@ -17,7 +17,12 @@ PANELS = {
     "k": "generated items k",
     "batch": "lists per call",
 }
-STAGES = {"layers_ms": "layers", "items_ms": "products over items", "rest_ms": "rest"}
+STAGES = {
+    "layers_ms": "layers",
+    "items_ms": "products over items",
+    "memory_ms": "list memory",
+    "rest_ms": "rest",
+}
 COLORS = ("#2a6f97", "#d9731a", "#3a7d44", "#8b5fbf", "#b23a48", "#6c757d", "#118ab2", "#997b00")
 TARGET = 0.6  # times k: the target of the speedup of one pass over k passes
 
@@ -40,7 +45,9 @@ def draw_sweep(rows: Sequence[Row], path: Path) -> None:
 
 
 def _system(row: Row) -> str:
-    return f"{row['model']} {row['arm']} ({row['backend']}, {row['device']})"
+    variant = "" if row["variant"] == "paper" else f" {row['variant']}"
+    run = f" {row['run']}" if row.get("run") else ""
+    return f"{row['model']}{variant} {row['arm']}{run} ({row['backend']}, {row['device']})"
 
 
 def _draw_line(axes: Axes, points: Sequence[Row], varies: str, name: str, color: str) -> None:
@@ -58,7 +65,7 @@ def draw_ratio(rows: Sequence[Row], path: Path) -> None:
     """Draw the time of autoregressive BERT4Rec over that of FANS in one pass, list by list, by generated items."""
     figure = new_figure(7, 5)
     axes = figure.add_subplot()
-    ours = [row for row in rows if (row["arm"], row["variant"]) == ("ours", "paper")]
+    ours = [row for row in rows if row["arm"] == "ours"]
     slow = {row["device"]: row for row in rows if (row["arm"], row["model"]) == ("autoregressive", "bert4rec")}
     for row, color in zip(ours, COLORS * len(ours), strict=False):
         passes = slow[row["device"]]["call_ms"] if row["device"] in slow else []
@@ -76,11 +83,11 @@ def draw_stages(rows: Sequence[Row], path: Path) -> None:
     """Draw one bar per backend and number of categories, divided into the shares of the stages."""
     figure = new_figure(8, 1.2 + 0.4 * len(rows))
     axes = figure.add_subplot()
-    names = [f"{row['backend']}, {row['device']}, N={row['categories']}" for row in rows]
+    names = [_stages_label(row) for row in rows]
     for y, row in enumerate(rows):
         left = 0.0
         for number, (column, label) in enumerate(STAGES.items()):
-            share = max(0.0, row[column] / row["whole_ms"])
+            share = max(0.0, row.get(column, 0.0) / row["whole_ms"])
             axes.barh(y, share, left=left, color=COLORS[number], label=label if y == 0 else None)
             left += share
     axes.set_yticks(range(len(rows)), names, parse_math=False)
@@ -88,6 +95,11 @@ def draw_stages(rows: Sequence[Row], path: Path) -> None:
     axes.set(xlabel="share of the time of an answer", xlim=(0, 1.35))  # leaves room for the legend
     _finish(axes)
     write_bytes(path, png(figure))
+
+
+def _stages_label(row: Row) -> str:
+    hybrid = "hybrid, " if row.get("variant") == "best" else ""
+    return f"{hybrid}{row['backend']}, {row['device']}, N={row['categories']}"
 
 
 def _finish(axes: Axes) -> None:

@@ -1,15 +1,16 @@
-"""Latency of several systems that answer the same generated lists, whose second half is to be generated."""
+"""Latency of several systems that answer the same lists, whose second half is to be generated."""
 
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from fansrec.engine.torch.backend import TorchEngine
-from fansrec.experiments.speed.arms import Say, Systems, engine_arm
+from fansrec.experiments.speed.engines import Say, engine_arm
 from fansrec.experiments.speed.measuring import Arm, Progress, in_calls, measure
 from fansrec.experiments.speed.options import LatencyOptions
 from fansrec.experiments.speed.random_models import EMBEDDED, random_fans, random_model
 from fansrec.experiments.speed.rows import Row, rows_of
+from fansrec.experiments.speed.setup import set_up
 from fansrec.experiments.speed.workloads import mixed, questions_of, sequence_length
 
 AUTOREGRESSIVE = ("bert4rec", "sasrec", "gru4rec")  # speedups are over the first, as in the paper
@@ -19,12 +20,11 @@ def latency(
     options: LatencyOptions, say: Say = lambda line: None, progress: Progress = lambda done, total: None
 ) -> list[Row]:
     """Return a row for every system."""
-    systems = Systems(options.workload, options.size, options.device, options.seed, cache(say))
-    questions = mixed(questions_of(options.workload, options.size, max(options.lists, options.batch), options.seed))
-    calls = in_calls(questions, options.batch)
-    arms = systems.build(options.arms, options.categories)
-    measure(arms, calls, options.seconds, options.repeats, progress)
-    return [{"workload": options.workload} | row for row in rows_of(arms, calls, options.size)]
+    setup = set_up(options, max(options.lists, options.batch), cache(say))
+    setup.check_batches([options.batch])
+    calls = in_calls(mixed(setup.questions), options.batch)
+    measure(setup.arms, calls, options.seconds, options.repeats, progress)
+    return [{"workload": setup.workload} | row for row in rows_of(setup.arms, calls, setup.items)]
 
 
 def compare_generation_modes(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fansrec.experiments.speed.memory import Memory, watched
 from fansrec.experiments.speed.workloads import Question
 
 TURN = 10  # calls in a row: a service calls one model again and again, so its weights may stay in the cache
@@ -37,7 +38,7 @@ class Answer:
 class Arm:
     """A system to measure, and the time of each of its calls."""
 
-    arm: str  # authors, eager, autoregressive, linear or ours
+    arm: str  # authors, eager, compiled, autoregressive, linear, ours or padded
     model: str
     variant: str
     categories: int
@@ -48,14 +49,17 @@ class Arm:
     autoregressive: bool = False
     engine: Any = None  # the engine, if there is one
     items: int | None = None  # if the systems of one run differ in their number of items
+    run: str | None = None  # the trained model, if weights are not random
+    prepare: Callable[[Sequence[Call]], None] = lambda calls: None  # compiles what these calls need
     calls: int = 0  # number of calls it gets
     warm_up: list[float] = field(default_factory=list)
     seconds: list[list[float]] = field(default_factory=list)  # by repeat and call
     answers: list[Answer] = field(default_factory=list)
+    memory: Memory = field(default_factory=Memory)  # of the first round
 
     def fresh(self) -> "Arm":
         """Return the same system without measurements."""
-        return replace(self, calls=0, warm_up=[], seconds=[], answers=[])
+        return replace(self, calls=0, warm_up=[], seconds=[], answers=[], memory=Memory())
 
     def call_seconds(self) -> NDArray[np.float64]:
         """Return the median time of each call over the repeats, shape (calls,)."""
@@ -89,10 +93,12 @@ def _plan(arms: Sequence[Arm], calls: Sequence[Call], seconds: float, clock: Cal
     """Give every arm one call, then an equal share of the time; the rest goes to the arms with the fewest calls."""
     shortest = min((question for call in calls for question in call), key=lambda question: question.k)
     for arm in arms:
+        arm.prepare(calls)
         _timed(arm, [shortest], clock)  # the very first call of a system is slower than all others
-        _warm_up(arm, calls, clock)
-        while arm.calls < len(calls) and (arm.calls + 1) * _expected(arm) <= seconds / len(arms):
+        with watched(arm.device if arm.engine is None else arm.engine.device) as arm.memory:
             _warm_up(arm, calls, clock)
+            while arm.calls < len(calls) and (arm.calls + 1) * _expected(arm) <= seconds / len(arms):
+                _warm_up(arm, calls, clock)
     while True:
         left = seconds - sum(arm.calls * _expected(arm) for arm in arms)
         waiting = [arm for arm in arms if arm.calls < len(calls) and _expected(arm) <= left]

@@ -57,17 +57,20 @@ def random_engine(
     return TorchEngine(random_model(name, items, categories, positions, seed, **values).to(device), items, device)
 
 
-def random_best(of: str, items: int, categories: int, positions: int, seed: int) -> HybridFans:
+def random_best(
+    of: str, items: int, categories: int, positions: int, seed: int, *, with_memory: bool = True, **values: Any
+) -> HybridFans:
     """Return FANS as `--recipe best` trains it, with as many random lists in its memory as workload `of` trains on.
 
     It has no linear part: at Spotify's size, training leaves it out because there are too many items.
     """
     torch.manual_seed(seed)
     sizes = {"category_starts": even_categories(items, categories), "positions": positions}
-    model = HybridFans(from_settings(HybridConfig, sizes | KERNEL | NETWORK))
+    model = HybridFans(from_settings(HybridConfig, sizes | KERNEL | NETWORK | values))
     torch.nn.init.normal_(model.embed.positions.weight)
-    model.memory = random_memory(of, items, seed)
-    model.tied.start(model.memory.list_starts.diff())
+    memory = random_memory(of, items, seed)
+    model.tied.start(memory.list_starts.diff())
+    model.memory = memory if with_memory else None
     return model.eval()
 
 

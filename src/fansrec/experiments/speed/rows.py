@@ -38,6 +38,7 @@ def _sizes(arm: Arm, calls: Sequence[Call], items: int) -> Row:
         "arm": arm.arm,
         "model": arm.model,
         "variant": arm.variant,
+        "run": arm.run,
         "backend": arm.backend,
         "device": arm.device,
         "threads": torch.get_num_threads(),
@@ -62,6 +63,8 @@ def _times(arm: Arm, calls: Sequence[Call]) -> Row:
         "repeats": len(milliseconds),
         "lists_per_s": lists * len(milliseconds) / milliseconds.sum() * 1000,
         "lists": lists,
+        "peak_mb": arm.memory.peak,
+        "working_mb": arm.memory.working,
         "call_k": [float(np.mean([question.k for question in call])) for call in calls[: arm.calls]],
         "call_ms": np.median(milliseconds, axis=0).round(4).tolist(),
     }
@@ -92,7 +95,7 @@ def _comparisons(arm: Arm, arms: Sequence[Arm], calls: Sequence[Call]) -> Row:
 
 def _weights(arm: Arm) -> tuple[Any, ...]:
     """Return what identifies the weights; arms with the same value can be compared item by item."""
-    return arm.model, arm.variant, arm.categories, arm.items
+    return arm.model, arm.variant, arm.categories, arm.items, arm.run
 
 
 def _first(arms: Sequence[Arm], **values: Any) -> Arm | None:

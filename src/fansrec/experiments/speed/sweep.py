@@ -7,7 +7,8 @@ from functools import cache
 import numpy as np
 
 from fansrec.experiments.speed import throughput
-from fansrec.experiments.speed.arms import Say, Systems
+from fansrec.experiments.speed.arms import Systems
+from fansrec.experiments.speed.engines import Say
 from fansrec.experiments.speed.measuring import Arm, in_calls, measure
 from fansrec.experiments.speed.options import SweepOptions, ThroughputOptions
 from fansrec.experiments.speed.rows import Row, rows_of, without_calls
@@ -33,7 +34,7 @@ def by_items(options: SweepOptions, say: Say) -> list[Row]:
     arms = [
         replace(arm, items=items)
         for items in options.items
-        for arm in _systems(options, say, items).fans(ARMS, max(2, round(items**0.5)))
+        for arm in _systems(options, say, items).one_pass(ARMS, max(2, round(items**0.5)))
     ]
     questions = mixed(questions_of(options.workload, min(options.items), options.lists, options.seed))
     return _measure(options, arms, questions)
@@ -41,7 +42,7 @@ def by_items(options: SweepOptions, say: Say) -> list[Row]:
 
 def by_categories(options: SweepOptions, say: Say) -> list[Row]:
     systems = _systems(options, say, options.size)
-    arms = [arm for count in options.categories for arm in systems.fans(ARMS, count)]
+    arms = [arm for count in options.categories for arm in systems.one_pass(ARMS, count)]
     return _measure(options, arms, mixed(questions_of(options.workload, options.size, options.lists, options.seed)))
 
 
@@ -49,7 +50,7 @@ def by_k(options: SweepOptions, say: Say) -> list[Row]:
     """Vary k, also for BERT4Rec, which needs a pass for each of the k items."""
     systems = _systems(options, say, options.size)
     slow = [arm for arm in systems.autoregressive(("autoregressive",)) if arm.model == "bert4rec"]
-    arms = slow + systems.fans(ARMS, options.of_size)
+    arms = slow + systems.one_pass(ARMS, options.of_size)
     inputs = np.random.default_rng(options.seed).integers(options.size, size=(options.lists, INPUT_LENGTH))
     points = len(options.ks)
     return [
@@ -58,10 +59,10 @@ def by_k(options: SweepOptions, say: Say) -> list[Row]:
 
 
 def by_batch(options: SweepOptions, say: Say) -> list[Row]:
-    arms = _systems(options, say, options.size).fans(ARMS, options.of_size)
+    arms = _systems(options, say, options.size).one_pass(ARMS, options.of_size)
     lists = max(2 * max(options.batches), options.lists)
     questions = questions_of(options.workload, options.size, lists, options.seed)
-    return throughput.by_batch(arms, questions, replace(options, seconds=options.seconds / 4), say)
+    return throughput.by_batch(arms, questions, options.size, replace(options, seconds=options.seconds / 4), say)
 
 
 def _systems(options: SweepOptions, say: Say, items: int) -> Systems:

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch import backend as torch_backend
-from fansrec.experiments.speed.arms import Say, Systems, engine_arm
+from fansrec.experiments.speed.engines import Say, engine_arm
 from fansrec.experiments.speed.measuring import Arm, Progress, in_calls, measure
 from fansrec.experiments.speed.options import SweepOptions, ThroughputOptions
 from fansrec.experiments.speed.rows import Row, rows_of, without_calls
-from fansrec.experiments.speed.workloads import Question, questions_of
+from fansrec.experiments.speed.setup import set_up
+from fansrec.experiments.speed.workloads import Question
 
 PADDED = "padded"
 MAX_CALL_SECONDS = 6
@@ -25,16 +26,18 @@ def throughput(
     options: ThroughputOptions, say: Say = lambda line: None, progress: Progress = lambda done, total: None
 ) -> list[Row]:
     """Return a row for every system and batch size."""
-    systems = Systems(options.workload, options.size, options.device, options.seed, cache(say))
-    questions = questions_of(options.workload, options.size, max(options.lists, *options.batches), options.seed)
-    arms = [other for arm in systems.build(options.arms, options.categories) for other in (arm, *padded(arm))]
-    rows = by_batch(arms, questions, options, systems.say, progress)
-    return [{"workload": options.workload} | row for row in rows]
+    say_once = cache(say)
+    setup = set_up(options, max(options.lists, *options.batches), say_once)
+    options = replace(options, batches=setup.check_batches(options.batches, say_once))
+    arms = [other for arm in setup.arms for other in (arm, *padded(arm))]
+    rows = by_batch(arms, setup.questions, setup.items, options, say_once, progress)
+    return [{"workload": setup.workload} | row for row in rows]
 
 
 def by_batch(
     arms: Sequence[Arm],
     questions: Sequence[Question],
+    items: int,
     options: ThroughputOptions | SweepOptions,
     say: Say,
     progress: Progress = lambda done, total: None,
@@ -47,7 +50,7 @@ def by_batch(
         if not measured:
             break
         measure(measured, calls, options.seconds / len(options.batches), options.repeats, progress)
-        rows += without_calls(rows_of(measured, calls, options.size))
+        rows += without_calls(rows_of(measured, calls, items))
     return rows
 
 
@@ -71,7 +74,7 @@ def padded(arm: Arm) -> Iterator[Arm]:
         return
     if arm.arm == "eager":
         engine = PaddedEngine(arm.engine.model, arm.engine.items, arm.engine.device)
-        yield engine_arm(PADDED, engine, arm.variant, arm.categories)
+        yield replace(engine_arm(PADDED, engine, arm.variant, arm.categories), run=arm.run)
     elif arm.backend != "torch":
 
         def answer(inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> Any:
