@@ -35,7 +35,7 @@ SYSTEM = ("arm", "model", "variant", "run", "backend", "categories")
 MEMORY = ("peak_mb", "working_mb")
 THROUGHPUT = ("batch", *SYSTEM, "lists_per_s", "p50_ms", "p99_ms", "lists", *MEMORY, "times_padded")
 LATENCY = (*SYSTEM, "p50_ms", "p99_ms", "lists_per_s", "lists", *MEMORY, "times_authors", "same_items")
-STAGES = ("layers_ms", "items_ms", "memory_ms", "rest_ms", "whole_ms")
+STAGES = ("layers_ms", "items_ms", "parts_ms", "rest_ms", "whole_ms")
 # Each benchmark with its options, and the columns of its rows that are printed.
 BENCHMARKS: dict[str, tuple[Callable[..., list[dict[str, Any]]], type[Any], Sequence[str]]] = {
     "latency": (latency, LatencyOptions, LATENCY),

@@ -103,7 +103,7 @@ def test_ratio_has_no_points_without_autoregressive_rows_of_the_device(drawn: li
 
 def test_stages_are_adjacent_shares_and_a_negative_one_is_empty(drawn: list[Figure], tmp_path: Path) -> None:
     other = STAGE | {"categories": 1, "layers_ms": 1.0, "items_ms": 2.0, "whole_ms": 4.0}
-    other |= {"variant": "best", "memory_ms": 0.6, "rest_ms": 0.4}
+    other |= {"variant": "best", "parts_ms": 0.6, "rest_ms": 0.4}
     draw_stages([STAGE, other], tmp_path / "stages.png")
     (axes,) = drawn[0].axes
     bars = [(round(bar.get_y() + bar.get_height() / 2), bar.get_x(), bar.get_width()) for bar in axes.patches]
@@ -112,5 +112,5 @@ def test_stages_are_adjacent_shares_and_a_negative_one_is_empty(drawn: list[Figu
     np.testing.assert_allclose(bars, shares)
     assert [label.get_text() for label in axes.get_yticklabels()] == ["native, cpu, N=10", "hybrid, native, cpu, N=1"]
     assert axes.yaxis_inverted()  # the first row is on top
-    assert legend_of(axes) == ["layers", "products over items", "list memory", "rest"]
+    assert legend_of(axes) == ["layers", "products over items", "memory, linear part", "rest"]
     assert axes.get_xlabel() == "share of the time of an answer"

@@ -278,7 +278,7 @@ def test_linear_part_is_the_model_of_that_name(candidate: tuple[str, dict[str, A
 def test_linear_part_keeps_the_largest_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = fit_linear(SLIST, WALKS.flat("train"), plan_of())
     assert whole.width == 59  # every other item
-    monkeypatch.setattr(linear_search, "LINEAR_NEIGHBORS", 7)
+    monkeypatch.setattr(linear_search, "regression_width", lambda items: 7)
     some = fit_linear(SLIST, WALKS.flat("train"), plan_of())
     assert some.width == 7
     torch.testing.assert_close(some.weights.abs(), whole.weights.abs().topk(7).values)

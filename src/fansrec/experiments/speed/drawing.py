@@ -20,7 +20,7 @@ PANELS = {
 STAGES = {
     "layers_ms": "layers",
     "items_ms": "products over items",
-    "memory_ms": "list memory",
+    "parts_ms": "memory, linear part",
     "rest_ms": "rest",
 }
 COLORS = ("#2a6f97", "#d9731a", "#3a7d44", "#8b5fbf", "#b23a48", "#6c757d", "#118ab2", "#997b00")

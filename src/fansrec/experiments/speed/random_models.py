@@ -18,7 +18,8 @@ from fansrec.engine.torch.backend import TorchEngine
 from fansrec.experiments.speed.workloads import even_categories, make_lists, workload
 from fansrec.models.config import from_settings
 from fansrec.models.hybrid.config import HybridConfig
-from fansrec.models.hybrid.model import HybridFans
+from fansrec.models.hybrid.model import HybridFans, LinearPart
+from fansrec.models.linear.config import regression_width
 from fansrec.models.linear.item_weights import DenseWeights, Table
 from fansrec.models.neighbors.list_memory import ListMemory
 from fansrec.models.registry import build
@@ -58,11 +59,11 @@ def random_engine(
 
 
 def random_best(
-    of: str, items: int, categories: int, positions: int, seed: int, *, with_memory: bool = True, **values: Any
+    of: str, items: int, categories: int, positions: int, seed: int, *, with_parts: bool = True, **values: Any
 ) -> HybridFans:
-    """Return FANS as `--recipe best` trains it, with as many random lists in its memory as workload `of` trains on.
+    """Return FANS as `--recipe best` trains it, with all parts, or the network alone.
 
-    It has no linear part: at Spotify's size, training leaves it out because there are too many items.
+    Its memory has as many random lists as workload `of` trains on, its linear part as many weights as training keeps.
     """
     torch.manual_seed(seed)
     sizes = {"category_starts": even_categories(items, categories), "positions": positions}
@@ -70,7 +71,8 @@ def random_best(
     torch.nn.init.normal_(model.embed.positions.weight)
     memory = random_memory(of, items, seed)
     model.tied.start(memory.list_starts.diff())
-    model.memory = memory if with_memory else None
+    if with_parts:
+        model.memory, model.linear = memory, random_part(items, seed)
     return model.eval()
 
 
@@ -82,6 +84,19 @@ def random_memory(of: str, items: int, seed: int) -> ListMemory:
     return ListMemory.of(items, given.astype(np.int32), offsets)
 
 
+@cache
+def random_part(items: int, seed: int) -> LinearPart:
+    """Return the linear part of a hybrid model; cached like the memory."""
+    part = LinearPart(items, regression_width(items))
+    part.assign(_random_table(items, part.width, torch.Generator().manual_seed(seed)))
+    return part
+
+
+def _random_table(items: int, width: int, random: torch.Generator) -> Table:
+    to = torch.randint(items, (items, width), generator=random, dtype=torch.int32)
+    return Table(to, torch.rand((items, width), generator=random))
+
+
 def random_linear(name: str, items: int, seed: int) -> Any:
     """Return EASE or item-kNN with all weights, or with the strongest of each item where it would not keep all."""
     random = torch.Generator().manual_seed(seed)
@@ -89,7 +104,5 @@ def random_linear(name: str, items: int, seed: int) -> Any:
     if isinstance(model.weights, DenseWeights):
         model.weights.matrix.normal_(generator=random)
     else:
-        shape = (items, model.weights.width)
-        to = torch.randint(items, shape, generator=random, dtype=torch.int32)
-        model.weights.assign(Table(to, torch.rand(shape, generator=random)))
+        model.weights.assign(_random_table(items, model.weights.width, random))
     return model.eval()

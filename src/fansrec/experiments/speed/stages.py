@@ -2,7 +2,7 @@
 
 Models take turns on the same lists. Two with few items, of all layers and of one, give the time of a layer, which does
 not depend on the items. The full model and one with half the items give the time of the products over items. The hybrid
-model is measured with and without its list memory. The rest is everything else: tokens, embeddings, the selection of
+model is measured with and without its other parts. The rest is everything else: tokens, embeddings, the selection of
 categories and of distinct items, the transfers. Models of other sizes may choose more or fewer categories, so small
 figures are approximate.
 """
@@ -34,20 +34,20 @@ class Kind:
     variant: str
     layers: int
     build: Build
-    memory: bool  # whether it has a list memory
+    parts: bool  # whether it has other parts than the network
 
 
-def _fans(systems: Systems, categories: int, layers: int, memory: bool) -> Any:
+def _fans(systems: Systems, categories: int, layers: int, parts: bool) -> Any:
     return random_fans(systems.items, categories, systems.longest, systems.seed, layers=layers)
 
 
-def _hybrid(systems: Systems, categories: int, layers: int, memory: bool) -> Any:
+def _hybrid(systems: Systems, categories: int, layers: int, parts: bool) -> Any:
     sizes = (systems.workload, systems.items, categories, systems.longest, systems.seed)
-    return random_best(*sizes, with_memory=memory, layers=layers)
+    return random_best(*sizes, with_parts=parts, layers=layers)
 
 
-PAPER = Kind("paper", 3, _fans, memory=False)
-HYBRID = Kind("best", 2, _hybrid, memory=True)
+PAPER = Kind("paper", 3, _fans, parts=False)
+HYBRID = Kind("best", 2, _hybrid, parts=True)
 
 
 def stages(options: StagesOptions, say: Say = lambda line: None) -> list[Row]:
@@ -68,8 +68,8 @@ def _measure(options: StagesOptions, kind: Kind, categories: int, seconds: float
         "deep": _arm(small, kind, few_categories, kind.layers),
         "shallow": _arm(small, kind, few_categories, 1),
     }
-    if kind.memory:
-        arms["whole"] = _arm(full, kind, categories, kind.layers, memory=True)
+    if kind.parts:
+        arms["whole"] = _arm(full, kind, categories, kind.layers, parts=True)
     calls = in_calls(mixed(questions_of(name, few, options.lists, seed=0)), 1)
     measure([*arms.values()], calls, seconds, options.repeats)
     return _row(kind.layers, **arms) | {
@@ -81,13 +81,13 @@ def _measure(options: StagesOptions, kind: Kind, categories: int, seconds: float
     }
 
 
-def _arm(systems: Systems, kind: Kind, categories: int, layers: int, memory: bool = False) -> Arm:
-    model = kind.build(systems, categories, layers, memory)
+def _arm(systems: Systems, kind: Kind, categories: int, layers: int, parts: bool = False) -> Arm:
+    model = kind.build(systems, categories, layers, parts)
     return engine_arm("ours", systems.engines.fastest(model.to(systems.device)), kind.variant, categories)
 
 
 def _row(depth: int, network: Arm, half: Arm, deep: Arm, shallow: Arm, whole: Arm | None = None) -> Row:
-    """Return the stages from the times of models; `whole` has a list memory in addition to `network`."""
+    """Return the stages from the times of models; `whole` has the other parts in addition to `network`."""
     arms = (network, half, deep, shallow, whole or network)
     common = min(arm.calls for arm in arms)
     times = (1000 * float(np.mean(arm.call_seconds()[:common])) for arm in arms)
@@ -99,7 +99,7 @@ def _row(depth: int, network: Arm, half: Arm, deep: Arm, shallow: Arm, whole: Ar
         "device": network.device,
         "layers_ms": layers,
         "items_ms": products,
-        "memory_ms": whole_ms - network_ms,
+        "parts_ms": whole_ms - network_ms,
         "rest_ms": network_ms - layers - products,
         "whole_ms": whole_ms,
         "lists": common,

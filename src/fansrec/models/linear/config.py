@@ -12,6 +12,14 @@ TIE = 1e-9
 SIMILARITIES = ("cosine", "jaccard", "conditional")
 
 
+def regression_width(items: int) -> int:
+    """Return how many weights of a regression are kept for each item if a full matrix would be too large.
+
+    Regressions lose more than similarities if few are kept, above all those of popular items.
+    """
+    return min(1000, max(NEIGHBORS, KEPT_CELLS // items), items - 1)
+
+
 @dataclass(frozen=True)
 class ItemWeightsConfig(ItemsConfig):
     """What all models of item-item weights have in common."""
@@ -45,8 +53,7 @@ class RegressionConfig(ItemWeightsConfig):
 
     @property
     def pruned_width(self) -> int:
-        """Regressions lose more than similarities if few weights are kept, above all those of popular items."""
-        return min(1000, max(NEIGHBORS, KEPT_CELLS // self.items))
+        return regression_width(self.items)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from torch import Tensor
 from fansrec.data.corpus import Corpus, FlatLists
 from fansrec.models.config import from_settings
 from fansrec.models.hybrid.model import LinearPart, log_scores
-from fansrec.models.linear.config import KEPT_CELLS, NEIGHBORS
+from fansrec.models.linear.config import regression_width
 from fansrec.models.linear.item_weights import PrunedWeights, Table
 from fansrec.models.linear.slist import Slist
 from fansrec.models.neighbors.config import MemoryConfig
@@ -26,7 +26,6 @@ from fansrec.training.plan import Plan
 # giving up the memory.
 LINEAR_ERRORS = 0.5
 LINEAR_WEIGHTS = (0.1, 0.2, 0.3, 0.5, 1.0, 3.0)  # beside a memory of weight 1
-LINEAR_NEIGHBORS = 1000
 # In the order in which they are tried; EASE is SLIST with an alpha of 1.
 CANDIDATES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("slist", {"alpha": 0.2, "regularization": 30.0}),
@@ -127,8 +126,7 @@ def fit_linear(candidate: tuple[str, Mapping[str, Any]], lists: FlatLists, plan:
     """Fit a linear model and return its largest weights."""
     model, settings = candidate
     starts = plan.config["category_starts"]
-    width = min(LINEAR_NEIGHBORS, max(NEIGHBORS, KEPT_CELLS // starts[-1]))
-    neighbors = {"neighbours": min(width, starts[-1] - 1)}  # words: keep
+    neighbors = {"neighbours": regression_width(starts[-1])}  # words: keep
     fitted = build(model, {"category_starts": starts, **settings, **neighbors})
     fitted.fit(*lists)
     assert isinstance(fitted.weights, PrunedWeights)
