@@ -38,8 +38,6 @@ def open_engine(
     module = _module(fast)
     missing = module.missing()
     reason = missing or module.why_not(model, mode)
-    if reason is None and backend == "auto" and fast == "cuda":
-        reason = module.why_not_automatically(model)
     if reason is None:
         try:
             engine: Engine = module.open_backend(model, items, mode)

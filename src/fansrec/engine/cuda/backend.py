@@ -26,13 +26,6 @@ def why_not(model: Any, generation: str) -> str | None:
     return why_not_encoder(model, config, config.category_starts, hasattr(model.classifier, "local"))
 
 
-def why_not_automatically(model: Any) -> str | None:
-    """Return why these kernels run a model only on request, in one line, or None if they may be chosen."""
-    if isinstance(model, HybridFans):  # its kernels have only run in the emulation (tests/engine/cuda/emulation)
-        return "the CUDA kernels of the hybrid model are not yet measured on a GPU (the backend cuda selects them)"
-    return None
-
-
 def open_backend(model: Any, items: int, generation: str) -> CudaEngine:
     """Return an engine for a model that is on a GPU."""
     kind = hybrid.HybridEngine if isinstance(model, HybridFans) else CudaEngine
