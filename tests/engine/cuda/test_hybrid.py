@@ -43,12 +43,15 @@ EMULATED = platform.machine() in ("x86_64", "AMD64") and find_compiler() is not 
 gpu = pytest.param("cuda", marks=pytest.mark.skipif(NO_GPU is not None, reason=f"no GPU to try it on: {NO_GPU}"))
 emulated = pytest.param("emulated", marks=pytest.mark.skipif(not EMULATED, reason="no C++ compiler for x86-64"))
 
+slowly_emulated = pytest.param("emulated", marks=[*emulated.marks, pytest.mark.long])
+
 
 def cases(kinds: Any) -> list[Any]:
     """Return all kinds on a GPU and emulated; most emulated ones take long, since each is compiled."""
-    slow = [*emulated.marks, pytest.mark.long]
     return [pytest.param(*gpu.values, kind, marks=gpu.marks, id=f"cuda-{kind}") for kind in kinds] + [
-        pytest.param("emulated", kind, marks=emulated.marks if kind in SHORT else slow, id=f"emulated-{kind}")
+        pytest.param(
+            "emulated", kind, marks=(emulated if kind in SHORT else slowly_emulated).marks, id=f"emulated-{kind}"
+        )
         for kind in kinds
     ]
 
@@ -115,7 +118,7 @@ def test_cluster_continues_list_after_list(where: str, patch: pytest.MonkeyPatch
     check(opened(model, where, patch), model, requests(20 if where == "cuda" else 7))
 
 
-@pytest.mark.parametrize("where", [gpu, emulated])
+@pytest.mark.parametrize("where", [gpu, slowly_emulated])
 def test_rules_can_change_from_call_to_call(where: str, patch: pytest.MonkeyPatch) -> None:
     model = model_of("as trained")
     engine, lists = opened(model, where, patch), some(where, 20)
@@ -139,7 +142,7 @@ def test_list_gets_the_same_answer_alone_in_a_batch_and_again(where: str, kind: 
     assert same(together, engine.continue_lists(inputs, counts, Rules()))
 
 
-@pytest.mark.parametrize("where", [gpu, emulated])
+@pytest.mark.parametrize("where", [gpu, slowly_emulated])
 @pytest.mark.parametrize("count", [1, 290, ITEMS])
 def test_inputs_of_no_item_one_item_and_repeated_items(where: str, count: int, patch: pytest.MonkeyPatch) -> None:
     model = model_of("as trained")
