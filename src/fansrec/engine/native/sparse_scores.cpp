@@ -40,14 +40,16 @@ SparseScores::SparseScores(const SparseParts& parts, int64_t items)
     memory_.resize(parts.memory ? capacity : 0), linear_.resize(parts.linear ? capacity : 0);
 }
 
-void SparseScores::find_neighbors(const int64_t* input, int64_t length) {
-    input_ = input, length_ = length;
-    if (parts_.memory) neighbors_->search(input, length);
+void SparseScores::find_neighbors() {
+    if (parts_.memory) neighbors_->search(input_, length_);
 }
 
-void SparseScores::compute_part(int64_t part) {
-    if (part == 0 && parts_.memory) neighbors_->vote(votes_);
-    if (part == 1 && parts_.linear) add_linear_scores(*parts_.linear, input_, length_, linear_sums_);
+void SparseScores::add_votes() {
+    if (parts_.memory) neighbors_->vote(votes_);
+}
+
+void SparseScores::add_linear() {
+    if (parts_.linear) add_linear_scores(*parts_.linear, input_, length_, linear_sums_);
 }
 
 // Collects the items with a score, except those of the input, and resets the sums.
