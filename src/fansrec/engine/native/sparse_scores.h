@@ -44,6 +44,7 @@ class SparseScores {
     std::vector<int32_t> items_;                   // the items with a score, and their numbers:
     std::vector<float> memory_, linear_, scores_;  // votes, linear sums, weighted sum of their logarithms
 
-    void collect_run(int64_t first);
+    template <bool MEMORY, bool LINEAR>
+    void collect();
     void add_log_scores(const std::vector<float>& values, double weight);
 };
