@@ -15,6 +15,7 @@ from fansrec.engine.rules import Rules
 pytestmark = pytest.mark.usefixtures("native_kernel")
 
 ITEMS = 600
+ANY = Rules()
 
 
 def model_with(width: int) -> Any:
@@ -22,7 +23,7 @@ def model_with(width: int) -> Any:
     return random_model("fans", SIZES | values)
 
 
-def faults_of(model: Any, rules: Rules = Rules()) -> list[str]:
+def faults_of(model: Any, rules: Rules = ANY) -> list[str]:
     """Return what is wrong with the answers to some lists, by scores in float64."""
     inputs, counts = lists(8, ITEMS)
     answers = NativeEngine(model, ITEMS).continue_lists(inputs, counts, rules)
