@@ -2,7 +2,6 @@
 
 import copy
 import os
-import platform
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +19,7 @@ from fansrec.engine.modes import generation_modes
 from fansrec.engine.native import compile as native_compile
 from fansrec.engine.native import library as native_library
 from fansrec.engine.native.backend import NativeEngine, why_not
-from fansrec.engine.native.library import missing
+from fansrec.engine.native.library import CHOICES, missing, widest
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadArtifact, BadSetting
@@ -29,7 +28,8 @@ from skipping import skip_or_fail
 
 pytestmark = pytest.mark.usefixtures("native_kernel")
 
-X86_MACHINE = platform.machine() in ("x86_64", "AMD64")
+# The instruction sets of this machine that its kernel does not use.
+NARROWER = ["portable"] if missing() else [*CHOICES[CHOICES.index(widest()) + 1 : -1]]
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "two-stage": ("fans", {"feedforward": 32}),
     "vanilla": ("fans", {"feedforward": 32, "classifier": "vanilla"}),
@@ -213,7 +213,7 @@ def test_build_and_engine_report_a_missing_compiler(monkeypatch: pytest.MonkeyPa
     assert missing() == "the fast CPU kernel was not built (no C++ compiler at install)"
 
 
-@pytest.mark.parametrize("instructions", ["avx2", "portable"] if X86_MACHINE else ["portable"])
+@pytest.mark.parametrize("instructions", NARROWER)
 def test_narrower_instruction_sets_match_the_reference(instructions: str) -> None:
     if not native_compile.library_path(instructions).exists():
         skip_or_fail(f"the {instructions} kernel is not built; `make install` builds it")

@@ -2,7 +2,6 @@
 
 import copy
 import os
-import platform
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +13,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from engine.native.test_backend import NARROWER
 from engine.parity import faults
 from fansrec.engine.native.backend import NativeEngine, why_not
 from fansrec.engine.native.hybrid import HybridWeights
@@ -28,7 +28,6 @@ from fansrec.models.stored import stored_model
 
 pytestmark = pytest.mark.usefixtures("native_kernel")
 
-X86_MACHINE = platform.machine() in ("x86_64", "AMD64")
 STARTS = (0, 90, 91, 160, 240, 300)  # one category has a single item
 ITEMS = STARTS[-1]
 GROUPS = np.arange(ITEMS) % 40
@@ -217,7 +216,7 @@ def test_model_in_half_precision_is_left_to_torch() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("instructions", ["avx2", "portable"] if X86_MACHINE else ["portable"])
+@pytest.mark.parametrize("instructions", NARROWER)
 def test_narrower_instruction_sets_match_float64(instructions: str) -> None:
     program = (
         "from engine.native import test_hybrid as t\n"

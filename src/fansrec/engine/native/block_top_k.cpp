@@ -12,6 +12,7 @@ constexpr int64_t MAX_BLOCKS = 4096;  // beyond, blocks become larger
 constexpr int64_t MAX_BLOCK_SIZE = 256;
 constexpr float ROUNDING_ERROR = 0.5f + 1.0f / 32;  // of a rounded number, in steps; and 2^-20 of the largest: of sums
 constexpr float MAX_SCORE_ERROR = 1;  // of rounded vectors: sums with larger errors cannot be corrected
+constexpr float MAX_COLUMN_ERROR = 1.0f / 32;  // the same if columns are rounded: their errors do not average out
 constexpr float LARGE_SHARE = -3.9f;  // the logarithm of 2%: the error of such a share of a sum does not average out
 
 int64_t block_size_for(int64_t items) {
@@ -22,7 +23,8 @@ int64_t block_size_for(int64_t items) {
 
 }  // namespace
 
-BlockTopK::BlockTopK(ItemVectors items, int64_t first, int64_t last, Tiles columns, int64_t count, Workspace& workspace)
+BlockTopK::BlockTopK(ItemVectors items, int64_t first, int64_t last, Tiles columns, int64_t count, Rounding rounding,
+                     Workspace& workspace)
     : items_(items), first_(first), last_(last), count_(count), columns_(columns) {
     block_size_ = block_size_for(last - first);
     blocks_ = (last - first + block_size_ - 1) / block_size_;
@@ -42,8 +44,27 @@ BlockTopK::BlockTopK(ItemVectors items, int64_t first, int64_t last, Tiles colum
         error_bound_[c] = ROUNDING_ERROR * sum;
         if (!(error_bound_[c] * items_.largest_step <= MAX_SCORE_ERROR)) items_.rounded = nullptr;
     }
-    if (count > MAX_ROUNDED_POSITIONS) items_.rounded = nullptr;
+    if (HAS_INTEGER_DOTS && items_.rounded && rounding == Rounding::ITEMS_AND_COLUMNS) round_columns(workspace);
+    if (count > MAX_ROUNDED_POSITIONS && !pairs_) items_.rounded = nullptr;
     std::fill(is_exact_, is_exact_ + lanes, !items_.rounded);
+}
+
+// Rounds the columns to integers, unless the scores of one of them would become too inexact. The error of a score in
+// steps of the item: that of the item's numbers times the column, and that of the column times numbers of up to 15 bits.
+void BlockTopK::round_columns(Workspace& workspace) {
+    int64_t D = items_.width, pairs = items_.padded_width() / 2;
+    float* steps = workspace.take<float>(count_);
+    for (int64_t c = 0; c < count_; ++c) {
+        steps[c] = step_of(rows_ + c * D, D);
+        float error = error_bound_[c] + ROUNDING_ERROR * steps[c] * LARGEST_NUMBER * float(D);
+        if (!(error * items_.largest_step <= MAX_COLUMN_ERROR)) return;
+    }
+    column_steps_ = steps;
+    pairs_ = workspace.take<int32_t>(count_ * pairs);
+    for (int64_t c = 0; c < count_; ++c) {
+        error_bound_[c] += ROUNDING_ERROR * steps[c] * LARGEST_NUMBER * float(D);
+        round_vector(rows_ + c * D, D, steps[c], pairs_ + c * pairs);
+    }
 }
 
 void BlockTopK::finish() {
@@ -85,16 +106,6 @@ void BlockTopK::correct_log_sum(int64_t column) {
 float BlockTopK::score(int64_t item, int64_t column) const {
     int64_t D = items_.width;
     return dot(rows_ + column * D, items_.weight + item * D, D) + (items_.bias ? items_.bias[item] : 0.0f);
-}
-
-// Writes the scores of sixteen items from `item` on by their rounded vectors; minus infinity beyond the last one.
-void BlockTopK::rounded_scores(int64_t item, int64_t column, float* out) const {
-    V sums[1][VECTORS];
-    int64_t D = items_.width, row = item - first_;
-    rounded_dots<1>(rows_ + column * D, items_.rounded + row * D, D, sums);
-    biases(item, out);
-    for (int i = 0; i < VECTORS; ++i)
-        store(out + i * W, sums[0][i] * load(items_.steps + row + i * W) + load(out + i * W));
 }
 
 float BlockTopK::highest_bound(int64_t column) const {

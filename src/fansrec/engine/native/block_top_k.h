@@ -6,6 +6,8 @@
 // taken or not allowed, the bound is lowered, and the block with the next highest bound is searched. The result is
 // exact for any rules and any number of items; of items with equal scores the first one wins.
 #pragma once
+#include "dots.h"
+#include "integer_dots.h"
 #include "layers.h"
 
 // A copy of all item vectors in 16 bits: loading vectors that are not in the cache takes longer than the products. A
@@ -13,7 +15,7 @@
 // as fp16. Bounds come from it, increased by the largest possible rounding error; items are chosen by the float32
 // vectors.
 struct RoundedVectors {
-    const int16_t* numbers;  // 16 items side by side, (rows / 16, width, 16), or null: there is no copy
+    const int16_t* pairs;    // of numbers, 16 items side by side: (rows / 16, pairs, 16, 2); null: there is no copy
     const float* steps;      // (rows)
     const int64_t* starts;   // (categories + 1): the first row of each category, a multiple of 16
     float largest_step;
@@ -27,18 +29,25 @@ struct ItemVectors {
     const float* steps = nullptr;
     float largest_step = 0;
 
+    int64_t padded_width() const { return (width + 1) / 2 * 2; }  // of a rounded vector: an odd width has a zero more
+
     ItemVectors(Affine item, int64_t width, const RoundedVectors& all, int64_t category)
         : weight(item.weight), bias(item.bias), width(width) {
-        if (!all.numbers) return;
-        rounded = all.numbers + all.starts[category] * width;
+        if (!all.pairs) return;
+        rounded = all.pairs + all.starts[category] * padded_width();
         steps = all.steps + all.starts[category];
         largest_step = all.largest_step;
     }
 };
 
+// What may be rounded to compute sums and bounds. Rounded columns are faster on machines that multiply integers; the
+// error of their sums is a few times as large.
+enum class Rounding { ITEMS, ITEMS_AND_COLUMNS };
+
 class BlockTopK {
    public:
-    BlockTopK(ItemVectors items, int64_t first, int64_t last, Tiles columns, int64_t count, Workspace& workspace);
+    BlockTopK(ItemVectors items, int64_t first, int64_t last, Tiles columns, int64_t count, Rounding rounding,
+              Workspace& workspace);
 
     int64_t chunks() const { return chunks_; }
     void score_chunk(int64_t chunk);  // chunks may be scored in parallel (chunk_scores.cpp)
@@ -81,7 +90,7 @@ class BlockTopK {
 
    private:
     static constexpr int64_t CHUNK = 512;  // items whose vectors stay in the cache while all positions are scored
-    static constexpr int64_t MAX_ROUNDED_POSITIONS = 32;  // beyond, products take longer than loading items in 32 bits
+    static constexpr int64_t MAX_ROUNDED_POSITIONS = 32;  // beyond, float products of rounded items take too long
 
     ItemVectors items_;
     int64_t first_, last_, count_;  // the range of items, and the number of positions
@@ -91,15 +100,19 @@ class BlockTopK {
     float *bounds_, *maxima_, *sums_, *log_sum_;
     float* error_bound_;  // (positions): the largest error of a score by rounded vectors, in steps of the item
     bool* is_exact_;      // (positions): whether log_sum_ needs no correction
+    int32_t* pairs_ = nullptr;  // the rounded columns, or null
+    float* column_steps_ = nullptr;
 
     template <int C>
     void score_tiles(int64_t chunk, int64_t tile);
     void score_few(int64_t chunk);
-    void score_rounded(int64_t chunk);
+    void score_rounded(int64_t chunk, int64_t position, int64_t positions);
+    void round_columns(Workspace& workspace);
     int64_t highest_block(int64_t column) const;
     void biases(int64_t item, float* out) const;
     float score(int64_t item, int64_t column) const;
     void rounded_scores(int64_t item, int64_t column, float* out) const;
+    void rounded_products(int64_t item, int64_t column, int64_t columns, V (*out)[VECTORS]) const;
 
     template <class Allowed>
     Best best_of_block(int64_t block, int64_t column, Allowed&& allowed) const {

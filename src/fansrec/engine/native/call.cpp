@@ -134,7 +134,7 @@ EXPORTED const char* fans_instructions() {
     __builtin_cpu_init();
     bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                 __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    if (wide) return "avx512";
+    if (wide) return __builtin_cpu_supports("avx512vnni") ? "vnni" : "avx512";
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "avx2";
 #endif
     return "portable";

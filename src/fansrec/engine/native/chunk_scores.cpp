@@ -38,23 +38,29 @@ void dots_for(int64_t positions, const float* vectors, const float* items, int64
 
 constexpr int64_t POSITIONS_AT_ONCE = 8 / VECTORS > 0 ? 8 / VECTORS : 1;  // enough sums to hide an addition's latency
 
-void rounded_dots_for(int64_t positions, const float* vectors, const int16_t* items, int64_t depth, V (*out)[VECTORS]) {
+// Calls compute(positions), at most POSITIONS_AT_ONCE, with a number that is known at compile time.
+template <class Compute>
+inline void for_positions(int64_t positions, Compute&& compute) {
     switch (positions) {
-        case 1: return rounded_dots<1>(vectors, items, depth, out);
-        case 2: return rounded_dots<2>(vectors, items, depth, out);
-        case 3: return rounded_dots<3>(vectors, items, depth, out);
-        case 4: return rounded_dots<4>(vectors, items, depth, out);
-        case 5: return rounded_dots<5>(vectors, items, depth, out);
-        case 6: return rounded_dots<6>(vectors, items, depth, out);
-        case 7: return rounded_dots<7>(vectors, items, depth, out);
-        default: return rounded_dots<8>(vectors, items, depth, out);
+        case 1: return compute(std::integral_constant<int, 1>());
+        case 2: return compute(std::integral_constant<int, 2>());
+        case 3: return compute(std::integral_constant<int, 3>());
+        case 4: return compute(std::integral_constant<int, 4>());
+        case 5: return compute(std::integral_constant<int, 5>());
+        case 6: return compute(std::integral_constant<int, 6>());
+        case 7: return compute(std::integral_constant<int, 7>());
+        default: return compute(std::integral_constant<int, 8>());
     }
 }
 
 }  // namespace
 
 void BlockTopK::score_chunk(int64_t chunk) {
-    if (items_.rounded) return score_rounded(chunk);
+    if (items_.rounded) {
+        for (int64_t p = 0; p < count_; p += MAX_ROUNDED_POSITIONS)
+            score_rounded(chunk, p, std::min(MAX_ROUNDED_POSITIONS, count_ - p));
+        return;
+    }
     if (count_ <= FEW_POSITIONS) return score_few(chunk);
     int64_t tiles = tiles_for(count_);
     for (int64_t t = 0; t < tiles;) {
@@ -139,41 +145,63 @@ void BlockTopK::score_few(int64_t chunk) {
     }
 }
 
+// Computes the products of `columns` columns with sixteen items from `item` on, by rounded vectors and without steps.
+inline void BlockTopK::rounded_products(int64_t item, int64_t column, int64_t columns, V (*out)[VECTORS]) const {
+    int64_t D = items_.width, pairs = items_.padded_width() / 2;
+    const int16_t* items = items_.rounded + (item - first_) * 2 * pairs;
+    for_positions(columns, [&](auto count) {
+        constexpr int P = decltype(count)::value;
+        if constexpr (HAS_INTEGER_DOTS)
+            if (pairs_) return integer_dots<P>(pairs_ + column * pairs, column_steps_ + column, items, pairs, out);
+        rounded_dots<P>(rows_ + column * D, items, D, out);
+    });
+}
+
+// Writes the scores of sixteen items from `item` on by their rounded vectors; minus infinity beyond the last one.
+void BlockTopK::rounded_scores(int64_t item, int64_t column, float* out) const {
+    V sums[1][VECTORS];
+    int64_t row = item - first_;
+    rounded_products(item, column, 1, sums);
+    biases(item, out);
+    for (int i = 0; i < VECTORS; ++i)
+        store(out + i * W, sums[0][i] * load(items_.steps + row + i * W) + load(out + i * W));
+}
+
 // Scores the chunk by rounded vectors: items are in the lanes, sixteen at a time.
-void BlockTopK::score_rounded(int64_t chunk) {
+void BlockTopK::score_rounded(int64_t chunk, int64_t position, int64_t positions) {
     RunningSum running[MAX_ROUNDED_POSITIONS][VECTORS];
     V bound[MAX_ROUNDED_POSITIONS], scores[8][VECTORS];
-    std::fill(bound, bound + count_, all(MINUS_INFINITY));
-    int64_t start = first_ + chunk * CHUNK, end = std::min(start + CHUNK, last_), D = items_.width;
+    std::fill(bound, bound + positions, all(MINUS_INFINITY));
+    int64_t start = first_ + chunk * CHUNK, end = std::min(start + CHUNK, last_);
     for (int64_t item = start; item < end; item += ITEMS_AT_ONCE) {
         alignas(64) float bias[ITEMS_AT_ONCE];
         biases(item, bias);
-        for (int64_t p = 0; p < count_; p += POSITIONS_AT_ONCE) {
-            int64_t here = std::min(POSITIONS_AT_ONCE, count_ - p);
-            rounded_dots_for(here, rows_ + p * D, items_.rounded + (item - first_) * D, D, scores);
+        for (int64_t p = 0; p < positions; p += POSITIONS_AT_ONCE) {
+            int64_t here = std::min(POSITIONS_AT_ONCE, positions - p);
+            rounded_products(item, position + p, here, scores);
             for (int64_t i = 0; i < here; ++i)
                 for (int part = 0; part < VECTORS; ++part) {
                     V step = load(items_.steps + (item - first_) + part * W);
                     V score = scores[i][part] * step + load(bias + part * W);
                     running[p + i][part].raise(score);
                     running[p + i][part].sum += running[p + i][part].exp_relative(score);
-                    bound[p + i] = larger(bound[p + i], score + error_bound_[p + i] * step);
+                    bound[p + i] = larger(bound[p + i], score + error_bound_[position + p + i] * step);
                 }
         }
         if ((item - first_ + ITEMS_AT_ONCE) % block_size_ && item + ITEMS_AT_ONCE < end) continue;
-        for (int64_t p = 0; p < count_; ++p) {
-            bounds_[p * blocks_ + (item - first_) / block_size_] = largest(bound[p]);
+        for (int64_t p = 0; p < positions; ++p) {
+            bounds_[(position + p) * blocks_ + (item - first_) / block_size_] = largest(bound[p]);
             bound[p] = all(MINUS_INFINITY);
         }
     }
-    for (int64_t p = 0; p < count_; ++p) {
+    for (int64_t p = 0; p < positions; ++p) {
         float top = MINUS_INFINITY, sum = 0;
         for (const RunningSum& part : running[p]) top = std::max(top, largest(part.top));
         for (const RunningSum& part : running[p]) {
             V parts = part.sum * exp(part.top - top);
             for (int l = 0; l < W; ++l) sum += parts[l];
         }
-        int64_t at = (p / W * chunks_ + chunk) * W + p % W;
+        int64_t at = ((position + p) / W * chunks_ + chunk) * W + (position + p) % W;
         maxima_[at] = top, sums_[at] = sum;
     }
 }

@@ -21,10 +21,12 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 COMMON = ["-std=c++17", "-O3", "-fno-math-errno", "-fvisibility=hidden", "-fPIC", "-shared", "-pthread"]
+AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma", "-mprefer-vector-width=512"]
 X86 = {
     "portable": [],
     "avx2": ["-mavx2", "-mfma"],
-    "avx512": ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma", "-mprefer-vector-width=512"],
+    "avx512": AVX512,
+    "vnni": [*AVX512, "-mavx512vnni"],  # AVX-512 with products of integers
 }
 STRICT = ["-Wall", "-Wextra", "-Werror"]  # development builds only: other compilers may have other warnings
 SANITIZED = [

@@ -74,7 +74,7 @@ inline void dots(const float* vectors, const float* items, int64_t rows, int64_t
         dots_of<P, 0>(vectors, items, rows, depth, ahead, out);
 }
 
-// The same with rounded vectors, which are stored 16 items side by side (block_top_k.h).
+// The same with rounded vectors, which are stored in pairs of numbers, those of 16 items side by side (block_top_k.h).
 constexpr int64_t ITEMS_AT_ONCE = 16;       // items scored together
 constexpr int64_t PREFETCH_ITEMS = 48;      // distance from the items scored to those prefetched
 constexpr int VECTORS = ITEMS_AT_ONCE / W;  // vectors that hold one number of each of those items
@@ -85,21 +85,28 @@ template <int P>
 inline void rounded_dots(const float* vectors, const int16_t* items, int64_t depth, V (*out)[VECTORS]) {
     constexpr int SUMS = P * VECTORS >= 8 ? 1 : P * VECTORS >= 4 ? 2 : 4;
     V sum[SUMS][P][VECTORS] = {};
-    auto add = [&](int64_t d, int s) __attribute__((always_inline)) {
+    // Adds the products of number d, which is even, or of the one after it (HALF 1).
+    auto add = [&](auto half, int64_t d, int s) __attribute__((always_inline)) {
+        constexpr int HALF = decltype(half)::value;
         V item[VECTORS];
-        for (int i = 0; i < VECTORS; ++i) item[i] = load(items + d * ITEMS_AT_ONCE + i * W);
+        for (int i = 0; i < VECTORS; ++i) item[i] = load_half<HALF>(items + d * ITEMS_AT_ONCE + i * 2 * W);
 #pragma GCC unroll 8
         for (int p = 0; p < P; ++p)
-            for (int i = 0; i < VECTORS; ++i) sum[s][p][i] += vectors[p * depth + d] * item[i];
+            for (int i = 0; i < VECTORS; ++i) sum[s][p][i] += vectors[p * depth + d + HALF] * item[i];
     };
+    std::integral_constant<int, 0> first;
+    std::integral_constant<int, 1> second;
     int64_t d = 0;
     for (; d + 4 <= depth; d += 4) {
         __builtin_prefetch(items + PREFETCH_ITEMS * depth + d * ITEMS_AT_ONCE, 0, 2);
         __builtin_prefetch(items + PREFETCH_ITEMS * depth + (d + 2) * ITEMS_AT_ONCE, 0, 2);
-#pragma GCC unroll 4
-        for (int s = 0; s < 4; ++s) add(d + s, s % SUMS);
+        add(first, d, 0), add(second, d, 1 % SUMS);
+        add(first, d + 2, 2 % SUMS), add(second, d + 2, 3 % SUMS);
     }
-    for (; d < depth; ++d) add(d, 0);
+    for (; d < depth; d += 2) {
+        add(first, d, 0);
+        if (d + 1 < depth) add(second, d, 0);
+    }
     for (int p = 0; p < P; ++p)
         for (int i = 0; i < VECTORS; ++i) {
             for (int s = 1; s < SUMS; ++s) sum[0][p][i] += sum[s][p][i];

@@ -47,7 +47,8 @@ void score_groups(const Head& head, Tiles hidden, std::vector<CategoryGroup>& gr
         int64_t c = groups[g].category;
         ItemVectors items(head.item, head.width, head.rounded, c);
         groups[g].scores = std::make_unique<BlockTopK>(items, head.starts[c], head.starts[c + 1], out[g],
-                                                       int64_t(groups[g].columns.size()), workspace);
+                                                       int64_t(groups[g].columns.size()),
+                                                       Rounding::ITEMS_AND_COLUMNS, workspace);
         for (int64_t i = 0; i < groups[g].scores->chunks(); ++i) chunks.push_back({groups[g].scores.get(), i});
     }
     pool.run(int64_t(chunks.size()), [&](int64_t i) { chunks[i].first->score_chunk(chunks[i].second); });

@@ -11,7 +11,7 @@ from fansrec.engine.native.structures import LAYOUT
 from fansrec.errors import BadArtifact, BadSetting, FansError
 
 DONE, UNKNOWN_ITEM, NO_MEMORY, BAD_CALL, BAD_MODEL = range(5)  # Outcome of call.h
-CHOICES = ("avx512", "avx2", "portable", "off")
+CHOICES = ("vnni", "avx512", "avx2", "portable", "off")
 FUNCTIONS: dict[str, tuple[type[Any] | None, tuple[type[Any], ...]]] = {  # result and arguments
     "fans_open": (c_int, (c_void_p, c_void_p)),
     "fans_close": (None, (c_void_p,)),
@@ -59,7 +59,7 @@ def library() -> ctypes.CDLL:
 
     Raises OutdatedKernel if its structures differ from those of structures.py.
     """
-    loaded = ctypes.CDLL(str(library_path(_requested() or _widest())))
+    loaded = ctypes.CDLL(str(library_path(_requested() or widest())))
     try:
         for name, (result, arguments) in FUNCTIONS.items():
             function = getattr(loaded, name)
@@ -74,16 +74,16 @@ def library() -> ctypes.CDLL:
     return loaded
 
 
+def widest() -> str:
+    """Return the widest instruction set that this machine runs and that the library was compiled for."""
+    portable = ctypes.CDLL(str(library_path("portable")))
+    portable.fans_instructions.restype = c_char_p
+    first = CHOICES.index(portable.fans_instructions().decode())
+    return next(name for name in CHOICES[first:] if library_path(name).exists())
+
+
 def _requested() -> str | None:
     requested = os.environ.get("FANS_NATIVE") or None
     if requested is not None and requested not in CHOICES:
         raise BadSetting(f"FANS_NATIVE is {requested!r}; it can be {', '.join(CHOICES)}")
     return requested
-
-
-def _widest() -> str:
-    """Return the widest instruction set that this machine runs and that the library was compiled for."""
-    portable = ctypes.CDLL(str(library_path("portable")))
-    portable.fans_instructions.restype = c_char_p
-    widest = CHOICES.index(portable.fans_instructions().decode())
-    return next(name for name in CHOICES[widest:] if library_path(name).exists())

@@ -19,9 +19,10 @@ class Mixture {
     // Offers the items that the list memory or the linear part scores.
     void offer_scored(const SparseScores& sparse) {
         float high = high_score(sparse);  // the highest first, so that most others can be skipped
-        offer_from(sparse, high, -MINUS_INFINITY);
+        std::vector<Range> ranges = ranges_of(sparse);
+        offer_from(sparse, ranges, high, -MINUS_INFINITY);
         shortlist_.prune();
-        offer_from(sparse, 0, high);
+        offer_from(sparse, ranges, 0, high);
     }
 
     // Offers all others; called second, when the shortlist has a floor.
@@ -81,19 +82,51 @@ class Mixture {
         return scores[n];
     }
 
-    // Offers the items with sparse scores from `low` on, and below `high`.
-    void offer_from(const SparseScores& sparse, float low, float high) {
-        const int32_t *items = sparse.items(), *first = items, *end = items + sparse.count();
-        for (int64_t c = 0; c < tied_.categories && first < end; ++c) {
-            const int32_t* last = std::lower_bound(first, end, int32_t(tied_.starts[c + 1]));
-            const float* scores = sparse.scores() + (first - items);
+    // The items of one category among those with sparse scores, and the most that the network can add to their scores.
+    struct Range {
+        int64_t category, first, last;
+        float most;
+    };
+
+    std::vector<Range> ranges_of(const SparseScores& sparse) const {
+        constexpr int64_t STRIDE = 16;  // a binary search would take as long as its branches that cannot be predicted
+        std::vector<Range> ranges;
+        const int32_t* items = sparse.items();
+        for (int64_t c = 0, first = 0, last = 0; c < tied_.categories && first < sparse.count(); ++c, first = last) {
+            int64_t end = tied_.starts[c + 1];
+            while (last + STRIDE <= sparse.count() && items[last + STRIDE - 1] < end) last += STRIDE;
+            while (last < sparse.count() && items[last] < end) ++last;
             float most = (network_ ? score(network_->highest(c)) : 0.0f) + ROUNDING;
-            auto floor = [&] { return std::max(low, shortlist_.floor() * (1 - ROUNDING) - most); };
-            visit_high(scores, last - first, floor, [&](int64_t i) {
-                if (scores[i] >= high) return;
-                shortlist_.offer(first[i], network_ ? score(network_->of_item(c, first[i])) + scores[i] : scores[i]);
-            });
-            first = last;
+            if (first < last) ranges.push_back({c, first, last, most});
         }
+        return ranges;
+    }
+
+    // Offers the items with sparse scores from `low` on, and below `high`. What the network knows about an item is
+    // rarely in the cache, so it is prefetched, and the item waits until some more are found.
+    void offer_from(const SparseScores& sparse, const std::vector<Range>& ranges, float low, float high) {
+        constexpr int64_t WAITING = 16;
+        struct Candidate {
+            int64_t category, index;
+        } waiting[WAITING];
+        const int32_t* items = sparse.items();
+        const float* scores = sparse.scores();
+        auto offer = [&](Candidate it) {
+            int32_t item = items[it.index];
+            float more = network_ ? score(network_->of_item(it.category, item)) : 0.0f;
+            shortlist_.offer(item, more + scores[it.index]);
+        };
+        int64_t found = 0;
+        for (const Range& range : ranges) {
+            auto floor = [&] { return std::max(low, shortlist_.floor() * (1 - ROUNDING) - range.most); };
+            visit_high(scores + range.first, range.last - range.first, floor, [&](int64_t i) {
+                int64_t index = range.first + i;
+                if (scores[index] >= high) return;
+                if (network_) network_->prefetch(range.category, items[index]);
+                if (found >= WAITING) offer(waiting[found % WAITING]);
+                waiting[found++ % WAITING] = {range.category, index};
+            });
+        }
+        for (int64_t i = std::max<int64_t>(0, found - WAITING); i < found; ++i) offer(waiting[i % WAITING]);
     }
 };

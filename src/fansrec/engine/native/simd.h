@@ -41,17 +41,12 @@ inline V load(const float* from) {
     return v;
 }
 
-// Returns W integers as floats.
-inline V load(const int16_t* from) {
-#if defined(__AVX512F__)
-    return _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))));
-#elif defined(__AVX2__)
-    return _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
-#else
-    V v;
-    for (int i = 0; i < W; ++i) v[i] = from[i];
-    return v;
-#endif
+// Loads W pairs of integers, and returns the first (HALF 0) or the second ones (HALF 1) as floats.
+template <int HALF>
+inline V load_half(const int16_t* pairs) {
+    VI v;
+    std::memcpy(&v, pairs, sizeof v);  // the first integer of a pair is in the lower bits
+    return __builtin_convertvector(HALF ? v >> 16 : (v << 16) >> 16, V);
 }
 
 inline void store(float* to, V v) { std::memcpy(to, &v, sizeof v); }

@@ -40,14 +40,16 @@ SparseScores::SparseScores(const SparseParts& parts, int64_t items)
     memory_.resize(parts.memory ? capacity : 0), linear_.resize(parts.linear ? capacity : 0);
 }
 
-void SparseScores::find_neighbors(const int64_t* input, int64_t length) {
-    input_ = input, length_ = length;
-    if (parts_.memory) neighbors_->search(input, length);
+void SparseScores::find_neighbors() {
+    if (parts_.memory) neighbors_->search(input_, length_);
 }
 
-void SparseScores::compute_part(int64_t part) {
-    if (part == 0 && parts_.memory) neighbors_->vote(votes_);
-    if (part == 1 && parts_.linear) add_linear_scores(*parts_.linear, input_, length_, linear_sums_);
+void SparseScores::add_votes() {
+    if (parts_.memory) neighbors_->vote(votes_);
+}
+
+void SparseScores::add_linear() {
+    if (parts_.linear) add_linear_scores(*parts_.linear, input_, length_, linear_sums_);
 }
 
 // Collects the items with a score, except those of the input, and resets the sums.
@@ -56,29 +58,42 @@ void SparseScores::finish() {
         if (parts_.memory) votes_.values[input_[i]] = 0;
         if (parts_.linear) linear_sums_.values[input_[i]] = 0;
     }
-    if (parts_.memory && parts_.linear) votes_.runs.merge(linear_sums_.runs);
     count_ = 0;
-    (parts_.memory ? votes_.runs : linear_sums_.runs).drain([&](int64_t first) { collect_run(first); });
+    if (parts_.memory && parts_.linear)
+        collect<true, true>();
+    else if (parts_.memory)
+        collect<true, false>();
+    else if (parts_.linear)
+        collect<false, true>();
     std::fill(scores_.begin(), scores_.begin() + count_, 0.0f);
     if (parts_.memory) add_log_scores(memory_, parts_.memory_weight);
     if (parts_.linear) add_log_scores(linear_, parts_.linear_weight);
 }
 
-// Collects the items of one run.
-void SparseScores::collect_run(int64_t first) {
-    unsigned bits = 0;
-    if (parts_.memory) bits |= above(&votes_.values[first], 0.0f);
-    if (parts_.linear) bits |= above(&linear_sums_.values[first], 0.0);
-    if (parts_.memory) {
-        pack(&votes_.values[first], bits, &memory_[count_]);
-        std::memset(&votes_.values[first], 0, RUN * sizeof(float));
-    }
-    if (parts_.linear) {
-        pack(&linear_sums_.values[first], bits, &linear_[count_]);
-        std::memset(&linear_sums_.values[first], 0, RUN * sizeof(double));
-    }
-    pack_indices(first, bits, &items_[count_]);
-    count_ += __builtin_popcount(bits);
+// Collects the items of all runs that were changed.
+template <bool MEMORY, bool LINEAR>
+void SparseScores::collect() {
+    float *votes = votes_.values.data(), *memory = memory_.data(), *linear = linear_.data();
+    double* linear_sums = linear_sums_.values.data();
+    int32_t* items = items_.data();
+    int64_t count = 0;  // not count_, which would be stored and loaded again for every run
+    if (MEMORY && LINEAR) votes_.runs.merge(linear_sums_.runs);
+    (MEMORY ? votes_.runs : linear_sums_.runs).drain([&](int64_t first) __attribute__((always_inline)) {
+        unsigned bits = 0;
+        if (MEMORY) bits |= above(votes + first, 0.0f);
+        if (LINEAR) bits |= above(linear_sums + first, 0.0);
+        if (MEMORY) {
+            pack(votes + first, bits, memory + count);
+            std::memset(votes + first, 0, RUN * sizeof(float));
+        }
+        if (LINEAR) {
+            pack(linear_sums + first, bits, linear + count);
+            std::memset(linear_sums + first, 0, RUN * sizeof(double));
+        }
+        pack_indices(first, bits, items + count);
+        count += __builtin_popcount(bits);
+    });
+    count_ = count;
 }
 
 // Adds weight * log(1 + value / (largest value * FLOOR)) to the scores; negative values count as 0.

@@ -22,10 +22,11 @@ class SparseScores {
    public:
     SparseScores(const SparseParts& parts, int64_t items);
 
-    // To be called in this order; the parts may be computed in parallel.
-    void find_neighbors(const int64_t* input, int64_t length);
-    static constexpr int64_t PARTS = 2;
-    void compute_part(int64_t part);
+    // To be called in this order; add_linear may run at the same time as the two steps before it.
+    void start(const int64_t* input, int64_t length) { input_ = input, length_ = length; }
+    void find_neighbors();
+    void add_votes();
+    void add_linear();
     void finish();
 
     int64_t count() const { return count_; }
@@ -43,6 +44,7 @@ class SparseScores {
     std::vector<int32_t> items_;                   // the items with a score, and their numbers:
     std::vector<float> memory_, linear_, scores_;  // votes, linear sums, weighted sum of their logarithms
 
-    void collect_run(int64_t first);
+    template <bool MEMORY, bool LINEAR>
+    void collect();
     void add_log_scores(const std::vector<float>& values, double weight);
 };

@@ -32,7 +32,7 @@ Encoder = declare(
     (Affine, "norm"),
     "layer*",
 )
-RoundedVectors = declare("RoundedVectors", "numbers* steps* starts* largest_step'")
+RoundedVectors = declare("RoundedVectors", "pairs* steps* starts* largest_step'")
 Head = declare(
     "Head",
     "items categories width starts*",

@@ -11,7 +11,7 @@ CategoryProbabilities::CategoryProbabilities(const TiedClassifier& tied, int64_t
       last_(tied.starts[category + 1]),
       columns_(columns),
       weights_(std::move(weights)),
-      scores_(items_, first_, last_, columns, int64_t(weights_.size()), workspace) {}
+      scores_(items_, first_, last_, columns, int64_t(weights_.size()), Rounding::ITEMS, workspace) {}
 
 void CategoryProbabilities::finish() {
     scores_.finish();

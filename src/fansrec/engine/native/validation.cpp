@@ -77,7 +77,7 @@ bool has_embeddings(const Encoder& e, const int64_t* categories_of, int64_t item
 }
 
 bool is_valid(const RoundedVectors& rounded, const int64_t* starts, int64_t categories) {
-    if (!rounded.numbers) return true;
+    if (!rounded.pairs) return true;
     if (!rounded.steps || !rounded.starts || rounded.starts[0] != 0) return false;
     for (int64_t c = 0; c < categories; ++c) {
         int64_t padded = rounded.starts[c + 1] - rounded.starts[c];

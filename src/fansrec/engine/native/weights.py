@@ -142,7 +142,8 @@ class Weights:
     def rounded(self, starts: Sequence[int], vectors: NDArray[np.float32]) -> Structure:
         """Return the item vectors, shape (M, D), in 16 bits; empty if there are too many or some are not finite.
 
-        Items are stored 16 side by side, and categories are padded to multiples of 16.
+        Numbers are stored in pairs, those of 16 items side by side; categories are padded to multiples of 16 items and
+        vectors to an even width.
         """
         steps = np.maximum(np.maximum(vectors.max(1), -vectors.min(1)) / LARGEST, np.float32(1e-30))
         if len(vectors) > MAX_ROUNDED_ITEMS or not bool(np.isfinite(steps).all()):
@@ -150,15 +151,16 @@ class Weights:
         sizes = np.diff(starts)
         padded_starts = np.concatenate([[0], np.cumsum(-(-sizes // SIDE_BY_SIDE) * SIDE_BY_SIDE)])
         rows = np.arange(len(vectors)) + np.repeat(padded_starts[:-1] - np.array(starts[:-1]), sizes)
-        numbers = np.zeros((int(padded_starts[-1]), vectors.shape[1]), dtype=np.int16)
+        width = vectors.shape[1]
+        numbers = np.zeros((int(padded_starts[-1]), -(-width // 2) * 2), dtype=np.int16)
         for first in range(0, len(vectors), ROUNDED_AT_ONCE):  # a float32 copy of all of them would take much memory
             part = slice(first, first + ROUNDED_AT_ONCE)
-            numbers[rows[part]] = np.rint(vectors[part] / steps[part, None])
+            numbers[rows[part], :width] = np.rint(vectors[part] / steps[part, None])
         padded_steps = np.zeros(len(numbers), dtype=np.float32)
         padded_steps[rows] = steps
-        side_by_side = numbers.reshape(-1, SIDE_BY_SIDE, vectors.shape[1]).transpose(0, 2, 1)
+        pairs = numbers.reshape(-1, SIDE_BY_SIDE, numbers.shape[1] // 2, 2).transpose(0, 2, 1, 3)
         return RoundedVectors(
-            self.address(side_by_side), self.address(padded_steps), self.integers(padded_starts), float(steps.max())
+            self.address(pairs), self.address(padded_steps), self.integers(padded_starts), float(steps.max())
         )
 
     def one_category(self, item: Structure) -> Structure:
