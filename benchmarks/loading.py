@@ -40,10 +40,12 @@ def main() -> None:
     parser.add_argument("--categories", type=int, default=10)
     parser.add_argument("--recipe", choices=("paper", "best"), default="paper")
     parser.add_argument("--backend", default="auto")
-    parser.add_argument("--times", type=int, default=1, help="number of new processes")
+    parser.add_argument("--times", type=int, default=1, help="number of new processes, at least 1")
     parser.add_argument("--figures", type=Path, help="write the figures of this process to a JSON file")
     parser.add_argument("--keep", type=Path, help="write the model to this folder and measure nothing")
     options = parser.parse_args()
+    if options.times < 1:
+        parser.error(f"--times {options.times} is too few; give at least 1")
     if options.figures is not None:
         measure(options.run, options.backend, options.figures)
         return

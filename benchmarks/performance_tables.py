@@ -181,13 +181,22 @@ def throughput_table(rows: Rows) -> Iterator[list[str]]:
 
 
 def stages_table(rows: Rows) -> Iterator[list[str]]:
-    yield ["model", "backend", "N", "layers, ms", "products over items, ms", "list memory, ms", "rest, ms", "total, ms"]
+    yield [
+        "model",
+        "backend",
+        "N",
+        "layers, ms",
+        "products over items, ms",
+        "memory and linear part, ms",
+        "rest, ms",
+        "total, ms",
+    ]
     for row in rows.kinds["stages"]:
         yield [
             "`--recipe best`" if row.get("variant") == "best" else "",
             row["backend"],
             str(row["categories"]),
-            *(format_number(row.get(f"{part}_ms") or None) for part in ("layers", "items", "memory", "rest", "whole")),
+            *(format_number(row.get(f"{part}_ms")) for part in ("layers", "items", "parts", "rest", "whole")),
         ]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from fansrec.errors import BadSetting
+from fansrec.errors import BadSetting, Interrupted
 from fansrec.training.loop import Loop
 from fansrec.training.plan import make_plan
 from fansrec.training.reporting import Reporter
@@ -55,20 +55,40 @@ def test_short_gradients_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         torch.testing.assert_close(one, other)
 
 
-def test_figures_that_are_read_later_are_the_same(tmp_path: Path) -> None:
-    histories = []
-    for most in (1, 3):
-        folder = tmp_path / str(most)
-        (folder / "checkpoints").mkdir(parents=True)
-        loop = loop_of(folder, epochs=2)
-        loop.most_unread = most
-        history, _ = loop.train()
-        histories.append([{name: value for name, value in row.items() if name != "seconds"} for row in history])
-    assert len(loop.batches) % 3, "an epoch should end with batches whose figures are not read"
-    assert histories[0] == histories[1]
+def later(folder: Path, monkeypatch: pytest.MonkeyPatch, most_unread: int) -> Loop:
+    """Return a loop that reads the figures of several batches at once."""
+    (folder / "checkpoints").mkdir(parents=True, exist_ok=True)
+    monkeypatch.setattr("fansrec.training.loop.MOST_SECONDS", 1e9)
+    loop = loop_of(folder, epochs=2)
+    loop.most_unread = most_unread
+    return loop
 
 
-def test_loss_that_is_no_number_is_reported_though_it_is_read_later(tmp_path: Path) -> None:
+def history_of(loop: Loop) -> list[dict[str, Any]]:
+    history, _ = loop.train()
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in history]
+
+
+def test_figures_that_are_read_later_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loops = [later(tmp_path / str(most), monkeypatch, most) for most in (1, 3)]
+    assert len(loops[0].batches) % 3, "an epoch should end with batches whose figures are not read"
+    assert history_of(loops[0]) == history_of(loops[1])
+
+
+def test_training_stopped_before_figures_are_read_resumes_exactly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped = later(tmp_path / "stopped", monkeypatch, 3)
+    asked = iter([False, False, False, False, True])
+    stopped.stop_requested = lambda: next(asked)
+    with pytest.raises(Interrupted):
+        stopped.train()
+    assert stopped.counters.batch % 3 and not stopped.unread
+    resumed, whole = (later(tmp_path / name, monkeypatch, 3) for name in ("stopped", "whole"))
+    assert history_of(resumed) == history_of(whole)
+
+
+def test_nan_loss_is_reported_when_figures_are_read_later(tmp_path: Path) -> None:
     loop = loop_of(tmp_path, epochs=1)
     loop.most_unread = 1000
     with torch.no_grad():

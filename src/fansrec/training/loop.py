@@ -24,7 +24,8 @@ from fansrec.training.process import make_accelerator, seed_draws
 from fansrec.training.reporting import NULL_REPORTER, Events, Reporter, write_metrics
 from fansrec.training.validation import EpochFigures, Validation, best_figures
 
-MOST_UNREAD = 32  # batches that a GPU may have before it: waiting for each would leave it idle
+MOST_UNREAD = 32  # batches whose losses a GPU has not reported yet: it would be idle if the host waited for each
+MOST_SECONDS = 1.0  # between two reports
 
 
 class Loop:
@@ -62,6 +63,7 @@ class Loop:
         self.rank, self.processes = self.accelerator.process_index, self.accelerator.num_processes
         self.unread: list[Tensor] = []  # loss and correct categories of batches that are not in `counters` yet
         self.most_unread = MOST_UNREAD if on_gpu and self.processes == 1 else 1
+        self.read_at = time.monotonic()
         share = share_of(lists, self.rank, self.processes)
         self.batches = EpochBatches(builder, lists, self.settings.batch_size, self.settings.seed, share)
         self.validation: EpochFigures = (
@@ -106,13 +108,13 @@ class Loop:
         self._end_epoch(time.monotonic() - started)
 
     def _batch(self, batch: Batch, number: int) -> None:
-        """Train on a batch and update the counters, though not always those that the batch has to be finished for."""
+        """Train on a batch and count it; its loss and correct categories may be read later."""
         counters, seed = self.counters, self.batches.seed(self.counters.epoch, number)
         seed_draws(int(np.random.SeedSequence([*seed, self.rank]).generate_state(1)[0]))
         self.unread.append(self._step(batch))
         counters.batch, counters.step = number + 1, counters.step + 1
         counters.positions += batch.positions
-        if len(self.unread) >= self.most_unread:
+        if len(self.unread) >= self.most_unread or time.monotonic() - self.read_at > MOST_SECONDS:
             self._read_figures()
 
     def _step(self, batch: Batch) -> Tensor:
@@ -134,7 +136,7 @@ class Loop:
         if not self.unread:
             return
         figures, counters = torch.stack(self.unread), self.counters
-        self.unread = []
+        self.unread, self.read_at = [], time.monotonic()
         if self.processes > 1:  # one reduction, which includes whether any must stop, so that all stop after this batch
             stop = torch.full((len(figures), 1), float(self.stop_requested()), device=figures.device)
             figures = self._sum(torch.cat([figures, stop], 1))

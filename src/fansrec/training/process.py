@@ -32,13 +32,15 @@ def make_accelerator(precision: str) -> Accelerator:
 
 
 def seed_draws(seed: int) -> None:
-    """Seed the random draws of CPU and GPU.
+    """Seed the random draws of the CPU and of the accelerator.
 
     torch.manual_seed does it for every kind of device that torch supports, which takes a millisecond.
     """
     torch.default_generator.manual_seed(seed)
     if torch.cuda.is_available():
         torch.cuda.manual_seed(seed)
+    elif torch.backends.mps.is_available():
+        torch.mps.manual_seed(seed)
 
 
 def keep_freed_memory() -> None:

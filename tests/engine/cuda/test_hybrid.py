@@ -104,11 +104,49 @@ def test_rules_are_applied(where: str, rules: Rules, patch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("where", [gpu, emulated])
 @pytest.mark.parametrize("kind", ["all", "memory alone", "linear alone"])
 def test_sums_that_do_not_fit_are_in_global_memory(where: str, kind: str, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(HybridSizes, "_sums", lambda self, model: 0)
+    patch.setattr(HybridSizes, "sums_fit", lambda self, tiles: False)
     model = model_of(kind)
     engine = opened(model, where, patch)
     for _ in range(2):  # the sums of the first call must be cleared
         check(engine, model, some(where))
+
+
+@pytest.mark.parametrize("where", [gpu, emulated])
+def test_sums_of_long_lists_are_in_global_memory(where: str, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(HybridSizes, "sums_fit", lambda self, tiles: tiles < 2)
+    model = model_of("all")
+    engine, (given, *_) = opened(model, where, patch), requests(5)[0]
+    for length in (3, 30, 3):
+        check(engine, model, ([np.resize(given, length)], [5]))
+
+
+@pytest.mark.parametrize("where", [gpu, emulated])
+def test_one_list_gets_the_same_answer_as_in_a_batch_if_more_items_are_requested_than_there_are(
+    where: str, patch: pytest.MonkeyPatch
+) -> None:
+    engine, given = opened(model_of("as trained"), where, patch), np.array([3, 7])
+    alone = engine.continue_lists([given], ITEMS + 12, Rules())
+    assert same(alone, engine.continue_lists([given, given], ITEMS + 12, Rules())[:1])
+
+
+@pytest.mark.skipif(not EMULATED, reason="no C++ compiler for x86-64")
+def test_buffers_stay_small_if_there_is_too_little_memory_for_larger_ones(patch: pytest.MonkeyPatch) -> None:
+    model, lists = model_of("as trained"), requests(3)
+    engine: Any = opened(model, "emulated", patch)
+    new, left = engine._buffers._new, [1]
+
+    def too_little(size: int, dtype: torch.dtype) -> torch.Tensor:
+        left[0] -= 1
+        if left[0] < 0:
+            raise RuntimeError("CUDA out of memory")
+        return new(size, dtype)  # type: ignore[no-any-return]
+
+    with pytest.MonkeyPatch.context() as full:
+        full.setattr(engine._buffers, "_new", too_little)
+        with pytest.raises(RuntimeError, match="memory"):
+            engine.continue_lists(*lists, Rules())
+    assert engine._buffers._lists == 0
+    check(engine, model, lists)
 
 
 @pytest.mark.parametrize("where", [gpu, emulated])
@@ -232,4 +270,6 @@ def test_large_random_model_matches_float64(where: str, patch: pytest.MonkeyPatc
         model.embed.items.weight.mul_(20)  # so that scores differ
     random = np.random.default_rng(0)
     inputs = [random.integers(104_695, size=n) for n in (0, 1, 10, 47, 100)]
-    check(opened(model, where, patch), model, (inputs, [50, 50, 50, 47, 500]))
+    engine: Any = opened(model, where, patch)
+    assert engine._launcher.sizes.sums_fit(10)  # of two parts
+    check(engine, model, (inputs, [50, 50, 50, 47, 500]))

@@ -46,16 +46,17 @@ class Buffers(Exchange):
         torch.cuda.synchronize(self.packed.device)  # the last answer may be here before its kernel ends
         if given > len(self._seen):
             self._seen = self._new(given, torch.int32)
+        # A size is noted when all is allocated: there may be too little memory.
         if lists > self._lists:
-            self._lists = lists
             self._blocked, self._rules = self._base_blocked.repeat(lists, 1), None
             self._finished = torch.zeros(lists, dtype=torch.int32, device=self.packed.device)
+            self._lists = lists
         if positions > self._positions:
-            self._positions = positions
             self._make_positions(positions)
+            self._positions = positions
         if positions * longest > self._shortlisted:
+            self._shortlists = self._new(2 * positions * longest, torch.int32)
             self._shortlisted = positions * longest
-            self._shortlists = self._new(2 * self._shortlisted, torch.int32)
         self.reserve_answers(lists, positions)
         self._point()
         torch.cuda.synchronize(self.packed.device)  # allocated on torch's stream, and used on another

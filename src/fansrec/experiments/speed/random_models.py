@@ -8,7 +8,7 @@ list needs at most 150.
 """
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -84,9 +84,9 @@ def random_memory(of: str, items: int, seed: int) -> ListMemory:
     return ListMemory.of(items, given.astype(np.int32), offsets)
 
 
-@cache
+@lru_cache(maxsize=1)
 def random_part(items: int, seed: int) -> LinearPart:
-    """Return the linear part of a hybrid model; cached like the memory."""
+    """Return the linear part of a hybrid model; cached like the memory, but for one size: it may have gigabytes."""
     part = LinearPart(items, regression_width(items))
     part.assign(_random_table(items, part.width, torch.Generator().manual_seed(seed)))
     return part

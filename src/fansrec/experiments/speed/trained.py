@@ -67,7 +67,7 @@ class TrainedSystems:
     def _arms(self, artifact: Artifact, arms: Sequence[str]) -> list[Arm]:
         """Return the requested arms of a model; `ours` also requests a model of another kind on its fastest backend."""
         kind = KINDS.get(artifact.stored.generation, "ours")
-        wanted = {*arms} | ({kind} if "ours" in arms else set()) - ({"ours"} - {kind})
+        wanted = {*arms} | ({kind} if "ours" in arms else set())
         variant = artifact.config.get("training", {}).get("recipe", "paper")
         return self.engines.arms(wanted, artifact.stored, variant, _categories(artifact), kind)
 

@@ -21,7 +21,6 @@ from fansrec.models.hybrid.model import FLOOR
 MAX_POSITIONS = 1 << 16
 MAX_CLUSTERS = 64  # lists that are looked up or mixed at once: about as many as an H100 or H200 runs
 MAX_SCRATCH_BYTES = 1 << 31
-MOST_THREADS = 1024  # of a block of `look_up`
 
 
 class HybridBuffers(Exchange):
@@ -31,7 +30,7 @@ class HybridBuffers(Exchange):
 
     def __init__(self, packed: PackedHybrid, sizes: HybridSizes, generation: str, stream: torch.cuda.Stream) -> None:
         super().__init__(structures.Selected(), packed.device, stream)
-        self.packed, self._kernel, self.sums_in_shared = packed, sizes.kernel, sizes.sums > 0
+        self.packed, self._kernel, self._sizes = packed, sizes.kernel, sizes
         self.items = packed.model.config.alphabet.items
         self.rules, self.mixture = structures.Rules(min_score=ALL_SCORES), self._mixture()
         self.lookup_scratch, self.blend_scratch = structures.LookupScratch(), structures.BlendScratch()
@@ -40,6 +39,7 @@ class HybridBuffers(Exchange):
         self._usual_masks = self._most_masks(generation)
         self._mask_states = self._new(0, torch.float32)
         self._lists = self.clusters = 0
+        self._scores = self._new(0, torch.float32)
         self._rules: Rules | None = None
         self._restrictions: tuple[Sequence[int], Sequence[int] | None] = ((), None)
         self._groups: tuple[object, Tensor] | None = None
@@ -69,27 +69,28 @@ class HybridBuffers(Exchange):
         if lists <= self._lists and enough_answers:
             return
         torch.cuda.synchronize(self.device)  # the last answer may be here before its kernel ends
+        most, self._lists = max(lists, self._lists), 0  # until all is allocated: there may be too little memory
         self.reserve_answers(lists, positions)
-        if lists > self._lists:
-            self._lists = lists
+        if most * self.items > len(self._scores):
             rows = self._kernel.constant("READ_ROWS") * self._kernel.constant("WIDTH")
-            self._scores = self._new(lists * self.items, torch.float32)
-            self._least = self._new(lists, torch.float32)
-            self.sparse.scores, self.sparse.least = self._scores.data_ptr(), self._least.data_ptr()
-            self._states = self._new(lists * rows, torch.float32)
+            sizes = (most * self.items, most, most * rows)
+            self._scores, self._least, self._states = [self._new(size, torch.float32) for size in sizes]
+            point_to(self.sparse, {"scores": self._scores, "least": self._least})
             self.states.rows = self._states.data_ptr()
-        if min(lists, MAX_CLUSTERS) > self.clusters:
-            self._make_scratch(min(lists, MAX_CLUSTERS))
+        if min(most, MAX_CLUSTERS) > self.clusters:
+            self._make_scratch(min(most, MAX_CLUSTERS))
         torch.cuda.synchronize(self.device)  # allocated on torch's stream, and used on another
+        self._lists = most
 
     def _make_scratch(self, clusters: int) -> None:
         """Allocate what every cluster of blocks needs for itself; sums are 0 between two lists."""
         known, items, constant = self.packed.memory.known, self.items, self._kernel.constant
         bins, rows, read = constant("BINS") * constant("LEVELS"), constant("READ_ROWS"), constant("READ_CATEGORIES")
         slots = constant("BLEND_THREADS") // 32
-        logits, sums = self._most_logits(), 0 if self.sums_in_shared else items  # that are in global memory
-        bytes_each = 48 * known + 16 * sums + 8 * items + 4 * rows * logits + 8 * bins
-        self.clusters = clusters = max(1, min(clusters, MAX_SCRATCH_BYTES // bytes_each))
+        logits, sums = self._most_logits(), items if self._sizes.may_need_global_sums else 0
+        slot_sums = CLUSTER * slots * read * rows
+        bytes_each = 48 * known + 16 * sums + 8 * items + 4 * rows * logits + 8 * slot_sums + 8 * bins
+        clusters, self.clusters = max(1, min(clusters, MAX_SCRATCH_BYTES // bytes_each)), 0
         self._lookup_tensors = {
             "similarity": self._zeros(clusters * known, torch.int64),
             "last_shared": self._zeros(clusters * known, torch.int32),
@@ -105,16 +106,20 @@ class HybridBuffers(Exchange):
         self._blend_tensors = {
             "entries": self._zeros(clusters * items, torch.int64),
             "logits": self._zeros(clusters * rows * logits, torch.float32),
-            "sums": self._zeros(clusters * CLUSTER * slots * read * rows * 2, torch.float32),
+            "sums": self._zeros(clusters * slot_sums * 2, torch.float32),
             "candidates": self._zeros(clusters * constant("CANDIDATES"), torch.int64),
             "bins": self._zeros(clusters * bins, torch.int32),
             "counts": self._zeros(clusters * 2, torch.int32),
         }
         point_to(self.lookup_scratch, self._lookup_tensors)
         point_to(self.blend_scratch, self._blend_tensors)
-        if self.sums_in_shared:
+        self.blend_scratch.logit_stride, self.clusters = logits, clusters
+
+    def place_sums(self, in_shared: bool) -> None:
+        """Let the sums of all items be in shared or in global memory in the next lookup."""
+        point_to(self.lookup_scratch, {name: self._lookup_tensors[name] for name in ("votes", "linear")})
+        if in_shared:
             self.lookup_scratch.votes = self.lookup_scratch.linear = None
-        self.blend_scratch.logit_stride = logits
 
     def reserve_arrangement(self, positions: int, longest: int) -> None:
         """Make room for the states of all masks, and for the affinities of the masks and items of a list."""
@@ -122,7 +127,7 @@ class HybridBuffers(Exchange):
         if positions * width <= len(self._mask_states) and longest <= self.arrangement.stride:
             return
         torch.cuda.synchronize(self.device)
-        stride = max(longest, self.arrangement.stride)
+        stride, self.arrangement.stride = max(longest, self.arrangement.stride), 0  # until all is allocated
         self.arranging = max(1, min(MAX_CLUSTERS, MAX_SCRATCH_BYTES // (4 * stride**2)))
         self._mask_states = self._new(max(positions * width, len(self._mask_states)), torch.float32)
         self._affinity = self._new(self.arranging * stride**2, torch.float32)

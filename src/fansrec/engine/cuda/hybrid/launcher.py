@@ -5,12 +5,14 @@ from functools import cached_property
 
 from fansrec.engine.cuda import driver
 from fansrec.engine.cuda.driver import SHARED_MEMORY
-from fansrec.engine.cuda.hybrid.buffers import MOST_THREADS, HybridBuffers
+from fansrec.engine.cuda.hybrid.buffers import HybridBuffers
 from fansrec.engine.cuda.hybrid.packing import PackedHybrid, hybrid_macros, runs_network
 from fansrec.engine.cuda.hybrid.sizes import HybridSizes
 from fansrec.engine.cuda.launcher import CLUSTERS
 from fansrec.engine.cuda.sizes import CLUSTER, THREADS
 from fansrec.models.hybrid.model import HybridFans
+
+MOST_THREADS = 1024  # of a block of `look_up`
 
 
 class HybridLauncher:
@@ -61,9 +63,10 @@ class HybridLauncher:
         """Start the lookup and the encoder, which run at the same time."""
         buffers, many = self._buffers, lists > CLUSTERS
         buffers.request.tiles = tiles
-        few_threads = many and not self.sizes.sums  # otherwise a block has a multiprocessor to itself anyway
-        clusters = min(lists, buffers.clusters)
-        self._look_up[few_threads].start(clusters * CLUSTER, 1, self.sizes.lookup(tiles))
+        in_shared = self.sizes.sums_fit(tiles)  # then a block has a multiprocessor to itself
+        buffers.place_sums(in_shared)
+        size = self.sizes.lookup(tiles) + (self.sizes.sums if in_shared else 0)
+        self._look_up[many and not in_shared].start(min(lists, buffers.clusters) * CLUSTER, 1, size)
         if runs_network(self._model):
             halves = self.sizes.halves(tiles)
             encoder = (self._split_encoders if halves == 2 else self._plain_encoders)[many]

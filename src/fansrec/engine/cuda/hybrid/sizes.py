@@ -26,17 +26,21 @@ class HybridSizes:
             )
         while self.kernel.call("lookup_bytes", self.most_tokens + TILE) > SHARED_MEMORY:
             self.most_tokens //= 2
-        self.sums = self._sums(model)  # bytes for the sums of all items in a block; 0: they are in global memory
-        self.longest_answer = self.kernel.constant("CANDIDATES")
-
-    def _sums(self, model: HybridFans) -> int:
         parts = 2 if model.linear is not None and model.config.weights.linear else 1
-        size = self.kernel.call("sum_bytes", model.config.alphabet.items, parts)
-        fits = size + self.kernel.call("lookup_bytes", self.most_tokens + TILE) <= SHARED_MEMORY
-        return size if fits else 0
+        self.sums = self.kernel.call("sum_bytes", model.config.alphabet.items, parts)  # of all items, in a block
+        self.longest_answer = min(self.kernel.constant("CANDIDATES"), model.config.alphabet.items)
+
+    @property
+    def may_need_global_sums(self) -> bool:
+        return not self.sums_fit(-(-self.most_tokens // TILE))
+
+    def sums_fit(self, tiles: int) -> bool:
+        """Return whether the sums of all items fit into shared memory beside a list of this many tiles."""
+        return self.lookup(tiles) + self.sums <= SHARED_MEMORY
 
     def lookup(self, tiles: int) -> int:
-        return self.sums + self.kernel.call("lookup_bytes", tiles * TILE)
+        """Return the bytes for a list of this many tiles, without the sums of items."""
+        return self.kernel.call("lookup_bytes", tiles * TILE)
 
     def arranging(self, k: int) -> int:
         return self.kernel.call("arrange_bytes", k)
