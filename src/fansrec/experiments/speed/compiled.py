@@ -1,4 +1,4 @@
-"""FANS and the network of the hybrid model through `torch.compile`: fast without kernels of one's own.
+"""FANS and the network of the hybrid model through `torch.compile`: what torch reaches without special kernels.
 
 A compiled function has fixed shapes, so that lists are padded to one of a few lengths and numbers of lists. On a GPU it
 is replayed as a CUDA graph. The selection of distinct items, list memory and mixture are those of the plain torch

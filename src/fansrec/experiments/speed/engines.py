@@ -52,7 +52,7 @@ class Engines:
         return open_engine(model, self.items, self.device, backend="torch")
 
     def fastest(self, model: Any) -> Engine:
-        """Return the fast backend of this device, or torch after saying what is missing."""
+        """Return the fast backend of this device, or torch, with a message about what is missing."""
         backend = FAST.get(self.device.split(":")[0])
         try:
             if backend is None:
@@ -63,7 +63,7 @@ class Engines:
             return self.torch(model)
 
     def compiled(self, model: Any, variant: str, categories: int) -> list[Arm]:
-        """Return the compiled arm, or nothing after saying why there is none."""
+        """Return the compiled arm, or nothing, with a message about the reason."""
         reason = compiled.why_not(self.device)
         if reason is not None:
             self.say(f"torch.compile cannot be used here ({reason}); the arm compiled is left out")

@@ -48,7 +48,7 @@ class LatencyOptions:
         for name in ("workload", "items", "categories") if self.run else ():
             given, default = getattr(self, name), getattr(type(self), name)
             if (tuple(given) if name == "categories" else given) != default:
-                raise BadSetting(f"--{name} has no effect with --run, which brings its own sizes; leave it out")
+                raise BadSetting(f"--{name} has no effect with --run, which has its own sizes; leave it out")
 
     @property
     def size(self) -> int:
