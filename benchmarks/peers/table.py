@@ -1,0 +1,44 @@
+"""The Markdown table of measured rows."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from benchmarks.performance_tables import markdown
+
+HEAD = ["", "NDCG@5", "HR@5", "training", "of that the last fit", "ms per list", "lists/s", "peak memory", "settings"]
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Return one line per model, best NDCG@5 first, models that failed last with the reason."""
+    measured = sorted((row for row in rows if "failure" not in row), key=lambda row: -row["NDCG@5"])
+    failed = [row for row in rows if "failure" in row]
+    return markdown([HEAD, *map(measured_line, measured), *map(failed_line, failed)])
+
+
+def measured_line(row: dict[str, Any]) -> list[str]:
+    return [
+        f"{row['model']} {row['version']}",
+        f"{row['NDCG@5']:.4f}",
+        f"{row['HR@5']:.4f}",
+        duration(row["train_s"]),
+        duration(row["fit_s"]),
+        f"{row['ms_per_list']:.2f}",
+        f"{row['lists_per_s']:,.0f}",
+        f"{row['peak_mb']:,.0f} MB",
+        listed(row["settings"].items()),
+    ]
+
+
+def failed_line(row: dict[str, Any]) -> list[str]:
+    return [row["model"], *["–"] * (len(HEAD) - 2), row["failure"].replace("|", "/")]
+
+
+def duration(seconds: float | None) -> str:
+    """Return seconds as text; – for a model that was not trained in this run."""
+    if seconds is None:
+        return "–"
+    return f"{seconds:.1f} s" if seconds < 60 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+
+
+def listed(settings: Iterable[tuple[str, Any]]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in settings) or "defaults"
