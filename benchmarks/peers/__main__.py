@@ -13,11 +13,13 @@ its settings. Memory is the proportional set size of the processes of a model.
 """
 
 import argparse
+import os
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from benchmarks.peers.catalog import LIBRARIES, OURS, Peer, peers
 from benchmarks.peers.environments import NotInstalled, install, versions
 from benchmarks.peers.measuring import Exchange, Measurement, Row, export
@@ -27,19 +29,22 @@ from fansrec import __version__
 from fansrec.data.corpus import read_corpus
 from fansrec.experiments.speed.rows import write_rows
 
+LENGTHS = 99  # percentile of the lengths of lists that transformers read completely
+
 
 def main() -> None:
     options = parse()
     with tempfile.TemporaryDirectory() as folder:
-        exchange = export(read_corpus(options.corpus), Path(folder))
-        longest = max(map(len, exchange.test.inputs))
-        available = peers(longest) | {OURS: ours(options, Path(folder))}
+        corpus = read_corpus(options.corpus)
+        exchange = export(corpus, Path(folder))
+        available = {OURS: ours(options, Path(folder))} | peers(int(np.percentile(corpus.lengths, LENGTHS)))
         chosen = options.only.split(",") if options.only else list(available)
         if unknown := set(chosen) - set(available):
             sys.exit(f"there is no model {', '.join(sorted(unknown))}; choose from {', '.join(available)}")
         rows: list[Row] = []
         for name in chosen:
-            rows.append({"corpus": options.corpus.name, "name": name} | measured(available[name], exchange, options))
+            label = {"corpus": options.corpus.name, "name": name, "cores": os.cpu_count(), "threads": threads()}
+            rows.append(label | measured(available[name], exchange, options))
             if options.json:
                 write_rows(options.json, rows)
             progress(table(rows[-1:]).splitlines()[-1])
@@ -54,7 +59,12 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--env", type=Path, required=True, help="folder for the environments of the libraries")
     parser.add_argument("--run", type=Path, help="trained default model, instead of training it in this run")
     parser.add_argument("--only", help="names of models, separated by commas")
-    parser.add_argument("--limit", type=float, default=1800, help="maximum number of seconds of each process")
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=1800,
+        help="maximum number of seconds of a search; the last fit has twice as many",
+    )
     parser.add_argument("--json", type=Path, help="file to write the rows to")
     return parser.parse_args()
 
@@ -75,12 +85,18 @@ def measured(peer: Peer, exchange: Exchange, options: argparse.Namespace) -> Row
         return row | untrained | {"settings": {}, "version": __version__}
     try:
         library = LIBRARIES[peer.library]
-        python = install(options.env / peer.library, library)
+        python = install(options.env.resolve() / peer.library, library)
         found = versions(python, library)
     except NotInstalled as error:
         return {"model": peer.title, "library": peer.library, "failure": f"not installed: {error}"}
     row = Measurement(python, options.limit, progress).row(peer, exchange)
     return row | {"version": found[library.versions[0]], "versions": found}
+
+
+def threads() -> int | None:
+    """Return the limit of threads that the processes inherit, None without one."""
+    value = os.environ.get("OMP_NUM_THREADS")
+    return int(value) if value else None
 
 
 def progress(line: Any) -> None:

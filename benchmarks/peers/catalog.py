@@ -33,32 +33,35 @@ LIBRARIES = {
 }
 NEIGHBORS = (20, 50, 100, 200, 500)  # 20 is the default of implicit
 KNN = tuple({"K": count} for count in NEIGHBORS)
-FACTORS, ALPHAS = (100, 200), (1.0, 10.0, 40.0)  # 100 and 1.0 are the defaults
-ALS = tuple({"factors": factors, "alpha": alpha} for alpha in ALPHAS for factors in FACTORS)
+REGULARIZATIONS, ALPHAS = (0.01, 10.0, 100.0), (1.0, 10.0, 40.0)  # 0.01 and 1.0 are the defaults
+ALS = tuple({"regularization": one, "alpha": alpha} for one in REGULARIZATIONS for alpha in ALPHAS)
 SAVED: tuple[Settings, ...] = ({}, *({"save_nbrs": count} for count in NEIGHBORS))  # unlimited is the default
-EPOCHS = (3, 6, 12, 24)  # 3 is the default
+EPOCHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48)  # 3 is the default
+TOKENS, FACTORS = 100, 64  # the defaults are 100 and 256
 
 
-def transformer(inputs_longest: int) -> tuple[Settings, ...]:
-    """Return the candidates of a transformer of RecTools for inputs of at most that many items.
+def transformer(length: int) -> tuple[Settings, ...]:
+    """Return the candidates of a transformer of RecTools for lists of about `length` items.
 
-    Its default of 100 tokens per list only makes training slower if lists are shorter, because all are padded to it.
+    All lists are padded to session_max_len, so its default only makes training slower if lists are shorter. Positions
+    are not used, although they are by default: they are counted from the end of a list, and what follows the last item
+    of an input, which is the first half of a list, would be what ends lists. With them, more training made it worse.
     """
-    length = min(100, inputs_longest)
-    return tuple({"session_max_len": length, "n_factors": 64, "epochs": epochs} for epochs in EPOCHS)
+    fixed = {"session_max_len": min(TOKENS, length), "n_factors": FACTORS, "use_pos_emb": False}
+    return tuple(fixed | {"epochs": epochs} for epochs in EPOCHS)
 
 
-def peers(inputs_longest: int) -> dict[str, Peer]:
-    """Return all models by name."""
+def peers(length: int) -> dict[str, Peer]:
+    """Return all models by name, for lists of about `length` items."""
     nearest = "benchmarks.peers.implicit_models"
     networks = "benchmarks.peers.rectools_models"
-    longest = transformer(inputs_longest)
+    staged = transformer(length)
     return {
         "implicit-cosine": Peer("implicit CosineRecommender", "implicit", nearest, "cosine", KNN),
         "implicit-tfidf": Peer("implicit TFIDFRecommender", "implicit", nearest, "tfidf", KNN),
         "implicit-bm25": Peer("implicit BM25Recommender", "implicit", nearest, "bm25", KNN),
         "implicit-als": Peer("implicit AlternatingLeastSquares", "implicit", nearest, "als", ALS),
         "lenskit-knn": Peer("LensKit ItemKNNScorer", "lenskit", "benchmarks.peers.lenskit_models", "item-knn", SAVED),
-        "rectools-sasrec": Peer("RecTools SASRecModel", "rectools", networks, "sasrec", longest),
-        "rectools-bert4rec": Peer("RecTools BERT4RecModel", "rectools", networks, "bert4rec", longest),
+        "rectools-sasrec": Peer("RecTools SASRecModel", "rectools", networks, "sasrec", staged),
+        "rectools-bert4rec": Peer("RecTools BERT4RecModel", "rectools", networks, "bert4rec", staged),
     }

@@ -32,7 +32,7 @@ class LenskitModel:
             answers = [recommend(self.pipeline, query(0, inputs[0]), n=k)]
         else:
             queries = [query(number, one) for number, one in enumerate(inputs)]
-            collection = recommend_all(self.pipeline, queries, n=k)
+            collection = recommend_all(self.pipeline, queries, n=k, n_jobs=1)  # starting processes takes longer
             answers = [collection.lookup(number) for number in range(len(inputs))]
         for row, answer in zip(found, answers, strict=True):
             row[: len(answer)] = answer.ids()

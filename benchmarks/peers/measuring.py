@@ -1,6 +1,5 @@
 """Measure one model: choose its settings on the validation lists, fit it with all lists, answer the test lists."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,8 +55,18 @@ def export(corpus: Corpus, folder: Path) -> Exchange:
 
 
 @dataclass(frozen=True)
+class Search:
+    """The settings that were best on the validation lists, and what finding them took."""
+
+    settings: Settings
+    seconds: float = 0.0
+    peak_bytes: int = 0
+    tried: tuple[Row, ...] = ()
+
+
+@dataclass(frozen=True)
 class Measurement:
-    """How a model is measured: with which Python, within which time per process, and where progress is reported."""
+    """How a model is measured: with which Python, within which time for a search, and where progress is reported."""
 
     python: Path
     limit_s: float
@@ -68,32 +77,31 @@ class Measurement:
         """Return the figures of a model, or its row with the reason why there are none."""
         row: Row = {"model": peer.title, "library": peer.library}
         try:
-            settings, search_s, search_bytes = self.search(peer, exchange)
-            job = exchange.job(peer, "test", [settings], timed=True)
-            outcome = self.run(job)
-            return row | figures(job, outcome, exchange.test, search_s, search_bytes)
+            search = self.search(peer, exchange)
+            job = exchange.job(peer, "test", [search.settings], timed=True)
+            outcome = self.run(job, 2 * self.limit_s)  # more lists than in the search, and on a busy machine
+            return row | figures(job, outcome, exchange.test, search)
         except (Failed, BadAnswers) as error:
             return row | {"failure": str(error)}
 
-    def search(self, peer: Peer, exchange: Exchange) -> tuple[Settings, float, int]:
-        """Return the best candidate on the validation lists, and the seconds and the memory of the search."""
+    def search(self, peer: Peer, exchange: Exchange) -> Search:
+        """Try all candidates on the validation lists; those that were not finished in time do not count."""
         if len(peer.candidates) == 1:
-            return peer.candidates[0], 0.0, 0
+            return Search(peer.candidates[0])
         job = exchange.job(peer, "valid", list(peer.candidates), timed=False)
-        began = time.perf_counter()
-        outcome = self.run(job)
-        seconds = time.perf_counter() - began
+        outcome = self.run(job, self.limit_s)
         values = [judge(answers, exchange.valid)[METRIC] for answers in stored_answers(job, outcome)]
-        for result, value in zip(outcome.results, values, strict=True):
+        tried = tuple(result | {METRIC: value} for result, value in zip(outcome.results, values, strict=True))
+        for one in tried:
             self.report(
-                f"  {result['settings']}: {METRIC} {value:.4f} on the validation lists, {result['fit_s']:.1f} s"
+                f"  {one['settings']}: {METRIC} {one[METRIC]:.4f} on the validation lists, {one['fit_s']:.1f} s"
             )
-        best: Settings = outcome.results[int(np.argmax(values))]["settings"]
-        return best, seconds, outcome.peak_bytes
+        seconds = sum(one["fit_s"] + one["batch_s"] for one in tried)
+        return Search(tried[int(np.argmax(values))]["settings"], seconds, outcome.peak_bytes, tried)
 
-    def run(self, job: dict[str, Any]) -> Outcome:
+    def run(self, job: dict[str, Any], limit_s: float) -> Outcome:
         """Run a job; raise Failed if it finished no candidate, and report if it did not finish all."""
-        outcome = run_job(self.python, job, self.limit_s, self.ours)
+        outcome = run_job(self.python, job, limit_s, self.ours)
         if not outcome.results:
             raise Failed(outcome.failure or "the process left no results")
         if outcome.failure:
@@ -110,14 +118,16 @@ def stored_answers(job: dict[str, Any], outcome: Outcome) -> list[np.ndarray]:
     return [np.load(answers_file(Path(job["folder"]), number)) for number in range(len(outcome.results))]
 
 
-def figures(job: dict[str, Any], outcome: Outcome, lists: EvaluationLists, search_s: float, search_bytes: int) -> Row:
+def figures(job: dict[str, Any], outcome: Outcome, lists: EvaluationLists, search: Search) -> Row:
+    """Return the row of a job of one candidate: metrics on `lists`, times and memory, those of the search included."""
     [answers], [result] = stored_answers(job, outcome), outcome.results
     return {
         "settings": result["settings"],
-        "train_s": search_s + result["fit_s"],
+        "train_s": search.seconds + result["fit_s"],
         "fit_s": result["fit_s"],
         **judge(answers, lists),
         "ms_per_list": result["ms_per_list"],
         "lists_per_s": len(answers) / result["batch_s"],
-        "peak_mb": max(search_bytes, outcome.peak_bytes) / MEGABYTE,
+        "peak_mb": max(search.peak_bytes, outcome.peak_bytes) / MEGABYTE,
+        "tried": search.tried,
     }

@@ -1,9 +1,20 @@
-"""The Markdown table of measured rows."""
+"""Print the Markdown tables of measured rows, or replace those of docs/explanation/peers.md.
 
+    python -m benchmarks.peers.table benchmarks/rows/peers [--write docs/explanation/peers.md]
+
+The folder contains CORPUS.json as `python -m benchmarks.peers --json` writes it. Its table is in the document between
+<!-- CORPUS --> and <!-- /CORPUS -->.
+"""
+
+import argparse
+import json
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
-from benchmarks.performance_tables import markdown
+from benchmarks.performance_tables import filled, markdown
+
+from fansrec.files import write_text
 
 HEAD = ["", "NDCG@5", "HR@5", "training", "of that the last fit", "ms per list", "lists/s", "peak memory", "settings"]
 
@@ -42,3 +53,25 @@ def duration(seconds: float | None) -> str:
 
 def listed(settings: Iterable[tuple[str, Any]]) -> str:
     return ", ".join(f"{name} {value}" for name, value in settings) or "defaults"
+
+
+def tables(folder: Path) -> dict[str, str]:
+    """Return the tables of all stored rows by corpus."""
+    files = sorted(folder.glob("*.json"))
+    return {file.stem: table(json.loads(file.read_text(encoding="utf-8"))) for file in files}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="folder of the measured rows")
+    parser.add_argument("--write", type=Path, help="document whose tables are replaced")
+    options = parser.parse_args()
+    found = tables(options.folder)
+    if options.write is not None:
+        write_text(options.write, filled(options.write.read_text(encoding="utf-8"), found))
+    else:
+        print("\n\n".join(f"{name}\n\n{text}" for name, text in found.items()))
+
+
+if __name__ == "__main__":
+    main()
