@@ -14,6 +14,7 @@ its settings. Memory is the proportional set size of the processes of a model.
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -29,15 +30,16 @@ from fansrec import __version__
 from fansrec.data.corpus import read_corpus
 from fansrec.experiments.speed.rows import write_rows
 
-LENGTHS = 99  # percentile of the lengths of lists that transformers read completely
+LENGTHS = 99  # percentile of the lengths of inputs that transformers read completely
 
 
 def main() -> None:
     options = parse()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that worker processes are stopped too
     with tempfile.TemporaryDirectory() as folder:
-        corpus = read_corpus(options.corpus)
-        exchange = export(corpus, Path(folder))
-        available = {OURS: ours(options, Path(folder))} | peers(int(np.percentile(corpus.lengths, LENGTHS)))
+        exchange = export(read_corpus(options.corpus), Path(folder))
+        length = int(np.percentile([len(given) for given in exchange.valid.inputs], LENGTHS))
+        available = {OURS: ours(options, Path(folder))} | peers(length)
         chosen = options.only.split(",") if options.only else list(available)
         if unknown := set(chosen) - set(available):
             sys.exit(f"there is no model {', '.join(sorted(unknown))}; choose from {', '.join(available)}")

@@ -31,9 +31,9 @@ LIBRARIES = {
     "lenskit": Library("lenskit", ("lenskit", "numpy", "torch")),
     "rectools": Library("rectools[torch]", ("rectools", "pytorch-lightning", "torch")),
 }
-NEIGHBORS = (20, 50, 100, 200, 500)  # 20 is the default of implicit
+NEIGHBORS = (20, 50, 100, 200, 500, 1000, 2000)  # 20 is the default of implicit
 KNN = tuple({"K": count} for count in NEIGHBORS)
-REGULARIZATIONS, ALPHAS = (0.01, 10.0, 100.0), (1.0, 10.0, 40.0)  # 0.01 and 1.0 are the defaults
+REGULARIZATIONS, ALPHAS = (0.01, 10.0, 100.0), (1.0, 10.0, 40.0, 100.0)  # 0.01 and 1.0 are the defaults
 ALS = tuple({"regularization": one, "alpha": alpha} for one in REGULARIZATIONS for alpha in ALPHAS)
 SAVED: tuple[Settings, ...] = ({}, *({"save_nbrs": count} for count in NEIGHBORS))  # unlimited is the default
 EPOCHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48)  # 3 is the default
@@ -41,9 +41,9 @@ TOKENS, FACTORS = 100, 64  # the defaults are 100 and 256
 
 
 def transformer(length: int) -> tuple[Settings, ...]:
-    """Return the candidates of a transformer of RecTools for lists of about `length` items.
+    """Return the candidates of a transformer of RecTools for inputs of about `length` items.
 
-    All lists are padded to session_max_len, so its default only makes training slower if lists are shorter. Positions
+    All lists are padded to session_max_len, so its default only makes training slower if inputs are shorter. Positions
     are not used, although they are by default: they are counted from the end of a list, and what follows the last item
     of an input, which is the first half of a list, would be what ends lists. With them, more training made it worse.
     """
@@ -52,7 +52,7 @@ def transformer(length: int) -> tuple[Settings, ...]:
 
 
 def peers(length: int) -> dict[str, Peer]:
-    """Return all models by name, for lists of about `length` items."""
+    """Return all models by name, for inputs of about `length` items."""
     nearest = "benchmarks.peers.implicit_models"
     networks = "benchmarks.peers.rectools_models"
     staged = transformer(length)

@@ -28,6 +28,8 @@ class ImplicitModel:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        # Empty positions have the lowest float; item-item models also return items of the input, with a score of 0.
+        self.lowest = -1e30 if name == "als" else 0.0
         if name == "als":  # implicit warns that threads of BLAS inside its own threads are slow
             threadpool_limits(1, "blas")
 
@@ -40,7 +42,7 @@ class ImplicitModel:
     def answer(self, inputs: Lists, k: int) -> NDArray[np.int64]:
         matrix, users = item_matrix(inputs, self.items), np.arange(len(inputs))
         found, scores = self.model.recommend(users, matrix, N=k, recalculate_user=self.name == "als")
-        return np.where(scores > -1e30, found, -1).astype(np.int64)  # the lowest float marks an empty position
+        return np.where(scores > self.lowest, found, -1).astype(np.int64)
 
 
 def item_matrix(lists: Lists, items: int) -> csr_matrix:

@@ -24,9 +24,12 @@ class LenskitModel:
 
     def fit(self, settings: dict[str, Any], lists: Lists, items: int) -> None:
         self.pipeline = topn_pipeline(ItemKNNScorer(feedback="implicit", **settings))
+        self.known = np.zeros(items, dtype=bool)
+        self.known[np.concatenate(lists)] = True
         self.pipeline.train(from_interactions_df(interactions(lists)))
 
     def answer(self, inputs: Lists, k: int) -> NDArray[np.int64]:
+        inputs = [one[self.known[one]] for one in inputs]  # items that no list had are refused
         found = np.full((len(inputs), k), -1, dtype=np.int64)
         if len(inputs) == 1:
             answers = [recommend(self.pipeline, query(0, inputs[0]), n=k)]
