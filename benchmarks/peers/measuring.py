@@ -93,9 +93,7 @@ class Measurement:
         values = [judge(answers, exchange.valid)[METRIC] for answers in stored_answers(job, outcome)]
         tried = tuple(result | {METRIC: value} for result, value in zip(outcome.results, values, strict=True))
         for one in tried:
-            self.report(
-                f"  {one['settings']}: {METRIC} {one[METRIC]:.4f} on the validation lists, {one['fit_s']:.1f} s"
-            )
+            self.report(f"  {one['settings']}: {METRIC} {one[METRIC]:.4f} on the validation lists")
         seconds = sum(one["fit_s"] + one["batch_s"] for one in tried)
         return Search(tried[int(np.argmax(values))]["settings"], seconds, outcome.peak_bytes, tried)
 

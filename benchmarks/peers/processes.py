@@ -34,9 +34,7 @@ def run_job(python: Path, job: dict[str, Any], limit_s: float, ours: bool = Fals
     command = [str(python), "-m", "benchmarks.peers.worker", str(folder / "job.json")]
     variables = dict(os.environ) if ours else clean_environment()
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
-        process = subprocess.Popen(
-            command, cwd=ROOT, env=variables, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-        )
+        process = subprocess.Popen(command, cwd=ROOT, env=variables, stderr=log, start_new_session=True)
         peak, late = watch(process, limit_s)
         log.seek(0)
         failure = reason(process.returncode, late, limit_s, log.read())

@@ -2,7 +2,8 @@
 
 A job names a module of this folder and one of its models, the files of the lists and of the inputs, and the candidates:
 settings that are tried in this order. The answers and times of a candidate are written as soon as it is finished, so
-that a process that is stopped leaves those before. A module has a function `open_model(name)`, which returns a `Model`.
+that a process that is stopped leaves those before, and a line on standard output reports it. A module has a function
+`open_model(name)`, which returns a `Model`.
 """
 
 import importlib
@@ -45,6 +46,7 @@ def main() -> None:
         np.save(answers_file(folder, number), answers)
         results.append(times)
         write_json(results_file(folder), results)
+        print(f"  {number + 1} of {len(job['candidates'])}: fitted in {times['fit_s']:.1f} s", flush=True)
 
 
 def answer_all(model: Model, inputs: Lists) -> tuple[NDArray[np.int64], float]:
