@@ -45,7 +45,7 @@ def transformer(length: int) -> tuple[Settings, ...]:
 
     All lists are padded to session_max_len, so its default only makes training slower if inputs are shorter. Positions
     are not used, although they are by default: they are counted from the end of a list, and what follows the last item
-    of an input, which is the first half of a list, would be what ends lists. With them, more training made it worse.
+    of an input, which is the first half of a list, would be what ends lists (docs/explanation/peers.md has figures).
     """
     fixed = {"session_max_len": min(TOKENS, length), "n_factors": FACTORS, "use_pos_emb": False}
     return tuple(fixed | {"epochs": epochs} for epochs in EPOCHS)

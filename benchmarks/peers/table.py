@@ -32,7 +32,7 @@ def measured_line(row: dict[str, Any]) -> list[str]:
         f"{row['NDCG@5']:.4f}",
         f"{row['HR@5']:.4f}",
         duration(row["train_s"]),
-        duration(row["fit_s"]),
+        duration(row["fit_s"] if row.get("tried") else None),
         f"{row['ms_per_list']:.2f}",
         f"{row['lists_per_s']:,.0f}",
         f"{row['peak_mb']:,.0f} MB",
@@ -45,7 +45,7 @@ def failed_line(row: dict[str, Any]) -> list[str]:
 
 
 def duration(seconds: float | None) -> str:
-    """Return seconds as text; – for a model that was not trained in this run."""
+    """Return seconds as text; – for what was not measured: a model that was already trained, a fit without a search."""
     if seconds is None:
         return "–"
     return f"{seconds:.1f} s" if seconds < 60 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"

@@ -129,11 +129,11 @@ def test_the_table_has_the_best_model_first_and_failures_last(peers: Any) -> Non
     rows = [
         {"model": "broken", "failure": "no | memory"},
         {"model": "worse", "NDCG@5": 0.1} | figures,
-        {"model": "better", "NDCG@5": 0.2} | figures | {"settings": {"K": 50}},
+        {"model": "better", "NDCG@5": 0.2} | figures | {"settings": {"K": 50}, "tried": [{}]},
     ]
     _, _, first, second, third = peers("table").table(rows).splitlines()
     assert first == "| better 1 | 0.2000 | 0.5000 | 1 min 15 s | 2.0 s | 0.50 | 2,000 | 100 MB | K 50 |"
-    assert second.startswith("| worse 1 |") and third.endswith("| no / memory |")
+    assert second.startswith("| worse 1 | 0.1000 | 0.5000 | 1 min 15 s | – |") and third.endswith("| no / memory |")
 
 
 def test_the_page_shows_the_stored_rows(peers: Any) -> None:
