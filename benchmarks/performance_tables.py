@@ -245,16 +245,20 @@ def filled(document: str, found: dict[str, str]) -> str:
     return document
 
 
+def print_or_write(found: dict[str, str], document: Path | None) -> None:
+    """Replace the tables of a document, or print all if there is none."""
+    if document is None:
+        print("\n\n".join(f"{name}\n\n{table}" for name, table in found.items()))
+    else:
+        write_text(document, filled(document.read_text(encoding="utf-8"), found))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="folder of the measured rows")
     parser.add_argument("--write", type=Path, help="document whose tables are replaced")
     options = parser.parse_args()
-    found = tables(options.folder)
-    if options.write is None:
-        print("\n\n".join(f"{name}\n\n{table}" for name, table in found.items()))
-    else:
-        write_text(options.write, filled(options.write.read_text(encoding="utf-8"), found))
+    print_or_write(tables(options.folder), options.write)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from fansrec.evaluation.drawing import LIGHT, new_figure, png, tidy
-from fansrec.files import write_bytes, write_text
-from performance_tables import filled, markdown
+from fansrec.files import write_bytes
+from performance_tables import markdown, print_or_write
 
 Result = dict[str, Any]
 SETS = ("aotm", "spotify-attlist", "grateful-dead", "recipes", "aotm-large", "nowplaying")
@@ -167,11 +167,7 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="document whose tables are replaced")
     parser.add_argument("--picture", type=Path, help="file for the picture")
     options = parser.parse_args()
-    found = tables(options.folder)
-    if options.write is not None:
-        write_text(options.write, filled(options.write.read_text(encoding="utf-8"), found))
-    else:
-        print("\n\n".join(f"{name}\n\n{table}" for name, table in found.items()))
+    print_or_write(tables(options.folder), options.write)
     if options.picture is not None:
         write_bytes(options.picture, draw(read(options.folder)))
 

@@ -12,9 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.performance_tables import filled, markdown
-
-from fansrec.files import write_text
+from benchmarks.performance_tables import markdown, print_or_write
 
 HEAD = ["", "NDCG@5", "HR@5", "training", "of that the last fit", "ms per list", "lists/s", "peak memory", "settings"]
 
@@ -66,11 +64,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="folder of the measured rows")
     parser.add_argument("--write", type=Path, help="document whose tables are replaced")
     options = parser.parse_args()
-    found = tables(options.folder)
-    if options.write is not None:
-        write_text(options.write, filled(options.write.read_text(encoding="utf-8"), found))
-    else:
-        print("\n\n".join(f"{name}\n\n{text}" for name, text in found.items()))
+    print_or_write(tables(options.folder), options.write)
 
 
 if __name__ == "__main__":
