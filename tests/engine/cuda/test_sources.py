@@ -49,6 +49,7 @@ int main() {
 HYBRID_MACROS = {
     **{"WIDTH": 64, "HEADS": 4, "FEEDFORWARD": 256, "LAYERS": 2, "CATEGORIES": 10, "TWO_STAGE": 1, "SEGMENTED": 1},
     **{"EMBED_CATEGORIES": 1, "TIED": 1, "CAUSAL": 1, "READ_NEXT": 1, "READ_MASKS": 3, "READ_CATEGORIES": 3},
+    "TEAM": sizes.CLUSTER,
 }
 PRINT_HYBRID_SIZES = """
 unsigned char memory[1 << 22];

@@ -23,12 +23,16 @@ COMMON = ("sizes", "structures", "shared_memory", "instructions", "primitives", 
 SOURCES = (*COMMON, "compare", "head", "block_search", "shortlist", "selection")
 HYBRID_SOURCES = (
     *COMMON,
-    *("hybrid/structures", "hybrid/shared_memory", "hybrid/states", "hybrid/threshold", "hybrid/neighbors"),
-    *("hybrid/look_up", "hybrid/tied_classifier", "hybrid/blend", "hybrid/arrange"),
+    *("hybrid/structures", "hybrid/shared_memory", "hybrid/states", "hybrid/team", "hybrid/threshold"),
+    *("hybrid/neighbors", "hybrid/look_up", "hybrid/tied_classifier", "hybrid/blend", "hybrid/arrange"),
 )
+# Those of one list that a whole grid shares: without the encoder, whose blocks are a cluster.
+ONLY_CLUSTERS = ("attention", "encoder", "hybrid/states", "hybrid/arrange")
+GRID_SOURCES = tuple(name for name in HYBRID_SOURCES if name not in ONLY_CLUSTERS)
 DYNAMIC_SHARED_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 SHARED_MEMORY = 227 * 1024  # bytes that a block of threads needs
 EARLY_START = 6  # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+TOGETHER = 2  # CU_LAUNCH_ATTRIBUTE_COOPERATIVE
 CLUSTER_CAPABILITY = (9, 0)  # the lowest compute capability with clusters of blocks
 
 _entered = threading.local()
@@ -50,13 +54,18 @@ class Launch(ctypes.Structure):
 class Kernel:
     """A compiled kernel and its arguments: structures whose fields may change between launches.
 
-    It may start before the previous kernel has ended, and waits for it itself (`wait_for_previous_kernel`).
+    It may start before the previous kernel has ended, and waits for it itself (`wait_for_previous_kernel`). If the
+    blocks of its grid wait for each other, all have to run at the same time (`together`).
     """
 
-    def __init__(self, handle: Any, arguments: list[ctypes.Structure], threads: int, most_shared: int) -> None:
+    def __init__(
+        self, handle: Any, arguments: list[ctypes.Structure], threads: int, most_shared: int, together: bool = False
+    ) -> None:
         _check(_driver().cuFuncSetAttribute(handle, DYNAMIC_SHARED_MEMORY, most_shared))
-        self._kept = arguments, Attribute(EARLY_START, 0, 1)
-        self.launch = Launch(1, 1, 1, threads, 1, 1, 0, None, ctypes.addressof(self._kept[1]), 1)
+        attributes = (Attribute * 2)(Attribute(EARLY_START, 0, 1), Attribute(TOGETHER, 0, 1))
+        self._kept = arguments, attributes
+        count = 2 if together else 1
+        self.launch = Launch(1, 1, 1, threads, 1, 1, 0, None, ctypes.addressof(attributes), count)
         parameters = (ctypes.c_void_p * len(arguments))(*(ctypes.addressof(a) for a in arguments))
         self._call = _driver().cuLaunchKernelEx, ctypes.byref(self.launch), handle, parameters
 
@@ -78,10 +87,12 @@ class Program:
             _check(_driver().cuCtxGetCurrent(ctypes.byref(self.context)))
             _check(_driver().cuModuleLoadData(ctypes.byref(self._module), _compiled(source(macros, sources), device)))
 
-    def kernel(self, name: str, arguments: list[ctypes.Structure], threads: int, most_shared: int) -> Kernel:
+    def kernel(
+        self, name: str, arguments: list[ctypes.Structure], threads: int, most_shared: int, together: bool = False
+    ) -> Kernel:
         handle = ctypes.c_void_p()
         _check(_driver().cuModuleGetFunction(ctypes.byref(handle), self._module, name.encode()))
-        return Kernel(handle, arguments, threads, most_shared)
+        return Kernel(handle, arguments, threads, most_shared, together)
 
     def enter(self) -> None:
         """Make torch's context the current one of this thread."""

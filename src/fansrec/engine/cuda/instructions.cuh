@@ -63,6 +63,7 @@ __device__ __forceinline__ void cluster_arrive() { __trap(); }
 __device__ __forceinline__ void cluster_wait() { __trap(); }
 __device__ __forceinline__ void store_to_block(int, const void *, unsigned) { __trap(); }
 __device__ __forceinline__ void add_to_block(int, const void *, unsigned long long) { __trap(); }
+__device__ __forceinline__ void grid_sync(unsigned *) { __trap(); }
 __device__ __forceinline__ void allow_next_kernel() {}
 __device__ __forceinline__ void wait_for_previous_kernel() {}
 #else
@@ -88,6 +89,19 @@ __device__ __forceinline__ void add_to_block(int rank, const void *target, unsig
     unsigned there;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(target)), "r"(rank));
     asm volatile("red.relaxed.cluster.shared::cluster.add.u64 [%0], %1;" ::"r"(there), "l"(value) : "memory");
+}
+
+// Waits for all blocks of the grid, which must all run at the same time (driver.Kernel, `together`); `arrivals` counts
+// blocks and is never reset. All threads of a block have passed a barrier of the block before.
+__device__ __forceinline__ void grid_sync(unsigned *arrivals) {
+    if (threadIdx.x == 0) {
+        unsigned before, now;
+        asm volatile("atom.add.acq_rel.gpu.u32 %0, [%1], 1;" : "=r"(before) : "l"(arrivals) : "memory");
+        const unsigned all = (before / gridDim.x + 1) * gridDim.x;
+        do asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(now) : "l"(arrivals) : "memory");
+        while (static_cast<int>(now - all) < 0);
+    }
+    __syncthreads();
 }
 
 // The three kernels are launched together: the next one may start early, and waits when it needs results.

@@ -1,11 +1,12 @@
 // The sizes of the kernels for one model, whose own sizes are macros: WIDTH, HEADS, FEEDFORWARD, LAYERS, CATEGORIES, and
 // of the hybrid model (TIED) READ_NEXT, READ_MASKS and READ_CATEGORIES. HALVES is 2 if the encoder splits every number into
-// two fp16 numbers, which takes twice the memory, and 1 otherwise.
+// two fp16 numbers, which takes twice the memory, and 1 otherwise. TEAM blocks share a list in the other kernels of the
+// hybrid model (hybrid/team.cuh).
 //
 // sizes.py reads this file, too: every `constexpr int NAME = EXPRESSION;` and every function with one line. Expressions
 // hold names, numbers, + - * / ( ), calls, and at most one comparison with `?` and `:`. No value is negative.
 
-constexpr int CLUSTER = 8;           // blocks that share one list
+constexpr int CLUSTER = 8;           // blocks that share one list in `encode`
 constexpr int WARPS = 8;             // of a block
 constexpr int THREADS = 32 * WARPS;  // of a block
 constexpr int TILE = 16;             // tokens that pass through the tensor cores together
@@ -48,9 +49,10 @@ constexpr int LEVELS = 9;             // histograms of one search, and one more
 constexpr int SCRATCH = 80;           // words for the sums of a block
 constexpr int CANDIDATES = 2048;      // items that are sorted; no list gets more
 constexpr int BLEND_THREADS = 512;   // at most
+constexpr int SLOTS = CLUSTER * (BLEND_THREADS / 32);  // among which the items of a category are divided, for one warp each
 constexpr int READ_ROWS = READ_NEXT + READ_MASKS;
 constexpr int BLEND_TABLES = CATEGORIES * (READ_ROWS + 3) + READ_CATEGORIES * (2 * READ_ROWS + 2) + 2 * READ_ROWS * WIDTH;
-__device__ constexpr int own_items(int items) { return (items + CLUSTER - 1) / CLUSTER; }  // of each block
+__device__ constexpr int own_items(int items) { return (items + TEAM - 1) / TEAM; }  // of each block
 __device__ constexpr int sum_bytes(int items, int parts) { return 8 * parts * own_items(items); }
 __device__ constexpr int lookup_bytes(int length) { return 4 * (BINS + SCRATCH) + 24 * (length + 1); }
 __device__ constexpr int arrange_bytes(int k) { return 4 * (WARPS * (2 * WIDTH + CATEGORIES) + 3 * k); }

@@ -95,6 +95,7 @@ def macros(model: Any, two_stage: bool, categories: int) -> dict[str, int]:
         "SEGMENTED": int(isinstance(model, Fans)),
         **{"TIED": 0, "CAUSAL": 0, "READ_NEXT": 0, "READ_MASKS": 0, "READ_CATEGORIES": 1},  # of the hybrid model
         "HALVES": 1,
+        "TEAM": CLUSTER,
     }
 
 

@@ -21,10 +21,13 @@ import pytest
 import torch
 
 from fansrec.engine.cuda import driver, exchange
+from fansrec.engine.cuda.hybrid import launcher
 from fansrec.engine.native.compile import find_compiler
 
 FOLDER = Path(__file__).parent
-CLUSTERED = {"encode_one", "encode_many", "look_up", "blend", "arrange"}
+CLUSTERED = {"encode_one", "encode_many"}
+TEAMED = {"look_up", "blend", "arrange"}
+GRID = 16  # blocks that share a single list
 REPLACED = {  # shared memory, which belongs to a block
     "extern __shared__ __align__(16) unsigned char memory[];": "",
     "(memory)": "(emulation::memory())",
@@ -51,7 +54,7 @@ def emulated_source(macros: dict[str, int], sources: Sequence[str]) -> str:
         text = text.replace(cuda, emulated)
     text = '#include "instructions.h"\n' + text
     for name in KERNEL.findall(text):
-        size = "CLUSTER" if name in CLUSTERED else "1"
+        size = "CLUSTER" if name in CLUSTERED else "TEAM" if name in TEAMED else "1"
         text += (
             f'extern "C" int emulated_{name}(void **arguments, int columns, int rows, int threads, int shared) {{\n'
             f"    return emulation::launch({name}, arguments, columns, rows, threads, shared, {size});\n}}\n"
@@ -102,7 +105,9 @@ class EmulatedProgram:
     def __init__(self, macros: dict[str, int], device: torch.device, sources: Sequence[str] = driver.SOURCES) -> None:
         self._library = compiled(macros, sources)
 
-    def kernel(self, name: str, arguments: list[ctypes.Structure], threads: int, most_shared: int) -> EmulatedKernel:
+    def kernel(
+        self, name: str, arguments: list[ctypes.Structure], threads: int, most_shared: int, together: bool = False
+    ) -> EmulatedKernel:
         return EmulatedKernel(self._library[f"emulated_{name}"], arguments, min(threads, 256))
 
     def enter(self) -> None:
@@ -113,6 +118,7 @@ def emulate_gpu(patch: pytest.MonkeyPatch) -> None:
     """Let the CUDA engine run on the CPU."""
     patch.setattr(driver, "Program", EmulatedProgram)
     patch.setattr(driver, "wait", lambda stream: None)
+    patch.setattr(launcher, "grid_blocks", lambda device: GRID)
     patch.setattr(exchange, "pinned", lambda size: torch.zeros(size, dtype=torch.int32))
     patch.setattr(torch.cuda, "Stream", lambda device: SimpleNamespace(cuda_stream=0))
     patch.setattr(torch.cuda, "stream", lambda stream: nullcontext())

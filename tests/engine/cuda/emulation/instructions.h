@@ -64,5 +64,6 @@ inline void add_to_block(int rank, const void *target, unsigned long long value)
     sum += value;
     std::memcpy(there, &sum, sizeof(sum));
 }
+inline void grid_sync(unsigned *) { cluster_arrive(), cluster_wait(); }  // a grid is run as one cluster
 inline void allow_next_kernel() {}
 inline void wait_for_previous_kernel() {}

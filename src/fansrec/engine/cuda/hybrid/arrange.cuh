@@ -1,4 +1,4 @@
-// The order of the selected items (`expected_positions` of models/hybrid/classifier.py): one cluster of blocks for each list.
+// The order of the selected items (`expected_positions` of models/hybrid/classifier.py): one team of blocks for each list.
 //
 // The affinity of a mask to an item is its logit plus the logarithm of the probability of its category. Over all masks of
 // a list these are the weights of the item's expected position.
@@ -78,14 +78,14 @@ __device__ void write_arranged(const ArrangeShared &s, const float *expected, in
     }
 }
 
-extern "C" __global__ void CLUSTERED __launch_bounds__(THREADS)
+extern "C" __global__ void TEAMED __launch_bounds__(THREADS)
 arrange(const __grid_constant__ TiedWeights tied, const __grid_constant__ Request request, const __grid_constant__ States states,
         const __grid_constant__ Arrangement all, const __grid_constant__ Selected selected) {
-    const int cluster = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER;
-    float *affinity = all.affinity + static_cast<size_t>(cluster) * all.stride * all.stride, *expected = all.expected + cluster * all.stride;
+    const int team = blockIdx.x / TEAM, teams = gridDim.x / TEAM;
+    float *affinity = all.affinity + static_cast<size_t>(team) * all.stride * all.stride, *expected = all.expected + team * all.stride;
     wait_for_previous_kernel();
     allow_next_kernel();
-    for (int number = cluster; number < request.lists; number += clusters) {
+    for (int number = team; number < request.lists; number += teams) {
         const int first = request.lists == 1 ? 0 : request.first_positions[number];
         const int k = request.lists == 1 ? request.k : request.first_positions[number + 1] - first;
         const ArrangeShared s = arrange_memory(k);
@@ -93,12 +93,12 @@ arrange(const __grid_constant__ TiedWeights tied, const __grid_constant__ Reques
         for (int i = threadIdx.x; i < k; i += blockDim.x) s.items[i] = __ldcg(selected.items + first + i), s.scores[i] = __ldcg(selected.scores + first + i);
         __syncthreads();
         while (count < k && s.items[count] >= 0) count++;
-        for (int p = cluster_thread() / 32; p < k; p += cluster_threads() / 32)
+        for (int p = team_thread() / 32; p < k; p += team_threads() / 32)
             score_mask(tied, s, states.masks + static_cast<size_t>(first + p) * WIDTH, affinity + static_cast<size_t>(p) * all.stride, count);
-        cluster_sync();
-        for (int j = cluster_thread(); j < count; j += cluster_threads()) expected[j] = expected_position(affinity + j, all.stride, k);
-        cluster_sync();
-        if (cluster_rank() == 0) write_arranged(s, expected, selected.items + first, selected.scores + first, count);
-        cluster_sync();  // before the next list overwrites what others may still read
+        team_sync();
+        for (int j = team_thread(); j < count; j += team_threads()) expected[j] = expected_position(affinity + j, all.stride, k);
+        team_sync();
+        if (team_rank() == 0) write_arranged(s, expected, selected.items + first, selected.scores + first, count);
+        team_sync();  // before the next list overwrites what others may still read
     }
 }

@@ -1,4 +1,4 @@
-// The weighted sum of all parts for every item, and the best items under the rules: one cluster of blocks for each list.
+// The weighted sum of all parts for every item, and the best items under the rules: one team of blocks for each list.
 
 constexpr int SCORE_LEVELS = 4;  // of a bin's number and the bits of a score
 
@@ -41,8 +41,8 @@ constexpr int AT_A_TIME = 4;  // items of a thread whose scores are loaded toget
 // of a category follow each other, and neighboring warps are in different blocks: no block gets all that must be scored.
 __device__ void score_items(const TiedWeights &tied, const Mixture &mixture, const Rules &rules, const BlendShared &s, const BlendScratch &scratch,
                             const float *sparse, float least, int rows) {
-    const int threads = cluster_threads();
-    for (int first = (warp_id() * CLUSTER + cluster_rank()) * 32 + lane_id(); first < mixture.items; first += AT_A_TIME * threads) {
+    const int threads = team_threads();
+    for (int first = (warp_id() * TEAM + team_rank()) * 32 + lane_id(); first < mixture.items; first += AT_A_TIME * threads) {
         float scores[AT_A_TIME];
         int reaching = 0;
 #pragma unroll
@@ -71,7 +71,7 @@ __device__ __forceinline__ word64 order_of(const Mixture &mixture, unsigned key)
 // apart, since threads that add to the same number wait for each other.
 __device__ void collect_candidates(const Mixture &mixture, const BlendShared &s, const BlendScratch &scratch, int entries, int need) {
     const auto each = [&](auto count) {
-        for (int i = cluster_thread(); i < entries; i += cluster_threads()) {
+        for (int i = team_thread(); i < entries; i += team_threads()) {
             const word64 entry = __ldcg(scratch.entries + i);
             count(order_of(mixture, static_cast<unsigned>(entry >> 32)), static_cast<int>(entry & 0x7fffffff));
         }
@@ -86,13 +86,13 @@ __device__ void collect_candidates(const Mixture &mixture, const BlendShared &s,
     in_first_bin = __reduce_add_sync(~0u, in_first_bin);
     if (lane_id() == 0 && in_first_bin) atomicAdd(s.bins, static_cast<unsigned>(in_first_bin));
     const Threshold least = find_threshold<SCORE_LEVELS>(s.bins, scratch.bins, s.scratch, need, CANDIDATES, total, each);
-    for (int i = cluster_thread(); i < entries; i += cluster_threads()) {
+    for (int i = team_thread(); i < entries; i += team_threads()) {
         const word64 entry = __ldcg(scratch.entries + i);
         if (!reaches(least, order_of(mixture, static_cast<unsigned>(entry >> 32)), static_cast<int>(entry & 0x7fffffff))) continue;
         const int at = atomicAdd(scratch.counts + 1, 1);
         if (at < CANDIDATES) scratch.candidates[at] = entry;
     }
-    cluster_sync();
+    team_sync();
 }
 
 // Sorts the candidates in descending order, a power of two of them, with a bitonic network.
@@ -123,7 +123,7 @@ __device__ bool within_limit(const Rules &rules, const word64 *candidates, int a
     return earlier < rules.max_per_group;
 }
 
-// Writes the best candidates within the limits of their groups; one block of the cluster does.
+// Writes the best candidates within the limits of their groups; one block of the team does.
 __device__ void write_selected(const Rules &rules, const BlendShared &s, const word64 *candidates, int count, int *items, float *scores,
                                int *unfilled, int k, bool are_all, bool to_host) {
     for (int i = threadIdx.x; i < count; i += blockDim.x) s.candidates[i] = __ldcg(candidates + i);
@@ -147,27 +147,27 @@ __device__ void write_selected(const Rules &rules, const BlendShared &s, const w
     if (threadIdx.x == 0) *unfilled = selected < k && !are_all;
 }
 
-extern "C" __global__ void CLUSTERED __launch_bounds__(BLEND_THREADS)
+extern "C" __global__ void TEAMED __launch_bounds__(BLEND_THREADS)
 blend(const __grid_constant__ TiedWeights tied, const __grid_constant__ Mixture mixture, const __grid_constant__ Rules rules,
       const __grid_constant__ Request request, const __grid_constant__ Sparse sparse, const __grid_constant__ States states,
       const __grid_constant__ BlendScratch all, const __grid_constant__ Selected selected) {
-    const int cluster = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER;
+    const int team = blockIdx.x / TEAM, teams = gridDim.x / TEAM;
     const BlendShared s = blend_memory();
-    BlendScratch scratch = all;  // of this cluster
-    scratch.entries += static_cast<size_t>(cluster) * mixture.items;
-    scratch.logits += static_cast<size_t>(cluster) * all.logit_stride * READ_ROWS;
-    scratch.sums += cluster * CLUSTER * SLOTS * READ_CATEGORIES * READ_ROWS;
-    scratch.candidates += cluster * CANDIDATES;
-    scratch.bins += static_cast<size_t>(cluster) * LEVELS * BINS;
-    scratch.counts += cluster * 2;
+    BlendScratch scratch = all;  // of this team
+    scratch.entries += static_cast<size_t>(team) * mixture.items;
+    scratch.logits += static_cast<size_t>(team) * all.logit_stride * READ_ROWS;
+    scratch.sums += team * SLOTS * READ_CATEGORIES * READ_ROWS;
+    scratch.candidates += team * CANDIDATES;
+    scratch.bins += static_cast<size_t>(team) * LEVELS * BINS;
+    scratch.counts += team * 2;
     wait_for_previous_kernel();
     allow_next_kernel();
-    for (int number = cluster; number < request.lists; number += clusters) {
+    for (int number = team; number < request.lists; number += teams) {
         const int first = request.lists == 1 ? 0 : request.first_positions[number];
         const int k = request.lists == 1 ? request.k : request.first_positions[number + 1] - first;
         const int rows = read_rows(min(k, request.most_masks));
         clear_levels(scratch.bins);
-        if (cluster_thread() < 2) scratch.counts[threadIdx.x] = 0;
+        if (team_thread() < 2) scratch.counts[threadIdx.x] = 0;
         if (mixture.network > 0) {
             for (int i = threadIdx.x; i < rows * WIDTH; i += blockDim.x)
                 s.rows[i] = __ldcg(states.rows + static_cast<size_t>(number) * READ_ROWS * WIDTH + i);
@@ -177,18 +177,18 @@ blend(const __grid_constant__ TiedWeights tied, const __grid_constant__ Mixture 
             select_categories(tied, s, rows, mixture.items);
             score_categories(tied, s, scratch, rows, mixture.items);
         }
-        cluster_sync();
+        team_sync();
         if (mixture.network > 0) find_log_sums(s, scratch);
         find_bounds(tied, mixture, s);
         score_items(tied, mixture, rules, s, scratch, sparse.scores + static_cast<size_t>(number) * mixture.items, __ldcg(sparse.least + number), rows);
-        cluster_sync();
+        team_sync();
         const int entries = __ldcg(scratch.counts);
         if (entries > CANDIDATES) collect_candidates(mixture, s, scratch, entries, rules.groups ? CANDIDATES : k);
-        if (cluster_rank() == 0) {
+        if (team_rank() == 0) {
             const bool are_all = entries <= CANDIDATES;
             write_selected(rules, s, are_all ? scratch.entries : scratch.candidates, are_all ? entries : min(__ldcg(scratch.counts + 1), CANDIDATES),
                            selected.items + first, selected.scores + first, selected.unfilled + number, k, are_all, request.lists == 1);
         }
-        cluster_sync();  // before the next list clears what others may still read
+        if (number + teams < request.lists) team_sync();  // before the next list clears what others may still read
     }
 }

@@ -12,7 +12,7 @@ from fansrec.engine.cuda.exchange import ALL_MASKS, Exchange
 from fansrec.engine.cuda.hybrid import structures
 from fansrec.engine.cuda.hybrid.packing import PackedHybrid
 from fansrec.engine.cuda.hybrid.sizes import HybridSizes
-from fansrec.engine.cuda.sizes import BLOCK, CLUSTER
+from fansrec.engine.cuda.sizes import BLOCK
 from fansrec.engine.interface import check_rules
 from fansrec.engine.modes import RECALL
 from fansrec.engine.rules import Rules
@@ -83,12 +83,11 @@ class HybridBuffers(Exchange):
         self._lists = most
 
     def _make_scratch(self, clusters: int) -> None:
-        """Allocate what every cluster of blocks needs for itself; sums are 0 between two lists."""
+        """Allocate what every team of blocks needs for itself; sums are 0 between two lists."""
         known, items, constant = self.packed.memory.known, self.items, self._kernel.constant
         bins, rows, read = constant("BINS") * constant("LEVELS"), constant("READ_ROWS"), constant("READ_CATEGORIES")
-        slots = constant("BLEND_THREADS") // 32
         logits, sums = self._most_logits(), items if self._sizes.may_need_global_sums else 0
-        slot_sums = CLUSTER * slots * read * rows
+        slot_sums = constant("SLOTS") * read * rows
         bytes_each = 48 * known + 16 * sums + 8 * items + 4 * rows * logits + 8 * slot_sums + 8 * bins
         clusters, self.clusters = max(1, min(clusters, MAX_SCRATCH_BYTES // bytes_each)), 0
         self._lookup_tensors = {
@@ -97,11 +96,11 @@ class HybridBuffers(Exchange):
             "found": self._zeros(clusters * known, torch.int32),
             "found_similarity": self._zeros(clusters * known, torch.float64),
             "neighbors": self._zeros(clusters * known * 3, torch.int64),  # structures of 24 bytes
-            "votes": self._zeros(clusters * sums, torch.int64),
-            "linear": self._zeros(clusters * sums, torch.int64),
+            "votes": self._zeros(max(clusters * sums, items), torch.int64),  # one list always has them here
+            "linear": self._zeros(max(clusters * sums, items), torch.int64),
             "bins": self._zeros(clusters * bins, torch.int32),
-            "totals": self._zeros(clusters * 8, torch.int64),
-            "counts": self._zeros(clusters * 8, torch.int32),
+            "totals": self._zeros(clusters * 4, torch.int64),
+            "counts": self._zeros(clusters * 4, torch.int32),
         }
         self._blend_tensors = {
             "entries": self._zeros(clusters * items, torch.int64),
@@ -111,15 +110,15 @@ class HybridBuffers(Exchange):
             "bins": self._zeros(clusters * bins, torch.int32),
             "counts": self._zeros(clusters * 2, torch.int32),
         }
+        self._global_sums = tuple(self._lookup_tensors[name].data_ptr() for name in ("votes", "linear"))
         point_to(self.lookup_scratch, self._lookup_tensors)
         point_to(self.blend_scratch, self._blend_tensors)
         self.blend_scratch.logit_stride, self.clusters = logits, clusters
 
     def place_sums(self, in_shared: bool) -> None:
         """Let the sums of all items be in shared or in global memory in the next lookup."""
-        point_to(self.lookup_scratch, {name: self._lookup_tensors[name] for name in ("votes", "linear")})
-        if in_shared:
-            self.lookup_scratch.votes = self.lookup_scratch.linear = None
+        scratch = self.lookup_scratch
+        scratch.votes, scratch.linear = (None, None) if in_shared else self._global_sums
 
     def reserve_arrangement(self, positions: int, longest: int) -> None:
         """Make room for the states of all masks, and for the affinities of the masks and items of a list."""

@@ -1,7 +1,10 @@
 """The kernels of the hybrid model, with the structures that they are launched with."""
 
 import ctypes
+from collections.abc import Sequence
 from functools import cached_property
+
+import torch
 
 from fansrec.engine.cuda import driver
 from fansrec.engine.cuda.driver import SHARED_MEMORY
@@ -13,6 +16,14 @@ from fansrec.engine.cuda.sizes import CLUSTER, THREADS
 from fansrec.models.hybrid.model import HybridFans
 
 MOST_THREADS = 1024  # of a block of `look_up`
+GRID = 32  # blocks that share a single list: barriers take longer with more, and the encoder runs at the same time
+MIN_MULTIPROCESSORS = 64  # of a GPU for that
+
+
+def grid_blocks(device: torch.device) -> int:
+    """Return how many blocks share a single list: on a small GPU, or a part of one, a cluster as in batches."""
+    enough = torch.cuda.get_device_properties(device).multi_processor_count >= MIN_MULTIPROCESSORS
+    return GRID if enough else CLUSTER
 
 
 class HybridLauncher:
@@ -24,21 +35,33 @@ class HybridLauncher:
         b, request, inline = buffers, buffers.request, buffers.inline_items
         looking_up = [packed.memory, packed.linear, b.mixture, b.rules, request, b.lookup_scratch, b.sparse, inline]
         blending = [packed.tied, b.mixture, b.rules, request, b.sparse, b.states, b.blend_scratch, b.answer]
-        # One list: as many threads as possible. Many: the lists of several clusters share a multiprocessor.
+        # Few lists: as many threads as possible. Many: the lists of several clusters share a multiprocessor.
         most = sizes.kernel.constant("BLEND_THREADS")
         self._look_up = [self._kernel("look_up", looking_up, threads) for threads in (MOST_THREADS, THREADS)]
         self._blend = [self._kernel("blend", blending, threads) for threads in (most, THREADS)]
+        self._grid = grid_blocks(packed.device)
+        if self._grid > CLUSTER:
+            program = self._grid_program = self._program(2, self._grid, driver.GRID_SOURCES)
+            self._look_up_one = self._kernel("look_up", looking_up, MOST_THREADS, program, together=True)
+            self._blend_one = self._kernel("blend", blending, most, program, together=True)
         arranging = [packed.tied, request, b.states, b.arrangement, b.answer]
         self._arrange = self._kernel("arrange", arranging, THREADS)
         self._split_encoders = self._encoders(self.program)
 
-    def _program(self, halves: int) -> driver.Program:
-        return driver.Program(hybrid_macros(self._model, halves), self._packed.device, driver.HYBRID_SOURCES)
+    def _program(
+        self, halves: int, team: int = CLUSTER, sources: Sequence[str] = driver.HYBRID_SOURCES
+    ) -> driver.Program:
+        return driver.Program(hybrid_macros(self._model, halves, team), self._packed.device, sources)
 
     def _kernel(
-        self, name: str, arguments: list[ctypes.Structure], threads: int, program: driver.Program | None = None
+        self,
+        name: str,
+        arguments: list[ctypes.Structure],
+        threads: int,
+        program: driver.Program | None = None,
+        together: bool = False,
     ) -> driver.Kernel:
-        kernel = (program or self.program).kernel(name, arguments, threads, SHARED_MEMORY)
+        kernel = (program or self.program).kernel(name, arguments, threads, SHARED_MEMORY, together)
         kernel.launch.stream = self._buffers.stream.cuda_stream
         return kernel
 
@@ -61,22 +84,37 @@ class HybridLauncher:
 
     def start_encoding(self, lists: int, tiles: int) -> None:
         """Start the lookup and the encoder, which run at the same time."""
-        buffers, many = self._buffers, lists > CLUSTERS
-        buffers.request.tiles = tiles
-        in_shared = self.sizes.sums_fit(tiles)  # then a block has a multiprocessor to itself
-        buffers.place_sums(in_shared)
-        size = self.sizes.lookup(tiles) + (self.sizes.sums if in_shared else 0)
-        self._look_up[many and not in_shared].start(min(lists, buffers.clusters) * CLUSTER, 1, size)
+        many = lists > CLUSTERS
+        self._buffers.request.tiles = tiles
+        self._start_lookup(lists, tiles)
         if runs_network(self._model):
             halves = self.sizes.halves(tiles)
             encoder = (self._split_encoders if halves == 2 else self._plain_encoders)[many]
             encoder.start(min(lists, 2 * CLUSTERS) * CLUSTER, 1, self.sizes.encoding[halves][tiles])
 
+    def _start_lookup(self, lists: int, tiles: int) -> None:
+        buffers, size = self._buffers, self.sizes.lookup[tiles]
+        if self._shares_grid(lists):
+            buffers.place_sums(False)
+            self._look_up_one.start(self._grid, 1, size)
+            return
+        in_shared = self.sizes.sums_fit(tiles)  # then a block has a multiprocessor to itself
+        buffers.place_sums(in_shared)
+        kernel = self._look_up[lists > CLUSTERS and not in_shared]
+        kernel.start(min(lists, buffers.clusters) * CLUSTER, 1, size + (self.sizes.sums if in_shared else 0))
+
+    def _shares_grid(self, lists: int) -> bool:
+        """Return whether the blocks of a whole grid share the list: where there is only one."""
+        return lists == 1 and self._grid > CLUSTER
+
     def start_selection(self, positions: int, longest: int) -> None:
         """Start the mixture and, if the request is for arranged items, their arrangement."""
         buffers = self._buffers
         lists = buffers.request.lists
-        self._blend[lists > CLUSTERS].start(min(lists, buffers.clusters) * CLUSTER, 1, self.sizes.blending)
+        if self._shares_grid(lists):
+            self._blend_one.start(self._grid, 1, self.sizes.blending)
+        else:
+            self._blend[lists > CLUSTERS].start(min(lists, buffers.clusters) * CLUSTER, 1, self.sizes.blending)
         if buffers.request.all_masks:
             clusters = min(lists, buffers.arranging)
             self._arrange.start(clusters * CLUSTER, 1, self.sizes.arranging(longest))

@@ -1,11 +1,11 @@
-// The scores of list memory and linear part for every item of the catalog: one cluster of blocks for each input.
+// The scores of list memory and linear part for every item of the catalog: one team of blocks for each input.
 
 constexpr float FLOOR = 1e-3f;  // as in models/hybrid/model.py
 constexpr float SEEN_SCORE = -1.0f;  // of items of the input that must not be selected; other scores are not negative
 
 // Adds the rows of the input items, weighted by recency.
 __device__ void add_linear_rows(const LinearPart &linear, const List &list, const LookupShared &s, const LookupScratch &scratch, int item_count) {
-    for (int unit = cluster_warp(); unit < list.length * PARTS_OF_ITEM; unit += cluster_warps()) {
+    for (int unit = team_warp(); unit < list.length * PARTS_OF_ITEM; unit += team_warps()) {
         const int i = unit / PARTS_OF_ITEM, part = unit % PARTS_OF_ITEM, item = s.items[i];
         if (item < 0) continue;
         const double recency = exp((i + 1 - list.length) / linear.decay) * linear.scale;
@@ -32,7 +32,7 @@ struct OwnSums {
 };
 
 __device__ __forceinline__ OwnSums own_sums(const LookupShared &s, const LookupScratch &scratch, int items, bool has_linear) {
-    const int each = own_items(items), first = cluster_rank() * each, offset = scratch.votes ? first : 0;
+    const int each = own_items(items), first = team_rank() * each, offset = scratch.votes ? first : 0;
     return {s.votes + offset, has_linear ? s.linear + offset : nullptr, first, min(each, items - first), !scratch.votes};
 }
 
@@ -87,58 +87,57 @@ __device__ void write_scores(const Mixture &mixture, const Rules &rules, const L
 // Finds a score that at least k items reach by these parts alone. Limits per group may skip items, so that there is none.
 __device__ void write_least(const Mixture &mixture, const Rules &rules, const LookupShared &s, const LookupScratch &scratch, float *least, int k) {
     merge_bins(s.bins, scratch.bins + (LEVELS - 1) * BINS);
-    if (cluster_rank() != 0) return;
+    if (team_rank() != 0) return;
     const Bin bin = find_bin(scratch.bins + (LEVELS - 1) * BINS, k, s.scratch);
     const bool enough = bin.total >= k && !rules.groups;
     if (threadIdx.x == 0) *least = enough ? bin.digit / mixture.bins_per_point * (1 - 1e-5f) : 0.0f;
 }
 
 // `encode` starts at once and runs meanwhile: it needs nothing from here, and waits for the end of this kernel at its own.
-extern "C" __global__ void CLUSTERED __launch_bounds__(1024)
+extern "C" __global__ void TEAMED __launch_bounds__(1024)
 look_up(const __grid_constant__ ListMemory memory_part, const __grid_constant__ LinearPart linear, const __grid_constant__ Mixture mixture,
         const __grid_constant__ Rules rules, const __grid_constant__ Request request, const __grid_constant__ LookupScratch all,
         const __grid_constant__ Sparse sparse, const __grid_constant__ InlineItems inline_items) {
     wait_for_previous_kernel();
     allow_next_kernel();
-    const int cluster = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER;
-    LookupScratch scratch = all;  // of this cluster
-    scratch.similarity += static_cast<size_t>(cluster) * memory_part.known;
-    scratch.last_shared += static_cast<size_t>(cluster) * memory_part.known;
-    scratch.found += static_cast<size_t>(cluster) * memory_part.known;
-    scratch.found_similarity += static_cast<size_t>(cluster) * memory_part.known;
-    scratch.neighbors += static_cast<size_t>(cluster) * memory_part.known;
+    const int team = blockIdx.x / TEAM, teams = gridDim.x / TEAM;
+    LookupScratch scratch = all;  // of this team
+    scratch.similarity += static_cast<size_t>(team) * memory_part.known;
+    scratch.last_shared += static_cast<size_t>(team) * memory_part.known;
+    scratch.found += static_cast<size_t>(team) * memory_part.known;
+    scratch.found_similarity += static_cast<size_t>(team) * memory_part.known;
+    scratch.neighbors += static_cast<size_t>(team) * memory_part.known;
     if (scratch.votes) {
-        scratch.votes += static_cast<size_t>(cluster) * mixture.items;
-        scratch.linear += static_cast<size_t>(cluster) * mixture.items;
+        scratch.votes += static_cast<size_t>(team) * mixture.items;
+        scratch.linear += static_cast<size_t>(team) * mixture.items;
     }
-    scratch.bins += static_cast<size_t>(cluster) * LEVELS * BINS;
-    scratch.totals += cluster * 8;
-    scratch.counts += cluster * 8;
-    const int thread = cluster_thread();
+    scratch.bins += static_cast<size_t>(team) * LEVELS * BINS;
+    scratch.totals += team * 4;
+    scratch.counts += team * 4;
+    const int thread = team_thread();
     const bool has_linear = linear.width > 0;
-    if (thread < 4) scratch.totals[thread] = 0, scratch.counts[thread] = 0;
-    if (!scratch.votes)
+    if (!scratch.votes) {
         for (int i = threadIdx.x; i < own_items(mixture.items) * (has_linear ? 2 : 1); i += blockDim.x) reinterpret_cast<long long *>(memory)[i] = 0;
-    cluster_sync();
-    for (int number = cluster, next = 4; number < request.lists; number += clusters, next = -next) {
+        team_sync();
+    }
+    for (int number = team; number < request.lists; number += teams) {
         const List list = list_at(request, inline_items, number);
         const LookupShared s = lookup_memory(list.length, scratch, mixture.items, has_linear);
         load_input(memory_part, list, s, scratch, mixture.items);
         clear_levels(scratch.bins);
-        if (thread < 4) scratch.totals[next + thread] = 0, scratch.counts[next + thread] = 0;
         if (memory_part.known) add_similarities(memory_part, list, s, scratch);
         if (has_linear) add_linear_rows(linear, list, s, scratch, mixture.items);
-        cluster_sync();
+        team_sync();
         if (memory_part.known) {
             find_neighbors(memory_part, list, s, scratch, mixture.items);
-            cluster_sync();
+            team_sync();
         }
         const OwnSums own = own_sums(s, scratch, mixture.items, has_linear);
         find_highest(own, scratch);
-        cluster_sync();
+        team_sync();
         write_scores(mixture, rules, s, scratch, own, sparse.scores + static_cast<size_t>(number) * mixture.items);
         write_least(mixture, rules, s, scratch, sparse.least + number, list.k);
-        cluster_sync();  // before the next list clears what others may still read
-        scratch.totals += next, scratch.counts += next;
+        if (thread < 4) scratch.totals[thread] = 0, scratch.counts[thread] = 0;  // nobody reads them any more
+        if (number + teams < request.lists) team_sync();  // before the next list changes what others may still read
     }
 }

@@ -1,7 +1,7 @@
-// The training lists most similar to an input (models/neighbors/list_votes.py): one cluster of blocks for each input.
+// The training lists most similar to an input (models/neighbors/list_votes.py): one team of blocks for each input.
 //
 // Every list has a sum of similarity in global memory, to which the lists of every input item are added; a list is noted
-// when its first number is added, so that no step passes over all lists. The sums of items are in the shared memory of the
+// when its first number is added, so that no step passes over all lists. The sums of items are in the shared memory of a
 // cluster if they fit there: a block has those of every eighth part of the catalog.
 
 constexpr long long SEEN = -(1ll << 62);  // added to the votes of the input's own items, which then stay negative
@@ -11,14 +11,11 @@ constexpr double SIMILARITY_STEPS = 36028797018963968.0;  // 2^55: steps of the 
 
 enum { FOUND, NEIGHBORS };  // of LookupScratch::counts
 
-__device__ __forceinline__ int cluster_warp() { return cluster_thread() / 32; }
-__device__ __forceinline__ int cluster_warps() { return cluster_threads() / 32; }
-
 // Adds a number to one of `sums` of all items, which are those of LookupShared.
 __device__ __forceinline__ void add_number(const LookupScratch &scratch, long long *sums, int item, int items, long long number) {
     const int each = own_items(items), owner = item / each;
     if (scratch.votes) atomicAdd(reinterpret_cast<word64 *>(sums + item), static_cast<word64>(number));
-    else add_to_block(owner, sums + (item - owner * each), static_cast<word64>(number));
+    else if (!IS_GRID) add_to_block(owner, sums + (item - owner * each), static_cast<word64>(number));
 }
 
 // Loads the input: the weight of every item, and where its newest lists are. An item that occurs several times counts at
@@ -35,7 +32,7 @@ __device__ void load_input(const ListMemory &m, const List &list, const LookupSh
         for (int j = i + 1; j < list.length && !repeated; j++) repeated = s.items[j] == item;
         s.count[i] = 0, s.from[i] = 0, s.weight[i] = 0;
         if (repeated) continue;
-        if (cluster_rank() == 0) add_number(scratch, s.votes, item, item_count, SEEN);
+        if (team_rank() == 0) add_number(scratch, s.votes, item, item_count, SEEN);
         if (m.known == 0) continue;
         const long long end = m.list_starts[item + 1], holders = end - m.list_starts[item];
         s.count[i] = static_cast<int>(min(holders, static_cast<long long>(m.most_lists)));
@@ -47,7 +44,7 @@ __device__ void load_input(const ListMemory &m, const List &list, const LookupSh
 
 // Adds up the similarity of every list, and finds the position of the newest item that it shares with the input.
 __device__ void add_similarities(const ListMemory &m, const List &list, const LookupShared &s, const LookupScratch &scratch) {
-    for (int unit = cluster_warp(); unit < list.length * PARTS_OF_ITEM; unit += cluster_warps()) {
+    for (int unit = team_warp(); unit < list.length * PARTS_OF_ITEM; unit += team_warps()) {
         const int i = unit / PARTS_OF_ITEM, part = unit % PARTS_OF_ITEM, count = s.count[i];
         const int *lists = m.lists + s.from[i], *places = m.list_places + s.from[i];
         const double weight = s.weight[i] * m.similarity_scale;
@@ -63,7 +60,7 @@ __device__ void add_similarities(const ListMemory &m, const List &list, const Lo
     }
 }
 
-// Returns an upper bound of all similarities, the same in every thread of the cluster.
+// Returns an upper bound of all similarities, the same in every thread of the team.
 __device__ double highest_similarity(const ListMemory &m, const List &list, const LookupShared &s) {
     double sum = 0;
     for (int i = lane_id(); i < list.length; i += 32)
@@ -81,7 +78,7 @@ __device__ __forceinline__ word64 similarity_key(double similarity, double steps
 __device__ void weigh_lists(const ListMemory &m, const LookupShared &s, const LookupScratch &scratch, int found, double steps_per_unit) {
     clear_bins(s.bins);
     double highest = 0;
-    for (int i = cluster_thread(); i < found; i += cluster_threads()) {
+    for (int i = team_thread(); i < found; i += team_threads()) {
         const int which = __ldcg(scratch.found + i);
         const double similarity = static_cast<double>(__ldcg(scratch.similarity + which)) / m.similarity_scale * __ldg(m.list_factor + which);
         scratch.similarity[which] = 0;
@@ -96,7 +93,7 @@ __device__ void weigh_lists(const ListMemory &m, const LookupShared &s, const Lo
 // Returns the least similar of the `need` most similar lists; all must be weighed.
 __device__ Threshold least_similar(const LookupShared &s, const LookupScratch &scratch, int found, int need, double steps_per_unit) {
     const auto each = [&](auto count) {  // a thread has weighed these lists itself
-        for (int i = cluster_thread(); i < found; i += cluster_threads())
+        for (int i = team_thread(); i < found; i += team_threads())
             count(similarity_key(scratch.found_similarity[i], steps_per_unit), __ldcg(scratch.found + i));
     };
     int total;
@@ -106,7 +103,7 @@ __device__ Threshold least_similar(const LookupShared &s, const LookupScratch &s
 // Notes the lists that are similar enough, with what their votes need.
 __device__ void note_neighbors(const ListMemory &m, const LookupScratch &scratch, int found, const Threshold &least, double steps_per_unit, double power) {
     const double highest = __longlong_as_double(static_cast<long long>(__ldcg(scratch.totals)));
-    for (int i = cluster_thread(); i < found; i += cluster_threads()) {
+    for (int i = team_thread(); i < found; i += team_threads()) {
         const int which = __ldcg(scratch.found + i), shared = m.weighs_positions ? __ldcg(scratch.last_shared + which) & 0xffff : 0;
         const long long from = __ldg(m.starts + which), end = __ldg(m.starts + which + 1);
         const double similarity = scratch.found_similarity[i], share = similarity / highest;
@@ -139,9 +136,9 @@ __device__ void find_neighbors(const ListMemory &m, const List &list, const Look
     weigh_lists(m, s, scratch, found, steps_per_unit);
     Threshold least = {0, 0};
     if (found > need) least = least_similar(s, scratch, found, need, steps_per_unit);
-    else cluster_sync();
+    else team_sync();
     note_neighbors(m, scratch, found, least, steps_per_unit, list.length > 1 ? m.sharpness : 1.0);
-    cluster_sync();
+    team_sync();
     const int neighbors = __ldcg(scratch.counts + NEIGHBORS);
-    for (int i = cluster_warp(); i < neighbors; i += cluster_warps()) add_votes(m, s, scratch, scratch.neighbors + i, items);
+    for (int i = team_warp(); i < neighbors; i += team_warps()) add_votes(m, s, scratch, scratch.neighbors + i, items);
 }

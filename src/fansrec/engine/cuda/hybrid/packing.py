@@ -10,6 +10,7 @@ from torch import Tensor
 
 from fansrec.engine.cuda.hybrid.structures import LinearPart, ListMemory, TiedWeights
 from fansrec.engine.cuda.packing import flat, in_lane_order, layer_matrices, layer_vectors
+from fansrec.engine.cuda.sizes import CLUSTER
 from fansrec.engine.cuda.structures import Weights
 from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.layers.transformer import Transform
@@ -30,8 +31,11 @@ def runs_network(model: HybridFans) -> bool:
     return bool(model.config.weights.network > 0)
 
 
-def hybrid_macros(model: HybridFans, halves: int = 2) -> dict[str, int]:
-    """Return the macros to compile the kernels with; `halves` fp16 numbers stand for each number of the encoder."""
+def hybrid_macros(model: HybridFans, halves: int = 2, team: int = CLUSTER) -> dict[str, int]:
+    """Return the macros to compile the kernels with.
+
+    `halves` fp16 numbers stand for each number of the encoder, and `team` blocks share a list in the other kernels.
+    """
     network = model.config.network
     two_stage = runs_network(model) and model.tied.category is not None
     sizes = {
@@ -51,6 +55,7 @@ def hybrid_macros(model: HybridFans, halves: int = 2) -> dict[str, int]:
         "READ_MASKS": network.read_masks if network.next_share < 1 else 0,
         "READ_CATEGORIES": model.tied.requested if two_stage else 1,
         "HALVES": halves,
+        "TEAM": team,
     }
 
 

@@ -26,21 +26,20 @@ class HybridSizes:
             )
         while self.kernel.call("lookup_bytes", self.most_tokens + TILE) > SHARED_MEMORY:
             self.most_tokens //= 2
+        # Of a list by its tiles, without the sums of items: computed once, since evaluating takes longer than a launch.
+        tiles = -(-self.most_tokens // TILE)
+        self.lookup = [self.kernel.call("lookup_bytes", count * TILE) for count in range(tiles + 1)]
         parts = 2 if model.linear is not None and model.config.weights.linear else 1
         self.sums = self.kernel.call("sum_bytes", model.config.alphabet.items, parts)  # of all items, in a block
         self.longest_answer = min(self.kernel.constant("CANDIDATES"), model.config.alphabet.items)
 
     @property
     def may_need_global_sums(self) -> bool:
-        return not self.sums_fit(-(-self.most_tokens // TILE))
+        return not self.sums_fit(len(self.lookup) - 1)
 
     def sums_fit(self, tiles: int) -> bool:
         """Return whether the sums of all items fit into shared memory beside a list of this many tiles."""
-        return self.lookup(tiles) + self.sums <= SHARED_MEMORY
-
-    def lookup(self, tiles: int) -> int:
-        """Return the bytes for a list of this many tiles, without the sums of items."""
-        return self.kernel.call("lookup_bytes", tiles * TILE)
+        return self.lookup[tiles] + self.sums <= SHARED_MEMORY
 
     def arranging(self, k: int) -> int:
         return self.kernel.call("arrange_bytes", k)

@@ -50,7 +50,7 @@ struct Neighbor {  // a list that votes
     int length, shared;  // shared: the position of the last item that the input has, too
 };
 
-struct LookupScratch {  // for each cluster; sums are 0 between two lists
+struct LookupScratch {  // for each team; sums, totals and counts are 0 between two lists
     word64 *similarity;         // (known)
     unsigned *last_shared;      // (known): position in the input + 1, then 16 bits of position in the list
     int *found;                 // (known): lists that share an item with the input
@@ -58,8 +58,8 @@ struct LookupScratch {  // for each cluster; sums are 0 between two lists
     Neighbor *neighbors;        // (known)
     long long *votes, *linear;  // (items); null if these sums are in shared memory
     unsigned *bins;             // (LEVELS, BINS)
-    word64 *totals;             // (2, 4): the highest similarity, vote and linear sum; of one list and the next in turn
-    int *counts;                // (2, 4): lists that are found, neighbors
+    word64 *totals;             // (4): the highest similarity, vote and linear sum
+    int *counts;                // (4): lists that are found, neighbors
 };
 
 struct Sparse {  // the scores of list memory and linear part for every list
@@ -85,10 +85,10 @@ struct States {
     float *masks;  // (positions, WIDTH), if all are written
 };
 
-struct BlendScratch {  // for each cluster
+struct BlendScratch {  // for each team
     word64 *entries;     // (items): score and number of every item that can be selected, in any order
     float *logits;       // (logit_stride, READ_ROWS): of the items of the categories that are read
-    float2 *sums;        // (CLUSTER * SLOTS, READ_CATEGORIES, READ_ROWS): highest logit, and sum of exponentials relative to it
+    float2 *sums;        // (SLOTS, READ_CATEGORIES, READ_ROWS): highest logit, and sum of exponentials relative to it
     word64 *candidates;  // (CANDIDATES): the best entries, if there are too many to sort
     unsigned *bins;      // (LEVELS, BINS)
     int *counts;         // (2): of entries and candidates
@@ -101,7 +101,7 @@ struct Selected {
     int *unfilled;  // out, (lists): 1 if group limits need more candidates than are sorted, otherwise 0
 };
 
-struct Arrangement {  // for each cluster
+struct Arrangement {  // for each team
     float *affinity;  // (stride, stride): of every mask and every selected item
     float *expected;  // (stride): position of every selected item
     int stride;

@@ -1,4 +1,4 @@
-// The best of many elements that the blocks of a cluster hold: a threshold that the requested number of them reaches.
+// The best of many elements that the blocks of a team hold: a threshold that the requested number of them reaches.
 //
 // Elements are ordered by a number of HIGH_LEVELS * 11 bits and, where these are equal, by one of 31 bits. A histogram of
 // the first 11 bits of all elements says which bin the threshold is in; the elements of that bin are divided by their
@@ -6,14 +6,6 @@
 
 constexpr int DIGIT = 11, LOW_LEVELS = 3;
 static_assert(BINS == 1 << DIGIT, "a digit is the number of a bin");
-
-__device__ __forceinline__ void cluster_sync() {  // the barrier needs whole warps
-    __syncthreads();
-    cluster_arrive(), cluster_wait();
-}
-
-__device__ __forceinline__ int cluster_thread() { return cluster_rank() * blockDim.x + threadIdx.x; }
-__device__ __forceinline__ int cluster_threads() { return CLUSTER * blockDim.x; }
 
 struct Threshold {
     word64 high;
@@ -68,17 +60,17 @@ __device__ __forceinline__ void clear_bins(unsigned *bins) {
     __syncthreads();
 }
 
-// Adds the histogram of a block to that of the cluster, which all blocks may read afterwards.
+// Adds the histogram of a block to that of the team, which all blocks may read afterwards.
 __device__ void merge_bins(const unsigned *bins, unsigned *all_bins) {
     __syncthreads();
     for (int i = threadIdx.x; i < BINS; i += blockDim.x)
         if (bins[i]) atomicAdd(all_bins + i, bins[i]);
-    cluster_sync();
+    team_sync();
 }
 
-// Clears the histograms of the cluster; a barrier must follow before they are used.
+// Clears the histograms of the team; a barrier must follow before they are used.
 __device__ void clear_levels(unsigned *all_bins) {
-    for (int i = cluster_thread(); i < LEVELS * BINS; i += cluster_threads()) all_bins[i] = 0;
+    for (int i = team_thread(); i < LEVELS * BINS; i += team_threads()) all_bins[i] = 0;
 }
 
 template <int HIGH_LEVELS>

@@ -1,7 +1,6 @@
 // The classifier of the hybrid model (models/hybrid/classifier.py) in fp32: the probabilities of categories, and the
-// logits of the items of the categories that are read. Every block of a cluster computes the former for itself.
+// logits of the items of the categories that are read. Every block of a team computes the former for itself.
 
-constexpr int SLOTS = BLEND_THREADS / 32;          // of a block: a warp scores the items of one slot, eight at a time
 constexpr int LANE_ROWS = (READ_ROWS + 3) / 4;     // rows whose sums a lane has
 
 // Applies the transform to all rows, if the model has one: a thread computes one number of a row.
@@ -118,7 +117,7 @@ __device__ void score_slot(const TiedWeights &tied, const BlendShared &s, const 
     const int lane = lane_id() & 3;
     float2 sums[LANE_ROWS];
     for (int n = 0; n < LANE_ROWS; n++) sums[n] = make_float2(MINUS_INF, 0);
-    for (int from = slot * 8; from < count; from += CLUSTER * SLOTS * 8) {
+    for (int from = slot * 8; from < count; from += SLOTS * 8) {
         const int i = from + lane_id() / 4;
         float logits[READ_ROWS];
         item_logits(tied, s, first + min(i, count - 1), logits);
@@ -139,12 +138,12 @@ __device__ void score_slot(const TiedWeights &tied, const BlendShared &s, const 
 }
 
 // Computes the logits of all items of the categories that are read, and the sums of their exponentials by slots. An item is in
-// the same slot whatever the number of threads, so that sums are rounded in the same way.
+// the same slot whatever the number of threads and blocks, so that sums are rounded in the same way.
 __device__ void score_categories(const TiedWeights &tied, const BlendShared &s, const BlendScratch &scratch, int rows, int items) {
-    for (int q = 0; q < READ_CATEGORIES; q++) {
-        const int first = TWO_STAGE ? tied.starts[s.read[q]] : 0, count = (TWO_STAGE ? tied.starts[s.read[q] + 1] : items) - first;
-        for (int slot = warp_id(); slot < SLOTS; slot += blockDim.x / 32)
-            score_slot(tied, s, scratch, cluster_rank() * SLOTS + slot, q, rows, first, count);
+    for (int unit = team_warp(); unit < READ_CATEGORIES * SLOTS; unit += team_warps()) {
+        const int q = unit / SLOTS, first = TWO_STAGE ? tied.starts[s.read[q]] : 0;
+        const int count = (TWO_STAGE ? tied.starts[s.read[q] + 1] : items) - first;
+        score_slot(tied, s, scratch, unit % SLOTS, q, rows, first, count);
     }
 }
 
@@ -162,7 +161,7 @@ __device__ void find_bounds(const TiedWeights &tied, const Mixture &mixture, con
 __device__ void find_log_sums(const BlendShared &s, const BlendScratch &scratch) {
     for (int i = warp_id(); i < READ_CATEGORIES * READ_ROWS; i += blockDim.x / 32) {
         float2 sum = make_float2(MINUS_INF, 0);
-        for (int slot = lane_id(); slot < CLUSTER * SLOTS; slot += 32) sum = add_sums(sum, __ldcg(scratch.sums + slot * READ_CATEGORIES * READ_ROWS + i));
+        for (int slot = lane_id(); slot < SLOTS; slot += 32) sum = add_sums(sum, __ldcg(scratch.sums + slot * READ_CATEGORIES * READ_ROWS + i));
         for (int step = 16; step; step >>= 1) sum = add_sums_of_lanes(sum, step);
         if (lane_id() == 0) s.log_sums[i] = sum.x + logf(sum.y);
     }
