@@ -11,6 +11,7 @@ from fansrec.engine.cuda.exchange import MAX_LENGTH, Exchange
 from fansrec.engine.cuda.packing import Packed
 from fansrec.engine.cuda.sizes import BLOCK, LONGEST_ANSWER
 from fansrec.engine.cuda.structures import Answer, BlockBest, Queries
+from fansrec.engine.cuda.transfer import Transfer
 from fansrec.engine.interface import check_rules
 from fansrec.engine.rules import Rules
 
@@ -36,6 +37,7 @@ class Buffers(Exchange):
         self._growing = False
         self._restrictions: tuple[Sequence[int], Sequence[int] | None] = ((), None)
         self._seen = self._new(MAX_LENGTH, torch.int32)
+        self.reserve_answer(LONGEST_ANSWER)
         self.reserve(1, LONGEST_ANSWER, LONGEST_ANSWER, 0)
 
     def reserve(self, lists: int, positions: int, longest: int, given: int) -> None:
@@ -57,7 +59,6 @@ class Buffers(Exchange):
         if positions * longest > self._shortlisted:
             self._shortlists = self._new(2 * positions * longest, torch.int32)
             self._shortlisted = positions * longest
-        self.reserve_answers(lists, positions)
         self._point()
         torch.cuda.synchronize(self.packed.device)  # allocated on torch's stream, and used on another
 
@@ -93,9 +94,9 @@ class Buffers(Exchange):
             self._growing_items[: len(given)].copy_(self._pinned_items[: len(given)], non_blocking=True)
         self.request.items = self._growing_items.data_ptr()
 
-    def request_many(self, batch: Batch) -> None:
-        super().request_many(batch)
+    def request_many(self, batch: Batch) -> Transfer:
         self.answer.stride, self.answer.append_to = int(batch.counts.max()), None
+        return super().request_many(batch)
 
     def apply_rules(self, rules: Rules, growing: bool) -> None:
         """Block the items that no list may get; the kernels block and unblock the input items of a list themselves."""

@@ -21,6 +21,7 @@ from fansrec.engine.cuda.buffers import Buffers
 from fansrec.engine.cuda.launcher import Launcher
 from fansrec.engine.cuda.packing import Packed
 from fansrec.engine.cuda.sizes import tiles_of
+from fansrec.engine.cuda.transfer import Transfer
 from fansrec.engine.interface import (
     Continuation,
     Inputs,
@@ -123,8 +124,8 @@ class CudaEngine:
                 driver.wait(self._stream)
             if not known:
                 raise invalid_index(self.items)
-            items, scores = buffers.answers(1, k)
-            answer = self._answer(buffers.unfilled(1)[0], Continuation(items, scores, self._categories[items]))
+            unfilled, items, scores = buffers.answer_to_one(k)
+            answer = self._answer(unfilled, Continuation(items, scores, self._categories[items]))
         return answer if answer is not None and len(answer.items) else None  # an empty one is checked with the others
 
     def _answer(self, unfilled: int, answer: Continuation) -> Continuation | None:
@@ -147,43 +148,38 @@ class CudaEngine:
         driver.wait(self._stream)
         request.mark_seen = mark_seen
         buffers.restore_blocked()
-        items, scores = buffers.answers(1, k)
+        _, items, scores = buffers.answer_to_one(k)
         return None if (items < 0).any() else Continuation(items, scores, self._categories[items])
 
     def _continue_batches(
         self, inputs: Inputs, counts: Sequence[int], rules: Rules
     ) -> Iterator[tuple[Batch, list[Continuation | None]]]:
-        """Yield batches with their answers; during one, the host prepares the next and splits the one before."""
-        started: Batch | None = None
+        """Yield batches with their answers; the GPU starts the next one while the host splits the one before."""
+        started: tuple[Batch, Transfer] | None = None
         for batch in self._batches(inputs, counts):
-            results = self._finish(started) if started else None
-            self._start(batch, rules)
-            if started and results:
-                yield started, self._split(started, *results)
-            started = batch
+            transfer = self._start(batch, rules)
+            if started:
+                yield started[0], self._split(*started)
+            started = batch, transfer
         if started:
-            yield started, self._split(started, *self._finish(started))
+            yield started[0], self._split(*started)
 
     def _batches(self, inputs: Inputs, counts: Sequence[int]) -> Iterator[Batch]:
         return batches(inputs, counts, self._max_length, self._max_count, self._buffers.max_positions)
 
-    def _start(self, batch: Batch, rules: Rules) -> None:
+    def _start(self, batch: Batch, rules: Rules) -> Transfer:
+        """Start a batch after those that were started before; return where its answers will be."""
         longest = int(batch.counts.max())
         self._buffers.reserve(batch.lists, batch.positions, longest, int(batch.offsets[-1]))
         self._buffers.apply_rules(rules, growing=False)
-        self._buffers.request_many(batch)
+        transfer: Transfer = self._buffers.request_many(batch)
         self._launcher.start(batch.lists, batch.positions, longest, tiles_of(batch.most_tokens))
-        self._buffers.fetch(batch.lists, batch.positions)
+        transfer.fetch()
+        return transfer
 
-    def _finish(self, batch: Batch) -> tuple[list[int], NDArray[np.int64], NDArray[np.float32]]:
-        """Wait for a batch; return the unfilled positions of every list, and items and scores of all positions."""
-        driver.wait(self._stream)
-        return (self._buffers.unfilled(batch.lists), *self._buffers.answers(batch.lists, batch.positions))
-
-    def _split(
-        self, batch: Batch, unfilled: list[int], items: NDArray[np.int64], scores: NDArray[np.float32]
-    ) -> list[Continuation | None]:
-        """Return one continuation per list, None for lists that the kernels could not finish."""
+    def _split(self, batch: Batch, transfer: Transfer) -> list[Continuation | None]:
+        """Wait for a batch; return one continuation per list, None for lists that the kernels could not finish."""
+        unfilled, items, scores = transfer.answers()
         categories, bounds = self._categories[items], batch.first_positions.tolist()
         answers = [
             Continuation(items[start:end], scores[start:end], categories[start:end]) for start, end in pairwise(bounds)

@@ -9,15 +9,11 @@ from torch import Tensor
 
 from fansrec.engine.cuda.batches import Batch
 from fansrec.engine.cuda.structures import InlineItems, Request
+from fansrec.engine.cuda.transfer import Transfer, pinned, split_answers
 
 MAX_LENGTH = 1 << 15  # items of one list that the host can pass
 POLLS = 4096  # a few hundred microseconds
 ALL_MASKS = (1 << 31) - 1
-
-
-def pinned(size: int) -> Tensor:
-    """Return int32 numbers in host memory that the GPU can access."""
-    return torch.zeros(size, dtype=torch.int32, pin_memory=True)
 
 
 class Exchange:
@@ -33,17 +29,17 @@ class Exchange:
         self._pinned_items = pinned(MAX_LENGTH)
         self._host_items, self._items_at = self._pinned_items.numpy(), self._pinned_items.data_ptr()
         self._host_out = np.empty(0, dtype=np.int32)
-        self._sent = self._new(0, torch.int32)
+        self._transfers = [Transfer(device, stream), Transfer(device, stream)]
 
     def _new(self, size: int, dtype: torch.dtype) -> Tensor:
         return torch.empty(size, dtype=dtype, device=self.device)
 
-    def reserve_answers(self, lists: int, positions: int) -> None:
-        """Make room for answers; nothing may be using the memory."""
-        size = lists + 2 * positions  # unfilled positions, items, bits of their scores
+    def reserve_answer(self, positions: int) -> None:
+        """Make room for the answer to one list; nothing may be using the memory."""
+        size = 1 + 2 * positions  # unfilled positions, items, bits of their scores
         if size <= len(self._host_out):
             return
-        self._out, self._pinned_out = self._new(size, torch.int32), pinned(size)
+        self._pinned_out = pinned(size)
         self._host_out, self._out_at = self._pinned_out.numpy(), self._pinned_out.data_ptr()
         self._first_out = self._host_out.data
 
@@ -60,30 +56,20 @@ class Exchange:
         self._first_out[0] = -1  # until the GPU has finished
         answer.unfilled, answer.items, answer.scores = at, at + 4, at + 4 + 4 * k
 
-    def request_many(self, batch: Batch) -> None:
-        """Write a request for a batch, with a single copy to the device."""
+    def request_many(self, batch: Batch) -> Transfer:
+        """Write a request for a batch, with a single copy to the device; return where its answers will be."""
         request, answer, positions = self.request, self.answer, batch.positions
+        self._transfers.reverse()  # the other one may still hold the answers of the batch before
+        transfer = self._transfers[0]
         size = len(batch.offsets) + len(batch.first_positions) + int(batch.offsets[-1])
-        if size > len(self._sent):
-            self._sent, self._pinned_flat = self._new(2 * size, torch.int32), pinned(2 * size)
-            torch.cuda.synchronize(self.device)
-        flat = [batch.offsets, batch.first_positions, *batch.inputs]
-        np.concatenate(flat, out=self._pinned_flat.numpy()[:size], casting="unsafe")
-        with torch.cuda.stream(self.stream):
-            self._sent[:size].copy_(self._pinned_flat[:size], non_blocking=True)
-        request.offsets = self._sent.data_ptr()
+        request.offsets = transfer.send([batch.offsets, batch.first_positions, *batch.inputs], size)
         request.first_positions = request.offsets + 4 * len(batch.offsets)
         request.items, request.lists = request.first_positions + 4 * len(batch.first_positions), batch.lists
         request.length, request.k = len(batch.inputs[0]), positions  # read only if the batch is a single list
-        answer.unfilled = self._out.data_ptr()
+        answer.unfilled = transfer.reserve_answers(batch.lists, positions)
         answer.items = answer.unfilled + 4 * batch.lists
         answer.scores = answer.items + 4 * positions
-
-    def fetch(self, lists: int, positions: int) -> None:
-        """Start copying the answers of a batch to the host."""
-        size = lists + 2 * positions
-        with torch.cuda.stream(self.stream):
-            self._pinned_out[:size].copy_(self._out[:size], non_blocking=True)
+        return transfer
 
     def poll(self) -> bool:
         """Poll for the answer to one list for a while, which is faster than being woken; return whether it is there."""
@@ -93,13 +79,7 @@ class Exchange:
                 return True
         return False
 
-    def unfilled(self, lists: int) -> list[int]:
-        """Return how many positions of each list got no item, once the GPU has finished."""
-        counts: list[int] = self._host_out[:lists].tolist()
-        return counts
-
-    def answers(self, lists: int, positions: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return the items and scores of all positions, shape (positions,) each."""
-        scores = lists + positions
-        items = self._host_out[lists:scores].astype(np.int64)
-        return items, self._host_out[scores : scores + positions].view(np.float32).copy()
+    def answer_to_one(self, k: int) -> tuple[int, NDArray[np.int64], NDArray[np.float32]]:
+        """Return the unfilled positions, items and scores of one list, once the GPU has finished."""
+        [unfilled], items, scores = split_answers(self._host_out, 1, k)
+        return unfilled, items, scores

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 import torch
 
-from fansrec.engine.cuda import driver, exchange
+from fansrec.engine.cuda import driver, exchange, transfer
 from fansrec.engine.cuda.hybrid import launcher
 from fansrec.engine.native.compile import find_compiler
 
@@ -119,7 +119,10 @@ def emulate_gpu(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(driver, "Program", EmulatedProgram)
     patch.setattr(driver, "wait", lambda stream: None)
     patch.setattr(launcher, "grid_blocks", lambda device: GRID)
-    patch.setattr(exchange, "pinned", lambda size: torch.zeros(size, dtype=torch.int32))
+    for module in (exchange, transfer):
+        patch.setattr(module, "pinned", lambda size: torch.zeros(size, dtype=torch.int32))
+    event = SimpleNamespace(record=lambda stream: None, synchronize=lambda: None)
+    patch.setattr(torch.cuda, "Event", lambda: event)
     patch.setattr(torch.cuda, "Stream", lambda device: SimpleNamespace(cuda_stream=0))
     patch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
     patch.setattr(torch.cuda, "synchronize", lambda device: None)

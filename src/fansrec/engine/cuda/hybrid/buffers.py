@@ -43,7 +43,8 @@ class HybridBuffers(Exchange):
         self._rules: Rules | None = None
         self._restrictions: tuple[Sequence[int], Sequence[int] | None] = ((), None)
         self._groups: tuple[object, Tensor] | None = None
-        self.reserve(1, self._kernel.constant("CANDIDATES"), 0, 0)
+        self.reserve_answer(self._kernel.constant("CANDIDATES"))
+        self.reserve(1, 0, 0, 0)
 
     def _mixture(self) -> Structure:
         weights = self.packed.model.config.weights
@@ -64,13 +65,11 @@ class HybridBuffers(Exchange):
         return torch.zeros(max(size, 1), dtype=dtype, device=self.device)
 
     def reserve(self, lists: int, positions: int, longest: int, given: int) -> None:
-        """Make the buffers large enough for this many lists, and positions of all answers together."""
-        enough_answers = lists + 2 * positions <= len(self._host_out)
-        if lists <= self._lists and enough_answers:
+        """Make the buffers large enough for this many lists."""
+        if lists <= self._lists:
             return
         torch.cuda.synchronize(self.device)  # the last answer may be here before its kernel ends
         most, self._lists = max(lists, self._lists), 0  # until all is allocated: there may be too little memory
-        self.reserve_answers(lists, positions)
         if most * self.items > len(self._scores):
             rows = self._kernel.constant("READ_ROWS") * self._kernel.constant("WIDTH")
             sizes = (most * self.items, most, most * rows)

@@ -20,6 +20,7 @@ from fansrec.engine.cuda.hybrid.launcher import HybridLauncher
 from fansrec.engine.cuda.hybrid.packing import PackedHybrid, runs_network
 from fansrec.engine.cuda.hybrid.sizes import HybridSizes
 from fansrec.engine.cuda.support import why_not_encoder
+from fansrec.engine.cuda.transfer import Transfer
 from fansrec.engine.interface import Continuation, Inputs
 from fansrec.engine.modes import ONE_PASS, RECALL
 from fansrec.engine.rules import Rules
@@ -68,10 +69,10 @@ class HybridEngine(CudaEngine):
         """Continue a single list, unless its items are arranged: the GPU reads these again before they are final."""
         return None if rules.fill == "arranged" else super()._continue_one(given, k, rules)
 
-    def _start(self, batch: Batch, rules: Rules) -> None:
+    def _start(self, batch: Batch, rules: Rules) -> Transfer:
         if rules.fill == "arranged":
             self._buffers.reserve_arrangement(batch.positions, int(batch.counts.max()))
-        super()._start(batch, rules)
+        return super()._start(batch, rules)
 
     def _batches(self, inputs: Inputs, counts: Sequence[int]) -> Iterator[Batch]:
         """Yield long lists apart from the others, whose numbers are exact to more bits."""
