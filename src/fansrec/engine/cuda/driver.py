@@ -19,7 +19,10 @@ from fansrec.errors import BadSetting
 from fansrec.files import write_bytes
 
 # Sources in the order in which they build on each other.
-COMMON = ("sizes", "structures", "shared_memory", "instructions", "primitives", "request", "attention", "encoder")
+COMMON = (
+    *("sizes", "structures", "shared_memory", "instructions", "primitives", "request", "attention"),
+    *("embedding", "encoder"),
+)
 SOURCES = (*COMMON, "compare", "head", "block_search", "shortlist", "selection")
 HYBRID_SOURCES = (
     *COMMON,
