@@ -11,7 +11,7 @@ import torch
 
 from fansrec.engine.cuda import driver, sizes, structures
 from fansrec.engine.cuda.hybrid.structures import HYBRID_STRUCTURES
-from fansrec.engine.cuda.packing import Packed
+from fansrec.engine.cuda.packing import Packed, PackedSasRec
 from fansrec.engine.cuda.sizes import KernelConstants
 from fansrec.engine.native.compile import find_compiler
 from fansrec.engine.native.structures import layout_assertions
@@ -25,6 +25,8 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "four heads": ("fans", {"heads": 4, "layers": 2}),
     "wide": ("fans", {"width": 128, "feedforward": 512}),
     "bert4rec": ("bert4rec", {}),
+    "sasrec": ("sasrec", {}),
+    "wide sasrec": ("sasrec", {"width": 128, "heads": 4, "use_categories": False}),
 }
 HOST = """
 #include <cstdio>
@@ -50,6 +52,7 @@ HYBRID_MACROS = {
     **{"WIDTH": 64, "HEADS": 4, "FEEDFORWARD": 256, "LAYERS": 2, "CATEGORIES": 10, "TWO_STAGE": 1, "SEGMENTED": 1},
     **{"EMBED_CATEGORIES": 1, "TIED": 1, "CAUSAL": 1, "READ_NEXT": 1, "READ_MASKS": 3, "READ_CATEGORIES": 3},
     "TEAM": sizes.CLUSTER,
+    "SASREC": 0,
 }
 PRINT_HYBRID_SIZES = """
 unsigned char memory[1 << 22];
@@ -75,7 +78,7 @@ cpp = pytest.mark.skipif(find_compiler() is None, reason="no C++ compiler")
 def model_and_macros(name: str) -> tuple[Any, Packed, dict[str, int]]:
     kind, values = MODELS[name]
     model = build(kind, {"category_starts": STARTS, "positions": 60} | values)
-    packed = Packed(model, torch.device("cpu"))
+    packed = (PackedSasRec if kind == "sasrec" else Packed)(model, torch.device("cpu"))
     return model, packed, sizes.macros(model, packed.two_stage, packed.categories_known)
 
 
@@ -176,7 +179,9 @@ def cuda_compiler() -> str | None:
 @pytest.mark.long
 @pytest.mark.skipif(cuda_compiler() is None, reason="no CUDA compiler")
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
-@pytest.mark.parametrize("name", ["two-stage", "vanilla without categories", "bert4rec", "hybrid"])
+@pytest.mark.parametrize(
+    "name", ["two-stage", "vanilla without categories", "bert4rec", "sasrec", "wide sasrec", "hybrid"]
+)
 def test_kernels_compile(name: str, architecture: str, tmp_path: Path) -> None:
     """For sm_80, where clusters are missing, the sources compile, and driver.missing() refuses the device."""
     if name == "hybrid":

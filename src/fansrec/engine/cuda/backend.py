@@ -5,7 +5,7 @@ from typing import Any
 from fansrec.engine.cuda import driver
 from fansrec.engine.cuda.engine import CudaEngine
 from fansrec.engine.cuda.hybrid import engine as hybrid
-from fansrec.engine.cuda.support import why_not_encoder
+from fansrec.engine.cuda.support import is_sasrec, why_not_encoder
 from fansrec.engine.modes import AUTOREGRESSIVE, ONE_PASS
 from fansrec.models.fans import Fans
 from fansrec.models.hybrid.model import HybridFans
@@ -18,12 +18,22 @@ def why_not(model: Any, generation: str) -> str | None:
     """Return why these kernels cannot run a model, in one line, or None if they can."""
     if isinstance(model, HybridFans):
         return hybrid.why_not(model, generation)
-    if not isinstance(model, Fans | Bert4Rec):
-        return "the CUDA kernels support fans of both recipes and bert4rec (the native CPU backend supports more)"
-    if generation not in (ONE_PASS, AUTOREGRESSIVE if isinstance(model, Bert4Rec) else ONE_PASS):
+    if not isinstance(model, Fans | Bert4Rec) and not is_sasrec(model):
+        return "the CUDA kernels support fans of both recipes, bert4rec and sasrec (the CPU backend supports more)"
+    if generation not in _modes(model):
         return f"it does not run {generation}"
     config = model.config
-    return why_not_encoder(model, config, config.category_starts, hasattr(model.classifier, "local"))
+    return why_not_encoder(model, config, config.category_starts, _is_two_stage(model))
+
+
+def _modes(model: Any) -> tuple[str, ...]:
+    if is_sasrec(model):
+        return (AUTOREGRESSIVE,)
+    return (ONE_PASS, AUTOREGRESSIVE) if isinstance(model, Bert4Rec) else (ONE_PASS,)
+
+
+def _is_two_stage(model: Any) -> bool:
+    return not is_sasrec(model) and hasattr(model.classifier, "local")
 
 
 def open_backend(model: Any, items: int, generation: str) -> CudaEngine:

@@ -1,4 +1,4 @@
-"""The memory that the kernels of FANS and BERT4Rec need for a request, allocated once and enlarged when needed."""
+"""The memory that the kernels of FANS, BERT4Rec and SASRec need for a request, enlarged when needed."""
 
 from collections.abc import Sequence
 

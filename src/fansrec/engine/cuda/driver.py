@@ -19,7 +19,10 @@ from fansrec.errors import BadSetting
 from fansrec.files import write_bytes
 
 # Sources in the order in which they build on each other.
-COMMON = ("sizes", "structures", "shared_memory", "instructions", "primitives", "request", "attention", "encoder")
+COMMON = (
+    *("sizes", "structures", "shared_memory", "instructions", "primitives", "request", "attention"),
+    *("embedding", "encoder"),
+)
 SOURCES = (*COMMON, "compare", "head", "block_search", "shortlist", "selection")
 HYBRID_SOURCES = (
     *COMMON,
@@ -27,7 +30,7 @@ HYBRID_SOURCES = (
     *("hybrid/neighbors", "hybrid/look_up", "hybrid/tied_classifier", "hybrid/blend", "hybrid/arrange"),
 )
 # Those of one list that a whole grid shares: without the encoder, whose blocks are a cluster.
-ONLY_CLUSTERS = ("attention", "encoder", "hybrid/states", "hybrid/arrange")
+ONLY_CLUSTERS = ("attention", "embedding", "encoder", "hybrid/states", "hybrid/arrange")
 GRID_SOURCES = tuple(name for name in HYBRID_SOURCES if name not in ONLY_CLUSTERS)
 DYNAMIC_SHARED_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 SHARED_MEMORY = 227 * 1024  # bytes that a block of threads needs

@@ -5,70 +5,6 @@
 // eighth tile of 16 tokens. Each block then passes its own tiles through the rest of the layer and sends the new
 // vectors to all blocks. A layer has two cluster barriers; weights are loaded meanwhile.
 
-// Stores the new vector of one row: in fp32 for its owner, and in fp16 in every block, or in this one only.
-__device__ __forceinline__ void store_row(const Shared &s, const Row &row, int slot, int tile, int r, bool to_all = true) {
-    for (int p = 0; p < PAIRS; p++) {
-        *reinterpret_cast<float2 *>(s.sums + (slot * TILE + r) * SUMS + column(p)) = row.of[p];
-        half_t *target = s.x + (tile * TILE + r) * ROW + column(p);
-        if (!to_all) {
-            store_split(target, s.x_size(), row.of[p].x, row.of[p].y);
-            continue;
-        }
-        const Split both = split(row.of[p].x, row.of[p].y);
-        for (int rank = 0; rank < CLUSTER; rank++) {
-            store_to_block(rank, target, both.high);
-            if (HALVES == 2) store_to_block(rank, target + s.x_size(), both.low);
-        }
-    }
-}
-
-// Writes the tokens of the block's own tiles and calls on_item(position, id, known) for every input item.
-template <class OnItem>
-__device__ __forceinline__ void load_tokens(const Weights &w, const Shared &s, const List &list, int rank, OnItem on_item) {
-    for (int i = threadIdx.x; i < (list.tiles + CLUSTER - 1) / CLUSTER * TILE; i += THREADS) {
-        const int token = (i / TILE * CLUSTER + rank) * TILE + i % TILE, position = token - (SEGMENTED ? 1 : 0);
-        const bool is_input = position >= 0 && position < list.length;
-        int id = is_input ? list.items[position] : w.item_count + 1;  // MASK
-        const bool known = is_input && id >= 0 && id < w.item_count;
-        if (is_input && !known) id = w.item_count + 1;  // an index without an item must not be looked up
-        if (SEGMENTED && token == 0) id = w.item_count + 2;  // CLS
-        else if (SEGMENTED && (token == list.length + 1 || token == list.tokens - 1)) id = w.item_count + 3;  // SEP
-        s.tokens[i] = token < list.tokens ? id : -1;
-        if (is_input) on_item(position, id, known);
-    }
-}
-
-__device__ Row embedded(const Weights &w, const List &list, int id, int token) {
-    Row row = {};
-    if (id < 0) return row;
-    const int position = min(token, w.trained_positions - 1), segment = SEGMENTED && token > list.length + 1;
-    const int category = EMBED_CATEGORIES && id < w.item_count ? w.category_of[id] : CATEGORIES;
-    for (int p = 0; p < PAIRS; p++) {
-        const float2 a = two(w.items + static_cast<size_t>(id) * WIDTH + column(p));
-        const float2 b = two(w.positions + position * WIDTH + column(p)), c = two(w.segments + segment * WIDTH + column(p));
-        float2 d = make_float2(0, 0);
-        if (EMBED_CATEGORIES) d = two(w.categories + category * WIDTH + column(p));
-        row.of[p] = make_float2(a.x + b.x + c.x + d.x, a.y + b.y + c.y + d.y);
-    }
-    return row;
-}
-
-__device__ void embed(const Weights &w, const Shared &s, const List &list, int rank) {
-    const float *norm = s.vectors + LAYERS * LAYER_VECTORS + HEAD_VECTORS;
-    bool waited = false;
-    for (int slot = 0, tile = rank; tile < list.tiles; slot++, tile += CLUSTER) {
-        Row rows[OWN_ROWS];
-        for (int i = 0; i < OWN_ROWS; i++) {
-            const int r = warp_id() + i * WARPS;
-            rows[i] = embedded(w, list, s.tokens[slot * TILE + r], tile * TILE + r);
-        }
-        normalize(rows, norm, norm + WIDTH);
-        if (!waited) cluster_wait(), waited = true;  // the other blocks must have started, and finished the last list
-        for (int i = 0; i < OWN_ROWS; i++) store_row(s, rows[i], slot, tile, warp_id() + i * WARPS);
-    }
-    if (!waited) cluster_wait();
-}
-
 // Adds the products and the bias of a tile to the owner's fp32 rows; every element belongs to one lane.
 template <int TILES>
 __device__ __forceinline__ void add_to(float *sums, const float (&c)[TILES][4], const float *bias, int first, bool fresh) {
@@ -94,25 +30,42 @@ __device__ __forceinline__ void store_operand(half_t *rows, const Row &row, int 
         store_split(rows + r * ROW + column(p), TILE * ROW, row.of[p].x, row.of[p].y);
 }
 
+// Adds a row of fp16 numbers.
+__device__ __forceinline__ void add_row(Row &row, const half_t *from) {
+    for (int p = 0; p < PAIRS; p++) {
+        const float2 term = unpack(word(from + column(p)));
+        row.of[p] = make_float2(row.of[p].x + term.x, row.of[p].y + term.y);
+    }
+}
+
 // Computes the second half of a layer for the block's own tiles; of the last layer, for those that are read.
+//
+// SASRec normalizes before attention and feed-forward part, not after them: `sums` holds what was not normalized, except
+// after the last layer, and `x` what was normalized by the norm that the next layer begins with.
 __device__ void feed_forward(const Shared &s, const Matrix<OUT_TILES, STEPS> &out, const Matrix<WIDE_TILES, STEPS> &widen,
                              const Matrix<OUT_TILES, WIDE_STEPS> &narrow, const float *vectors, const List &list, int rank, bool last) {
     const int warp = warp_id(), g = lane_id() / 4, t = lane_id() % 4;
-    const float *out_bias = vectors + 3 * WIDTH, *norm = out_bias + WIDTH, *wide_bias = norm + 2 * WIDTH;
+    const float *out_bias = vectors + 3 * WIDTH, *norm = out_bias + (SASREC ? 0 : WIDTH), *wide_bias = norm + 2 * WIDTH;
     const float *narrow_bias = wide_bias + FEEDFORWARD, *last_norm = narrow_bias + WIDTH;
     for (int slot = 0, tile = rank; tile < list.tiles; slot++, tile += CLUSTER) {
         if (last && !reads_tile(list, tile)) continue;
         float *sums = s.sums + slot * TILE * SUMS;
-        float c[OUT_TILES][4] = {};
-        multiply(c, s.attended + slot * TILE * ROW, ROW, s.attended_size(), out);
-        add_to<OUT_TILES>(sums, c, out_bias, warp * OUT_TILES, false);
-        __syncthreads();
+        if constexpr (!SASREC) {
+            float c[OUT_TILES][4] = {};
+            multiply(c, s.attended + slot * TILE * ROW, ROW, s.attended_size(), out);
+            add_to<OUT_TILES>(sums, c, out_bias, warp * OUT_TILES, false);
+            __syncthreads();
+        }
         Row rows[OWN_ROWS];
-        for (int i = 0; i < OWN_ROWS; i++) rows[i] = row_of(sums, warp + i * WARPS);
+        for (int i = 0; i < OWN_ROWS; i++) {
+            const int r = warp + i * WARPS;
+            rows[i] = row_of(sums, r);
+            if (SASREC) add_row(rows[i], s.attended + (slot * TILE + r) * ROW), store_sums(sums, rows[i], r);
+        }
         normalize(rows, norm, norm + WIDTH);
         for (int i = 0; i < OWN_ROWS; i++) {
             const int r = warp + i * WARPS;
-            for (int p = 0; p < PAIRS; p++) *reinterpret_cast<float2 *>(sums + r * SUMS + column(p)) = rows[i].of[p];
+            if (!SASREC) store_sums(sums, rows[i], r);
             store_operand(s.operand, rows[i], r);
         }
         __syncthreads();
@@ -121,8 +74,8 @@ __device__ void feed_forward(const Shared &s, const Matrix<OUT_TILES, STEPS> &ou
         for (int i = 0; i < WIDE_TILES; i++) {
             const int at = (warp * WIDE_TILES + i) * 8 + 2 * t;
             const float2 b = two(wide_bias + at);
-            store_split(s.wide + g * WIDE_ROW + at, TILE * WIDE_ROW, gelu(wide[i][0] + b.x), gelu(wide[i][1] + b.y));
-            store_split(s.wide + (g + 8) * WIDE_ROW + at, TILE * WIDE_ROW, gelu(wide[i][2] + b.x), gelu(wide[i][3] + b.y));
+            store_split(s.wide + g * WIDE_ROW + at, TILE * WIDE_ROW, activation(wide[i][0] + b.x), activation(wide[i][1] + b.y));
+            store_split(s.wide + (g + 8) * WIDE_ROW + at, TILE * WIDE_ROW, activation(wide[i][2] + b.x), activation(wide[i][3] + b.y));
         }
         __syncthreads();
         float back[OUT_TILES][4] = {};
@@ -131,7 +84,7 @@ __device__ void feed_forward(const Shared &s, const Matrix<OUT_TILES, STEPS> &ou
         __syncthreads();
         for (int i = 0; i < OWN_ROWS; i++) rows[i] = row_of(sums, warp + i * WARPS);
         normalize(rows, last_norm, last_norm + WIDTH);
-        for (int i = 0; i < OWN_ROWS; i++) store_row(s, rows[i], slot, tile, warp + i * WARPS, !last);
+        for (int i = 0; i < OWN_ROWS; i++) store_row(s, rows[i], slot, tile, warp + i * WARPS, !last, !SASREC || last);
     }
 }
 
@@ -143,7 +96,7 @@ __device__ __forceinline__ void run_layers(const Weights &w, const Shared &s, co
     Matrix<WIDE_TILES, STEPS> widen;
     Matrix<OUT_TILES, WIDE_STEPS> narrow;
     const auto fetch = [&](const uint4 *matrices) {
-        out.load(matrices, warp_id() * OUT_TILES);
+        if (!SASREC) out.load(matrices, warp_id() * OUT_TILES);
         widen.load(matrices + OUT_SIZE, warp_id() * WIDE_TILES);
         narrow.load(matrices + OUT_SIZE + WIDEN_SIZE, warp_id() * OUT_TILES);
     };

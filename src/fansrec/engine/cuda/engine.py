@@ -19,8 +19,9 @@ from fansrec.engine.cuda import driver
 from fansrec.engine.cuda.batches import Batch, batches
 from fansrec.engine.cuda.buffers import Buffers
 from fansrec.engine.cuda.launcher import Launcher
-from fansrec.engine.cuda.packing import Packed
+from fansrec.engine.cuda.packing import Packed, PackedSasRec
 from fansrec.engine.cuda.sizes import tiles_of
+from fansrec.engine.cuda.support import is_sasrec
 from fansrec.engine.cuda.transfer import Transfer
 from fansrec.engine.interface import (
     Continuation,
@@ -60,7 +61,7 @@ class CudaEngine:
 
     def _load(self, model: Any, items: int, stream: torch.cuda.Stream) -> None:
         """Copy the weights, allocate buffers and compile the kernels."""
-        packed = Packed(model, torch.device(self.device))
+        packed = (PackedSasRec if is_sasrec(model) else Packed)(model, torch.device(self.device))
         self._buffers: Any = Buffers(packed, stream)
         self._launcher: Any = Launcher(model, items, packed, self._buffers)
 

@@ -119,6 +119,13 @@ __device__ void make_queries(const Weights &w, const Queries &queries, const Sha
     }
 }
 
+// Writes the query of SASRec, which has no transform: the state of the last item, which is compared with all items.
+__device__ void write_last_state(const Queries &queries, const Shared &s, const List &list, int rank) {
+    const int tile = list.first_mask / TILE, r = list.first_mask % TILE;
+    if (tile % CLUSTER != rank || r % WARPS != warp_id()) return;
+    write_query(queries, row_of(s.sums + tile / CLUSTER * TILE * SUMS, r), list.first_position, list.number, 0, 0.0f);
+}
+
 // Blocks an item of the input; `seen` remembers where, so that it can be unblocked.
 __device__ __forceinline__ void mark_seen(const Weights &w, const Request &request, const Queries &queries, const List &list, int position,
                                           int id, bool known) {
@@ -148,7 +155,8 @@ __device__ __forceinline__ void encode_lists(const Weights &w, const Request &re
         embed(w, s, list, rank);
         cluster_arrive(), cluster_wait();
         run_layers<EARLY>(w, s, list, rank, projection);
-        make_queries(w, queries, s, list, rank);
+        if constexpr (SASREC) write_last_state(queries, s, list, rank);
+        else make_queries(w, queries, s, list, rank);
     }
 }
 

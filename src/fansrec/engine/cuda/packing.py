@@ -63,27 +63,37 @@ class Packed:
 
     def __init__(self, model: Any, device: torch.device) -> None:
         self.device = device
-        config, classifier = model.config, model.classifier
-        self.two_stage = hasattr(classifier, "local")
-        starts = tuple(config.category_starts)
+        self.two_stage = self._is_two_stage(model)
+        starts = tuple(model.config.category_starts)
         self.categories_known = len(starts) - 1 if self.two_stage or model.embed.categories is not None else 1
         self.blocks = Blocks.of(starts if self.two_stage else (0, starts[-1]))
         embed = model.embed
         self.items, self.positions = embed.items.weight.detach().float(), embed.positions.weight.detach().float()
-        self.segments = embed.segments.weight.detach().float()
         self.categories = None if embed.categories is None else embed.categories.weight.detach().float()
-        layers = list(model.layers)
-        self.matrices = torch.cat([in_lane_order(m) for layer in layers for m in layer_matrices(layer)])
-        head_vectors = self._pack_head(classifier)
-        self.vectors = flat(
-            [v for layer in layers for v in layer_vectors(layer)] + [*head_vectors, embed.norm.weight, embed.norm.bias]
-        )
-        self._pack_items(classifier)
+        self.segments: Tensor | None = None
+        self.head_matrices: Tensor | None = None
+        self.local_matrices: Tensor | None = None
+        self.local_vectors: Tensor | None = None
+        self._pack_network(model)
         categories = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         self.category_of = self._int32(categories)
         self.slot_of, self.item_at = self._int32(self.blocks.slot_of), self._int32(self.blocks.item_at)
         self.first_block = self._int32(self.blocks.first_block)
         self.category_of_block = self._int32(self.blocks.category_of_block)
+
+    def _is_two_stage(self, model: Any) -> bool:
+        return hasattr(model.classifier, "local")
+
+    def _pack_network(self, model: Any) -> None:
+        """Pack the layers and the classifier."""
+        embed, layers = model.embed, list(model.layers)
+        self.segments = embed.segments.weight.detach().float()
+        self.matrices = torch.cat([in_lane_order(m) for layer in layers for m in layer_matrices(layer)])
+        head_vectors = self._pack_head(model.classifier)
+        self.vectors = flat(
+            [v for layer in layers for v in layer_vectors(layer)] + [*head_vectors, embed.norm.weight, embed.norm.bias]
+        )
+        self._pack_items(model.classifier.items.weight, model.classifier.items.bias)
 
     def _int32(self, values: np.ndarray[Any, Any]) -> Tensor:
         return torch.from_numpy(values.astype(np.int32)).to(self.device)
@@ -93,7 +103,6 @@ class Packed:
         transform = classifier.transform
         vectors = [transform.linear.bias, transform.norm.weight, transform.norm.bias]
         matrices = [transform.linear.weight]
-        self.local_matrices = self.local_vectors = None
         if not self.two_stage:
             vectors.append(transform.linear.bias.new_zeros(-(-self.categories_known // 8) * 8))  # unused
         if self.two_stage:
@@ -103,19 +112,40 @@ class Packed:
             vectors.append(pad(classifier.category.bias, (0, padding), value=NOTHING))
             local = classifier.local
             self.local_matrices = local.weight.detach().transpose(1, 2).half().contiguous()
-            self.local_vectors = torch.stack([local.bias, local.norm_weight, local.norm_bias], 1).detach().float()
-            self.local_vectors = self.local_vectors.contiguous()
+            vectors_of_local = torch.stack([local.bias, local.norm_weight, local.norm_bias], 1)
+            self.local_vectors = vectors_of_local.detach().float().contiguous()
         self.head_matrices = torch.cat([in_lane_order(matrix.detach()) for matrix in matrices])
         return vectors
 
-    def _pack_items(self, classifier: Any) -> None:
+    def _pack_items(self, weight: Tensor, bias: Tensor) -> None:
+        """Pack the weights (M, D) and biases (M,) of the output layer."""
         slots = torch.from_numpy(self.blocks.slot_of).to(self.device)
         size = self.blocks.count * BLOCK
-        weight = classifier.items.weight.detach().float()
+        weight = weight.detach().float()
         self.item_weights = weight.new_zeros(size, weight.shape[1]).index_copy_(0, slots, weight)
-        self.item_bias = weight.new_full((size,), NOTHING).index_copy_(0, slots, classifier.items.bias.detach().float())
+        self.item_bias = weight.new_full((size,), NOTHING).index_copy_(0, slots, bias.detach().float())
         self.item_blocks = in_lane_order(self.item_weights)
         self.longest = float(weight.norm(dim=1).max())
+
+
+class PackedSasRec(Packed):
+    """The tensors of SASRec: items are scored by their embeddings, and layer norms come before what they normalize."""
+
+    def _is_two_stage(self, model: Any) -> bool:
+        return False
+
+    def _pack_network(self, model: Any) -> None:
+        layers = list(model.layers)
+        linears = [linear for layer in layers for linear in (layer.qkv, layer.first, layer.second)]
+        self.matrices = torch.cat([in_lane_order(linear.weight.detach()) for linear in linears])
+        vectors = []
+        for layer, norm in zip(layers, [*(layer.attention_norm for layer in layers[1:]), model.norm], strict=True):
+            inner = layer.feedforward_norm
+            vectors += [layer.qkv.bias, inner.weight, inner.bias, layer.first.bias, layer.second.bias]
+            vectors += [norm.weight, norm.bias]  # the one that comes next
+        first = layers[0].attention_norm
+        self.vectors = flat([*vectors, first.weight, first.bias])
+        self._pack_items(*model.projection())
 
 
 def layer_matrices(layer: Any) -> list[Tensor]:

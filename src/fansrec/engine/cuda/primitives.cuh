@@ -8,7 +8,7 @@ constexpr float EPSILON = 1e-5f;        // of layer norms
 constexpr float MINUS_INF = -1e30f;
 
 constexpr int STEPS = WIDTH / 32, WIDE_STEPS = FEEDFORWARD / 32;
-constexpr int QKV_SIZE = 3 * WIDTH / 8 * STEPS * 32, OUT_SIZE = WIDTH / 8 * STEPS * 32;  // in uint4
+constexpr int QKV_SIZE = 3 * WIDTH / 8 * STEPS * 32, OUT_SIZE = SASREC ? 0 : WIDTH / 8 * STEPS * 32;  // in uint4
 constexpr int WIDEN_SIZE = FEEDFORWARD / 8 * STEPS * 32, NARROW_SIZE = WIDTH / 8 * WIDE_STEPS * 32;
 constexpr int LAYER_MATRICES = QKV_SIZE + OUT_SIZE + WIDEN_SIZE + NARROW_SIZE;
 constexpr int LOW_MATRICES = LAYERS * LAYER_MATRICES;  // from a weight to its second half
@@ -31,6 +31,9 @@ __device__ __forceinline__ float gelu(float x) {
     const float tail = ((((1.061405429f * t - 1.453152027f) * t + 1.421413741f) * t - 0.284496736f) * t + 0.254829592f) * t;
     return 0.5f * x * (1.0f + copysignf(1.0f - tail * __expf(-a * a), x));
 }
+
+// The activation of the feed-forward part.
+__device__ __forceinline__ float activation(float x) { return SASREC ? fmaxf(x, 0.0f) : gelu(x); }
 
 // Loads weights that are stored in the order of the lanes: for 8 outputs and 32 inputs, 16 bytes per lane (packing.py).
 template <int TILES, int STEPS>

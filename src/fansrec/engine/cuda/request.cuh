@@ -5,6 +5,8 @@ constexpr int HEAD_TILES = HEAD / 8;
 constexpr int HEADS_PER_BLOCK = HEADS > CLUSTER ? HEADS / CLUSTER : 1;
 constexpr int BLOCKS_PER_HEAD = HEADS < CLUSTER ? CLUSTER / HEADS : 1;
 
+constexpr int FIRST_ITEM = SEGMENTED || SASREC ? 1 : 0;  // the token of the first item: CLS may come before it
+
 struct List {  // the list that a cluster encodes
     int number, offset, length, k, masks, tokens, tiles, first_mask, first_position;
     const int *items;
@@ -24,6 +26,7 @@ __device__ List list_at(const Request &request, const InlineItems &inline_items,
         list.k = request.first_positions[number + 1] - list.first_position;
     }
     list.masks = min(list.k, request.most_masks), list.all_masks = request.all_masks;
+    // SASRec has no masks, but one token more than items: its last item is where BERT4Rec has the mask of the next item.
     list.tokens = list.length + list.masks + (SEGMENTED ? 3 : 0);
     list.first_mask = list.length + (SEGMENTED ? 2 : 0);
     list.tiles = (list.tokens + TILE - 1) / TILE;

@@ -1,7 +1,7 @@
 // The sizes of the kernels for one model, whose own sizes are macros: WIDTH, HEADS, FEEDFORWARD, LAYERS, CATEGORIES, and
-// of the hybrid model (TIED) READ_NEXT, READ_MASKS and READ_CATEGORIES. HALVES is 2 if the encoder splits every number into
-// two fp16 numbers, which takes twice the memory, and 1 otherwise. TEAM blocks share a list in the other kernels of the
-// hybrid model (hybrid/team.cuh).
+// of the hybrid model (TIED) READ_NEXT, READ_MASKS and READ_CATEGORIES. SASREC is 1 for the layers of SASRec. HALVES is 2 if
+// the encoder splits every number into two fp16 numbers, which takes twice the memory, and 1 otherwise. TEAM blocks share a
+// list in the other kernels of the hybrid model (hybrid/team.cuh).
 //
 // sizes.py reads this file, too: every `constexpr int NAME = EXPRESSION;` and every function with one line. Expressions
 // hold names, numbers, + - * / ( ), calls, and at most one comparison with `?` and `:`. No value is negative.
@@ -20,9 +20,9 @@ constexpr int HEAD = WIDTH / HEADS;
 constexpr int ROW = WIDTH + 8;  // halves from one row to the next in shared memory: no two rows on the same banks
 constexpr int WIDE_ROW = FEEDFORWARD + 8;
 constexpr int SUMS = WIDTH + 8;                       // floats from one row of `sums` to the next
-constexpr int LOGITS = TIED > 0 ? 0 : (CATEGORIES + 7) / 8 * 8 + 4;  // floats from one row of `logits` to the next
-constexpr int LAYER_VECTORS = 9 * WIDTH + FEEDFORWARD;
-constexpr int HEAD_VECTORS = TIED > 0 ? 0 : 3 * WIDTH + (CATEGORIES + 7) / 8 * 8;
+constexpr int LOGITS = TIED + SASREC > 0 ? 0 : (CATEGORIES + 7) / 8 * 8 + 4;  // floats from one row of `logits` to the next
+constexpr int LAYER_VECTORS = (9 - SASREC) * WIDTH + FEEDFORWARD;
+constexpr int HEAD_VECTORS = TIED + SASREC > 0 ? 0 : 3 * WIDTH + (CATEGORIES + 7) / 8 * 8;
 constexpr int VECTORS = LAYERS * LAYER_VECTORS + HEAD_VECTORS + 2 * WIDTH;  // all biases and norms, in shared memory
 
 // Dynamic shared memory of `encode` for a list of `tiles` tiles (`divide_memory` of request.cuh).

@@ -13,6 +13,7 @@ from typing import Any
 from fansrec.engine.cuda.driver import SHARED_MEMORY
 from fansrec.models.alphabet import SPECIALS
 from fansrec.models.fans import Fans
+from fansrec.models.sequence.sasrec import SasRec
 
 CONSTANT = re.compile(r"^constexpr int (\w+) = (.+?);", re.M)
 FUNCTION = re.compile(r"^__device__ constexpr int (\w+)\(([^)]*)\) \{ return (.+?); \}", re.M)
@@ -81,19 +82,26 @@ DECIDE_MEMORY = SHARED_MEMORY - _FIXED.constant("DECIDE_STATIC_BYTES")
 LONGEST_ANSWER = 256  # positions; no more than THREADS
 
 
+def feedforward(config: Any) -> int:
+    """Return the width of the feed-forward part, which in SASRec is that of the model."""
+    return int(getattr(config, "feedforward", config.width))
+
+
 def macros(model: Any, two_stage: bool, categories: int) -> dict[str, int]:
     """Return the macros that the kernels are compiled with; `categories` is the number that the model knows."""
     config = model.config
     return {
         "WIDTH": config.width,
         "HEADS": config.heads,
-        "FEEDFORWARD": config.feedforward,
+        "FEEDFORWARD": feedforward(config),
         "LAYERS": config.layers,
         "CATEGORIES": categories,
         "TWO_STAGE": int(two_stage),
         "EMBED_CATEGORIES": int(model.embed.categories is not None),
         "SEGMENTED": int(isinstance(model, Fans)),
-        **{"TIED": 0, "CAUSAL": 0, "READ_NEXT": 0, "READ_MASKS": 0, "READ_CATEGORIES": 1},  # of the hybrid model
+        "CAUSAL": int(isinstance(model, SasRec)),
+        "SASREC": int(isinstance(model, SasRec)),
+        **{"TIED": 0, "READ_NEXT": 0, "READ_MASKS": 0, "READ_CATEGORIES": 1},  # of the hybrid model
         "HALVES": 1,
         "TEAM": CLUSTER,
     }

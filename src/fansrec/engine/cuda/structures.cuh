@@ -6,7 +6,9 @@ struct Weights {
     const float *items, *categories, *positions, *segments;  // embeddings
     const uint4 *matrices;           // of all layers: qkv, out, widen, narrow
     const float *vectors;            // of all layers: biases of qkv and out, norm, biases of widen and narrow, norm;
-                                     // bias and norm of the head's transform, biases of the categories; embedding norm
+                                     // bias and norm of the head's transform, biases of the categories; embedding norm.
+                                     // SASRec has neither `out` nor a head; a norm that its layers begin with is stored
+                                     // at the end of the layer before, the first one as the embedding norm
     const uint4 *head_matrices;      // transform, categories
     const unsigned *local_matrices;  // (N, inputs, outputs), two outputs per word
     const float *local_vectors;      // (N, 3, WIDTH): bias, norm

@@ -50,6 +50,7 @@ def hybrid_macros(model: HybridFans, halves: int = 2, team: int = CLUSTER) -> di
         "EMBED_CATEGORIES": int(model.embed.categories is not None),
         "SEGMENTED": 1,
         "TIED": 1,
+        "SASREC": 0,
         "CAUSAL": int(network.causal),
         "READ_NEXT": int(network.next_share > 0),
         "READ_MASKS": network.read_masks if network.next_share < 1 else 0,
