@@ -60,5 +60,8 @@ def test_the_network_adds_what_is_missing_without_it(script: ModuleType, result:
 def test_stored_results_fill_the_document(script: ModuleType, result: dict[str, Any], tmp_path: Path) -> None:
     stored = json.dumps(result).replace('"fans"', '"fans:best"').replace('"slist"', '"slist:best"')
     (tmp_path / "aotm.json").write_text(stored, encoding="utf-8")
-    document = script.filled("<!-- split-gains -->\nold\n<!-- /split-gains -->", script.tables(tmp_path))
+    page = tmp_path / "page.md"
+    page.write_text("<!-- split-gains -->\nold\n<!-- /split-gains -->")
+    script.print_or_write(script.tables(tmp_path), page)
+    document = page.read_text()
     assert "old" not in document and "+20.0%" in document
