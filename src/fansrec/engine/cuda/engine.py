@@ -37,8 +37,6 @@ from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.models.alphabet import SPECIALS
 
-MAX_GROWING = 32  # lists that grow one after another; torch, which continues them together, is faster with more
-
 
 class CudaEngine:
     """Continues lists with the CUDA kernels; what these do not support falls back to torch."""
@@ -75,8 +73,6 @@ class CudaEngine:
         counts = requested_counts(inputs, k, self.items, self.model.longest_sequence())
         if not self._supports(rules):
             warn_once(self.slower)
-            return self.fallback.continue_lists(inputs, counts, rules)
-        if self.generation == AUTOREGRESSIVE and len(inputs) > MAX_GROWING:
             return self.fallback.continue_lists(inputs, counts, rules)
         check_indices(inputs, self.items)
         with self._lock:
