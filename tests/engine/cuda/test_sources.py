@@ -11,6 +11,7 @@ import torch
 
 from fansrec.engine.cuda import driver, sizes, structures
 from fansrec.engine.cuda.hybrid.structures import HYBRID_STRUCTURES
+from fansrec.engine.cuda.linear import packing as linear
 from fansrec.engine.cuda.packing import Packed
 from fansrec.engine.cuda.sizes import KernelConstants
 from fansrec.engine.native.compile import find_compiler
@@ -49,6 +50,7 @@ int main() {
 HYBRID_MACROS = {
     **{"WIDTH": 64, "HEADS": 4, "FEEDFORWARD": 256, "LAYERS": 2, "CATEGORIES": 10, "TWO_STAGE": 1, "SEGMENTED": 1},
     **{"EMBED_CATEGORIES": 1, "TIED": 1, "CAUSAL": 1, "READ_NEXT": 1, "READ_MASKS": 3, "READ_CATEGORIES": 3},
+    "RAW_SUMS": 0,
 }
 PRINT_HYBRID_SIZES = """
 unsigned char memory[1 << 22];
@@ -175,11 +177,13 @@ def cuda_compiler() -> str | None:
 @pytest.mark.long
 @pytest.mark.skipif(cuda_compiler() is None, reason="no CUDA compiler")
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
-@pytest.mark.parametrize("name", ["two-stage", "vanilla without categories", "bert4rec", "hybrid"])
+@pytest.mark.parametrize("name", ["two-stage", "vanilla without categories", "bert4rec", "hybrid", "linear"])
 def test_kernels_compile(name: str, architecture: str, tmp_path: Path) -> None:
     """For sm_80, where clusters are missing, the sources compile, and driver.missing() refuses the device."""
     if name == "hybrid":
         text = driver.source(HYBRID_MACROS | {"HALVES": 2}, driver.HYBRID_SOURCES)
+    elif name == "linear":
+        text = driver.source(linear.MACROS, driver.LINEAR_SOURCES)
     else:
         text = driver.source(model_and_macros(name)[2])
     text += layout_assertions(structures.STRUCTURES)

@@ -21,10 +21,14 @@ from fansrec.files import write_bytes
 # Sources in the order in which they build on each other.
 COMMON = ("sizes", "structures", "shared_memory", "instructions", "primitives", "request", "attention", "encoder")
 SOURCES = (*COMMON, "compare", "head", "block_search", "shortlist", "selection")
+SPARSE = ("hybrid/threshold", "hybrid/score_order", "hybrid/neighbors", "hybrid/look_up", "hybrid/tied_classifier")
 HYBRID_SOURCES = (
-    *COMMON,
-    *("hybrid/structures", "hybrid/shared_memory", "hybrid/states", "hybrid/threshold", "hybrid/neighbors"),
-    *("hybrid/look_up", "hybrid/tied_classifier", "hybrid/blend", "hybrid/arrange"),
+    *(*COMMON, "hybrid/structures", "hybrid/shared_memory", "hybrid/states"),
+    *(*SPARSE, "hybrid/blend", "hybrid/arrange"),
+)
+LINEAR_SOURCES = (  # of linear models alone: without the encoder
+    *(*COMMON[:-2], "hybrid/structures", "hybrid/shared_memory"),
+    *(*SPARSE, "hybrid/blend"),
 )
 DYNAMIC_SHARED_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 SHARED_MEMORY = 227 * 1024  # bytes that a block of threads needs
