@@ -67,7 +67,7 @@ def test_reason_is_given_for_models_that_the_kernels_cannot_run() -> None:
     assert "64" in str(cuda_backend.why_not(Fans(replace(config, width=32)), ONE_PASS))
     assert "heads" in str(cuda_backend.why_not(Fans(replace(config, heads=16)), ONE_PASS))
     assert "autoregressive" in str(cuda_backend.why_not(Fans(config), AUTOREGRESSIVE))
-    assert "recipe" in str(cuda_backend.why_not(build("popularity", {"category_starts": STARTS}), ONE_PASS))
+    assert "recipe" in str(cuda_backend.why_not(build("markov", {"category_starts": STARTS}), ONE_PASS))
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")

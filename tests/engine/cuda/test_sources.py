@@ -11,6 +11,7 @@ import torch
 
 from fansrec.engine.cuda import driver, sizes, structures
 from fansrec.engine.cuda.hybrid.structures import HYBRID_STRUCTURES
+from fansrec.engine.cuda.linear import packing as linear
 from fansrec.engine.cuda.packing import Packed, PackedSasRec
 from fansrec.engine.cuda.sizes import KernelConstants
 from fansrec.engine.native.compile import find_compiler
@@ -53,6 +54,7 @@ HYBRID_MACROS = {
     **{"EMBED_CATEGORIES": 1, "TIED": 1, "CAUSAL": 1, "READ_NEXT": 1, "READ_MASKS": 3, "READ_CATEGORIES": 3},
     "TEAM": sizes.CLUSTER,
     "SASREC": 0,
+    "RAW_SUMS": 0,
 }
 PRINT_HYBRID_SIZES = """
 unsigned char memory[1 << 22];
@@ -180,12 +182,14 @@ def cuda_compiler() -> str | None:
 @pytest.mark.skipif(cuda_compiler() is None, reason="no CUDA compiler")
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
 @pytest.mark.parametrize(
-    "name", ["two-stage", "vanilla without categories", "bert4rec", "sasrec", "wide sasrec", "hybrid"]
+    "name", ["two-stage", "vanilla without categories", "bert4rec", "sasrec", "wide sasrec", "hybrid", "linear"]
 )
 def test_kernels_compile(name: str, architecture: str, tmp_path: Path) -> None:
     """For sm_80, where clusters are missing, the sources compile, and driver.missing() refuses the device."""
     if name == "hybrid":
         text = driver.source(HYBRID_MACROS | {"HALVES": 2}, driver.HYBRID_SOURCES)
+    elif name == "linear":
+        text = driver.source(linear.MACROS, driver.SPARSE_SOURCES)
     else:
         text = driver.source(model_and_macros(name)[2])
     text += layout_assertions(structures.STRUCTURES)

@@ -24,14 +24,18 @@ COMMON = (
     *("embedding", "encoder"),
 )
 SOURCES = (*COMMON, "compare", "head", "block_search", "shortlist", "selection")
-HYBRID_SOURCES = (
-    *COMMON,
-    *("hybrid/structures", "hybrid/shared_memory", "hybrid/states", "hybrid/team", "hybrid/threshold"),
-    *("hybrid/neighbors", "hybrid/look_up", "hybrid/tied_classifier", "hybrid/blend", "hybrid/arrange"),
+SPARSE = (
+    *("hybrid/team", "hybrid/threshold", "hybrid/score_order", "hybrid/neighbors", "hybrid/look_up"),
+    *("hybrid/tied_classifier", "hybrid/blend"),
 )
-# Those of one list that a whole grid shares: without the encoder, whose blocks are a cluster.
-ONLY_CLUSTERS = ("attention", "embedding", "encoder", "hybrid/states", "hybrid/arrange")
-GRID_SOURCES = tuple(name for name in HYBRID_SOURCES if name not in ONLY_CLUSTERS)
+HYBRID_SOURCES = (
+    *(*COMMON, "hybrid/structures", "hybrid/shared_memory", "hybrid/states"),
+    *(*SPARSE, "hybrid/arrange"),
+)
+SPARSE_SOURCES = (  # of linear models alone, and of one list that a whole grid shares: without the encoder
+    *("sizes", "structures", "shared_memory", "instructions", "primitives", "request"),
+    *("hybrid/structures", "hybrid/shared_memory", *SPARSE),
+)
 DYNAMIC_SHARED_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 SHARED_MEMORY = 227 * 1024  # bytes that a block of threads needs
 EARLY_START = 6  # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION

@@ -8,7 +8,7 @@ list into memory that the GPU reads directly, and reads the answer from memory t
 
 import threading
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ class CudaEngine:
 
     def __init__(self, model: Any, items: int, generation: str) -> None:
         self.model, self.items, self.generation = model, items, generation
-        device = model.embed.items.weight.device
+        device = next(chain(model.parameters(), model.buffers())).device
         self.device = str(device)
         self.fallback = TorchEngine(model, items, device, generation)
         self._lock = threading.Lock()

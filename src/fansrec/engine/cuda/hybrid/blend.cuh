@@ -13,14 +13,13 @@ __device__ __forceinline__ float probability_of(const TiedWeights &tied, const B
     return sum;
 }
 
-// Returns bits that are in the order of the scores, which are not negative; 0 for an item that cannot be selected.
+// Returns bits that are in the order of the scores; 0 for an item that cannot be selected.
 __device__ __forceinline__ unsigned key_of(float score, float least, float min_score) {
     const bool selectable = score >= least && score >= min_score && score < -MINUS_INF;  // false for NaN
-    return selectable ? __float_as_uint(fmaxf(score, 0.0f)) + 1 : 0;
+    return selectable ? bits_of(score) : 0;
 }
 
 __device__ __forceinline__ int reversed(int item) { return 0x7fffffff - item; }  // of equal scores, the first item is the best
-__device__ __forceinline__ float score_of(unsigned key) { return __uint_as_float(key - 1); }
 
 // Adds the network's part to the score of an item, and notes the item if it can be selected.
 __device__ __forceinline__ void score_item(const TiedWeights &tied, const Mixture &mixture, const Rules &rules, const BlendShared &s,
@@ -53,7 +52,7 @@ __device__ void score_items(const TiedWeights &tied, const Mixture &mixture, con
 #pragma unroll
         for (int n = 0; n < AT_A_TIME; n++) {
             const int item = first + n * threads, category = TWO_STAGE && item < mixture.items ? __ldg(tied.category_of + item) : 0;
-            if (scores[n] >= 0 && scores[n] + s.bounds[category] >= least) reaching |= 1 << n;
+            if (scores[n] >= LOWEST_SCORE && scores[n] + s.bounds[category] >= least) reaching |= 1 << n;
         }
         for (; reaching; reaching &= reaching - 1) {
             const int n = __ffs(reaching) - 1;

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from ctypes import Structure
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,8 +11,7 @@ from torch import Tensor
 from fansrec.engine.cuda.buffers import ALL_SCORES, blocked_bits
 from fansrec.engine.cuda.exchange import ALL_MASKS, Exchange
 from fansrec.engine.cuda.hybrid import structures
-from fansrec.engine.cuda.hybrid.packing import PackedHybrid
-from fansrec.engine.cuda.hybrid.sizes import HybridSizes
+from fansrec.engine.cuda.hybrid.sizes import SparseSizes
 from fansrec.engine.cuda.sizes import BLOCK
 from fansrec.engine.interface import check_rules
 from fansrec.engine.modes import RECALL
@@ -28,10 +28,10 @@ class HybridBuffers(Exchange):
 
     max_positions = MAX_POSITIONS
 
-    def __init__(self, packed: PackedHybrid, sizes: HybridSizes, generation: str, stream: torch.cuda.Stream) -> None:
+    def __init__(self, packed: Any, sizes: SparseSizes, generation: str, stream: torch.cuda.Stream) -> None:
         super().__init__(structures.Selected(), packed.device, stream)
         self.packed, self._kernel, self._sizes = packed, sizes.kernel, sizes
-        self.items = packed.model.config.alphabet.items
+        self.items = packed.items
         self.rules, self.mixture = structures.Rules(min_score=ALL_SCORES), self._mixture()
         self.lookup_scratch, self.blend_scratch = structures.LookupScratch(), structures.BlendScratch()
         self.sparse, self.states = structures.Sparse(), structures.States()
@@ -136,9 +136,9 @@ class HybridBuffers(Exchange):
 
     def _most_logits(self) -> int:
         """Return the largest number of items in the categories that are read for a list."""
-        tied, read = self.packed.model.tied, self._kernel.constant("READ_CATEGORIES")
         if self.packed.tied.items is None:
             return 1  # the network is not run
+        tied, read = self.packed.model.tied, self._kernel.constant("READ_CATEGORIES")
         return self.items if tied.category is None else int(np.sort(np.diff(tied.starts))[-read:].sum())
 
     def apply_rules(self, rules: Rules, growing: bool) -> None:

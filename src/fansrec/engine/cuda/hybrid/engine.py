@@ -82,10 +82,14 @@ class HybridEngine(CudaEngine):
         yield from batches(inputs, counts, split, most, positions)
 
     def _answer(self, unfilled: int, answer: Continuation) -> Continuation | None:
-        """Return the answer without its empty positions; None if groups need more candidates than the kernels sort."""
-        if unfilled:
-            return None
-        if len(answer.items) and answer.items[-1] < 0:  # the empty positions are the last ones
-            filled = int((answer.items >= 0).sum())
-            return Continuation(answer.items[:filled], answer.scores[:filled], answer.categories[:filled])
-        return answer
+        return without_empty_positions(unfilled, answer)
+
+
+def without_empty_positions(unfilled: int, answer: Continuation) -> Continuation | None:
+    """Return an answer without its empty positions; None if groups need more candidates than the kernels sort."""
+    if unfilled:
+        return None
+    if len(answer.items) and answer.items[-1] < 0:  # the empty positions are the last ones
+        filled = int((answer.items >= 0).sum())
+        return Continuation(answer.items[:filled], answer.scores[:filled], answer.categories[:filled])
+    return answer

@@ -1,7 +1,8 @@
 // The scores of list memory and linear part for every item of the catalog: one team of blocks for each input.
 
+// With RAW_SUMS, which linear models alone are compiled with, a score is the sum of the weights itself (score_order.cuh).
+
 constexpr float FLOOR = 1e-3f;  // as in models/hybrid/model.py
-constexpr float SEEN_SCORE = -1.0f;  // of items of the input that must not be selected; other scores are not negative
 
 // Adds the rows of the input items, weighted by recency.
 __device__ void add_linear_rows(const LinearPart &linear, const List &list, const LookupShared &s, const LookupScratch &scratch, int item_count) {
@@ -36,6 +37,20 @@ __device__ __forceinline__ OwnSums own_sums(const LookupShared &s, const LookupS
     return {s.votes + offset, has_linear ? s.linear + offset : nullptr, first, min(each, items - first), !scratch.votes};
 }
 
+// Adds the rows of a square matrix: a block adds up the sums of its own items, so that no two threads add to the same one.
+__device__ void add_matrix_rows(const LinearPart &linear, const List &list, const LookupShared &s, const OwnSums &own) {
+    for (int i = threadIdx.x; i < list.length; i += blockDim.x) s.weight[i] = exp((i + 1 - list.length) / linear.decay) * linear.scale;
+    __syncthreads();
+    for (int j = threadIdx.x; j < own.count; j += blockDim.x) {
+        const float *column = linear.weights + own.first + j;
+        long long sum = 0;
+#pragma unroll 4
+        for (int i = 0; i < list.length; i++)
+            if (s.items[i] >= 0) sum += __double2ll_rn(__ldg(column + static_cast<size_t>(s.items[i]) * linear.width) * s.weight[i]);
+        own.linear[j] = sum;
+    }
+}
+
 // Finds the highest sums of both parts among the items that are not in the input.
 __device__ void find_highest(const OwnSums &own, const LookupScratch &scratch) {
     long long votes = 0, linear = 0;
@@ -62,10 +77,6 @@ __device__ __forceinline__ bool is_blocked(const Rules &rules, int item) {
     return rules.blocked && rules.blocked[item / 32] >> (item & 31) & 1;
 }
 
-__device__ __forceinline__ int bin_of(const Mixture &mixture, float score) {
-    return static_cast<int>(fminf(score * mixture.bins_per_point, BINS - 1.0f));
-}
-
 // Writes the scores of the block's own items, clears their sums, and counts the scores of items that may be selected.
 __device__ void write_scores(const Mixture &mixture, const Rules &rules, const LookupShared &s, const LookupScratch &scratch, const OwnSums &own, float *scores) {
     const double votes_highest = static_cast<double>(__ldcg(scratch.totals + 1)), linear_highest = static_cast<double>(__ldcg(scratch.totals + 2));
@@ -84,13 +95,31 @@ __device__ void write_scores(const Mixture &mixture, const Rules &rules, const L
     }
 }
 
+// Writes the scores of a linear model alone, as write_scores does. Items without any weight are not counted: they are many,
+// in few bins.
+__device__ void write_sums(const LinearPart &linear, const Mixture &mixture, const Rules &rules, const LookupShared &s, const OwnSums &own, float *scores) {
+    const double per_unit = 1 / linear.scale;
+    clear_bins(s.bins);
+#pragma unroll 4
+    for (int i = threadIdx.x; i < own.count; i += blockDim.x) {
+        const int item = own.first + i;
+        const long long votes = own.at(own.votes, i), sum = own.at(own.linear, i);
+        const bool selectable = rules.keep_seen || !is_seen(votes);
+        const float score = static_cast<float>(sum * per_unit) + __ldg(linear.base + item);
+        if (votes) own.votes[i] = 0;
+        if (sum) own.linear[i] = 0;
+        scores[item] = selectable ? score : SEEN_SCORE;
+        if (selectable && score > 0 && (sum > 0 || !own.linear) && !is_blocked(rules, item)) atomicAdd(s.bins + bin_of(mixture, score), 1u);
+    }
+}
+
 // Finds a score that at least k items reach by these parts alone. Limits per group may skip items, so that there is none.
 __device__ void write_least(const Mixture &mixture, const Rules &rules, const LookupShared &s, const LookupScratch &scratch, float *least, int k) {
     merge_bins(s.bins, scratch.bins + (LEVELS - 1) * BINS);
     if (team_rank() != 0) return;
     const Bin bin = find_bin(scratch.bins + (LEVELS - 1) * BINS, k, s.scratch);
     const bool enough = bin.total >= k && !rules.groups;
-    if (threadIdx.x == 0) *least = enough ? bin.digit / mixture.bins_per_point * (1 - 1e-5f) : 0.0f;
+    if (threadIdx.x == 0) *least = enough ? least_of_bin(mixture, bin.digit) : LOWEST_SCORE;
 }
 
 // `encode` starts at once and runs meanwhile: it needs nothing from here, and waits for the end of this kernel at its own.
@@ -126,16 +155,22 @@ look_up(const __grid_constant__ ListMemory memory_part, const __grid_constant__ 
         load_input(memory_part, list, s, scratch, mixture.items);
         clear_levels(scratch.bins);
         if (memory_part.known) add_similarities(memory_part, list, s, scratch);
-        if (has_linear) add_linear_rows(linear, list, s, scratch, mixture.items);
+        const OwnSums own = own_sums(s, scratch, mixture.items, has_linear);
+        if (has_linear && (!RAW_SUMS || linear.items)) add_linear_rows(linear, list, s, scratch, mixture.items);
+        else if (has_linear) add_matrix_rows(linear, list, s, own);
         team_sync();
         if (memory_part.known) {
             find_neighbors(memory_part, list, s, scratch, mixture.items);
             team_sync();
         }
-        const OwnSums own = own_sums(s, scratch, mixture.items, has_linear);
-        find_highest(own, scratch);
-        team_sync();
-        write_scores(mixture, rules, s, scratch, own, sparse.scores + static_cast<size_t>(number) * mixture.items);
+        float *scores = sparse.scores + static_cast<size_t>(number) * mixture.items;
+        if (RAW_SUMS) {
+            write_sums(linear, mixture, rules, s, own, scores);
+        } else {
+            find_highest(own, scratch);
+            team_sync();
+            write_scores(mixture, rules, s, scratch, own, scores);
+        }
         write_least(mixture, rules, s, scratch, sparse.least + number, list.k);
         if (thread < 4) scratch.totals[thread] = 0, scratch.counts[thread] = 0;  // nobody reads them any more
         if (number + teams < request.lists) team_sync();  // before the next list changes what others may still read

@@ -31,11 +31,8 @@ def runs_network(model: HybridFans) -> bool:
     return bool(model.config.weights.network > 0)
 
 
-def hybrid_macros(model: HybridFans, halves: int = 2, team: int = CLUSTER) -> dict[str, int]:
-    """Return the macros to compile the kernels with.
-
-    `halves` fp16 numbers stand for each number of the encoder, and `team` blocks share a list in the other kernels.
-    """
+def hybrid_macros(model: HybridFans, halves: int = 2) -> dict[str, int]:
+    """Return the macros to compile the kernels with; `halves` fp16 numbers stand for each number of the encoder."""
     network = model.config.network
     two_stage = runs_network(model) and model.tied.category is not None
     sizes = {
@@ -56,7 +53,8 @@ def hybrid_macros(model: HybridFans, halves: int = 2, team: int = CLUSTER) -> di
         "READ_MASKS": network.read_masks if network.next_share < 1 else 0,
         "READ_CATEGORIES": model.tied.requested if two_stage else 1,
         "HALVES": halves,
-        "TEAM": team,
+        "TEAM": CLUSTER,
+        "RAW_SUMS": 0,
     }
 
 
@@ -65,17 +63,16 @@ def scale_for(largest_sum: float) -> float:
     return 2.0 ** (SUM_BITS - math.ceil(math.log2(max(largest_sum, 2.0**-20))))
 
 
-class PackedHybrid:
-    """All tensors that the kernels point to, kept alive, and the structures that point to them."""
+class DeviceArrays:
+    """All tensors that the kernels point to, kept alive; a subclass has the structures that point to them."""
 
-    def __init__(self, model: HybridFans, device: torch.device) -> None:
-        self.device, self.model = device, model
+    memory: Structure
+    linear: Structure
+    tied: Structure
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
         self._kept: list[Tensor] = []
-        self.longest = model.longest_sequence() or 0
-        weights = model.config.weights
-        self.encoder, self.tied = self._encoder(), self._tied()
-        self.memory = self._memory(model.config.memory) if model.memory is not None and weights.memory else ListMemory()
-        self.linear = self._linear() if model.linear is not None and weights.linear else LinearPart()
 
     def _on_device(self, values: Any, dtype: torch.dtype) -> int:
         """Return the address of a copy of the values on the GPU."""
@@ -92,6 +89,19 @@ class PackedHybrid:
 
     def _integers(self, values: Any) -> int:
         return self._on_device(values, torch.int32)
+
+
+class PackedHybrid(DeviceArrays):
+    """The structures of the hybrid model."""
+
+    def __init__(self, model: HybridFans, device: torch.device) -> None:
+        super().__init__(device)
+        self.model, self.items = model, model.config.alphabet.items
+        self.longest = model.longest_sequence() or 0
+        weights = model.config.weights
+        self.encoder, self.tied = self._encoder(), self._tied()
+        self.memory = self._memory(model.config.memory) if model.memory is not None and weights.memory else ListMemory()
+        self.linear = self._linear() if model.linear is not None and weights.linear else LinearPart()
 
     def _encoder(self) -> Structure:
         """Return the weights of the encoder; empty if the network is not run."""

@@ -24,9 +24,10 @@ struct ListMemory {  // models/neighbors/list_votes.py; known == 0: there is non
     double highest;                       // the largest product of a list_factor and an alignment
 };
 
-struct LinearPart {  // models/hybrid/model.py; width == 0: there is none
-    const int *items;
+struct LinearPart {  // models/hybrid/model.py, or a linear model alone; width == 0: there are no weights
+    const int *items;      // null: `weights` is a square matrix
     const float *weights;  // (items, width) each
+    const float *base;     // (items), of a model alone: the scores without the weights
     int width;
     double decay, scale;
 };

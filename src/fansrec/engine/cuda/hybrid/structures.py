@@ -13,7 +13,7 @@ ListMemory = _declare(
     "known longest neighbors most_lists few_items weighs_positions",
     "recency. sharpness. similarity_scale. vote_scale. highest.",
 )
-LinearPart = _declare("LinearPart", "items* weights* width decay. scale.")
+LinearPart = _declare("LinearPart", "items* weights* base* width decay. scale.")
 Rules = _declare("Rules", "blocked* groups* max_per_group keep_seen min_score'")
 Mixture = _declare("Mixture", "network' memory' linear' bins_per_point' items")
 LookupScratch = _declare(
