@@ -81,14 +81,14 @@ class Buffers(Exchange):
 
     def expect_one(self, k: int) -> None:
         super().expect_one(k)
-        self.answer.stride, self.answer.append_to = LONGEST_ANSWER, None
+        self.answer.stride, self.answer.append_to = k, None
 
     def request_growing(self, given: NDArray[np.int64], k: int) -> None:
         """Write a request for one list that grows on the GPU."""
         self.request_one(given, k)
         self.expect_one(k)
         self._host_items[: len(given)] = given
-        self.request.k = 1
+        self.request.k = self.answer.stride = 1
         with torch.cuda.stream(self.stream):
             self._growing_items[: len(given)].copy_(self._pinned_items[: len(given)], non_blocking=True)
         self.request.items = self._growing_items.data_ptr()

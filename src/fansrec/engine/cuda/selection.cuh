@@ -1,11 +1,38 @@
 // From shortlists to distinct items. One block of threads computes the shortlist of one position; the last block to
 // finish for a list selects the items of all its positions.
 
+__device__ __forceinline__ bool is_taken(const unsigned *taken, int slot) { return taken[slot >> 5] >> (slot & 31) & 1; }
+
+// Returns what `find_beyond_first` finds, index and slot, in a shortlist in global memory: several loads are in flight.
+__device__ __noinline__ int2 find_in_global_memory(const int2 *shortlist, int length, const unsigned *taken, int no_slot) {
+    constexpr int MANY = 4;
+    for (int from = 32; from < length; from += 32 * MANY) {
+        int slots[MANY];
+#pragma unroll
+        for (int n = 0; n < MANY; n++) {
+            const int i = from + 32 * n + lane_id();
+            slots[n] = i < length ? __ldcg(&shortlist[i].x) : no_slot;
+        }
+#pragma unroll
+        for (int n = 0; n < MANY; n++) {
+            const unsigned lanes = __ballot_sync(~0u, !is_taken(taken, slots[n]));
+            if (lanes) return make_int2(from + 32 * n + __ffs(lanes) - 1, slots[n]);
+        }
+    }
+    return make_int2(-1, no_slot);
+}
+
 // Returns the index of the first free slot of a shortlist beyond its first 32, or -1.
-__device__ __forceinline__ int find_beyond_first(const SelectionState &state, int p, int &slot) {
+__device__ __forceinline__ int find_beyond_first(const Answer &answer, const SelectionState &state, int first, int p, int &slot) {
+    if (!state.further) {
+        const int2 *shortlist = answer.shortlists + static_cast<size_t>(first + p) * answer.stride;
+        const int2 found = find_in_global_memory(shortlist, __ldcg(answer.lengths + first + p), state.taken, state.no_slot);
+        slot = found.y;
+        return found.x;
+    }
     for (int at = 32; at <= p; at += 32) {
         slot = at + lane_id() <= p ? state.further[(p - 32) * (p - 31) / 2 + at - 32 + lane_id()] : state.no_slot;
-        const unsigned lanes = __ballot_sync(~0u, !(state.taken[slot >> 5] >> (slot & 31) & 1));
+        const unsigned lanes = __ballot_sync(~0u, !is_taken(state.taken, slot));
         if (lanes) return at + __ffs(lanes) - 1;
     }
     return -1;
@@ -27,7 +54,7 @@ __device__ __forceinline__ int gather_positions(const SelectionState &state, int
 // Selects the first slot of each position's shortlist that no earlier position has taken. Categories share no items, so
 // each warp handles its own. Slots are loaded two positions ahead and tested one ahead; the slot that is taken in
 // between is compared.
-__device__ __forceinline__ void select_slots(const SelectionState &state, int k) {
+__device__ __forceinline__ void select_slots(const Answer &answer, const SelectionState &state, int first, int k) {
     const int lane = lane_id();
     int *own_positions = state.own_positions + warp_id() * k;
     const int count = gather_positions(state, own_positions, k);
@@ -39,7 +66,7 @@ __device__ __forceinline__ void select_slots(const SelectionState &state, int k)
         const unsigned next_word = state.taken[next >> 5];
         const unsigned lanes = __ballot_sync(~0u, !(word >> (slot & 31) & 1) && slot != last);
         int found = __ffs(lanes) - 1;
-        if (!lanes) found = find_beyond_first(state, p, slot);
+        if (!lanes) found = find_beyond_first(answer, state, first, p, slot);
         last = found < 0 ? -1 : __shfl_sync(~0u, slot, found & 31);
         if (lane == (found & 31) && found >= 0) atomicOr(state.taken + (slot >> 5), 1u << (slot & 31));
         if (lane == 0) state.chosen[p] = found;
@@ -48,7 +75,7 @@ __device__ __forceinline__ void select_slots(const SelectionState &state, int k)
     }
 }
 
-// Loads all shortlists of a list into the state: each warp 32 slots at a time, with several loads in flight.
+// Loads all shortlists of a list, or only their first slots, into the state: each warp 32 slots at a time, with several loads in flight.
 __device__ __forceinline__ void load_shortlists(const Answer &answer, const SelectionState &state, int first, int k) {
     constexpr int MANY = 8;
     for (int from = 0, rows = k, at = 0, base = 0; rows > 0;) {
@@ -57,7 +84,7 @@ __device__ __forceinline__ void load_shortlists(const Answer &answer, const Sele
 #pragma unroll
         for (int n = 0; n < MANY; n++) {  // first the beginnings of all shortlists, then the rest of the longer ones
             int row = from + n * WARPS + warp_id() - base, depth = at, left = rows;
-            while (left > 0 && row >= left) row -= left, depth += 32, left = k - depth;
+            while (left > 0 && row >= left) row -= left, depth += 32, left = state.further ? k - depth : 0;
             p[n] = left > 0 ? depth + row : -1, i[n] = depth + lane_id();
             const bool there = p[n] >= 0 && i[n] <= p[n];
             known[n] = there && i[n] < __ldcg(answer.lengths + first + max(p[n], 0));
@@ -70,18 +97,19 @@ __device__ __forceinline__ void load_shortlists(const Answer &answer, const Sele
             else if (p[n] >= 0 && i[n] <= p[n]) state.further[(p[n] - 32) * (p[n] - 31) / 2 + i[n] - 32] = it;
         }
         from += MANY * WARPS;
-        while (rows > 0 && from - base >= rows) base += rows, at += 32, rows = k - at;
+        while (rows > 0 && from - base >= rows) base += rows, at += 32, rows = state.further ? k - at : 0;
     }
 }
 
 __device__ __forceinline__ void select_items(const ItemTable &table, const Request &request, const Queries &queries, const Answer &answer,
                                        const SelectionState &state, int list, int first, int k) {
-    const int category = threadIdx.x < k ? queries.category[first + threadIdx.x] : 0;  // k <= THREADS
+    const int category = threadIdx.x < k ? queries.category[first + threadIdx.x] : 0;
     load_shortlists(answer, state, first, k);
     if (threadIdx.x < k) state.category[threadIdx.x] = category;
+    for (int p = threadIdx.x + THREADS; p < k; p += THREADS) state.category[p] = queries.category[first + p];
     if (threadIdx.x == 0) state.taken[state.no_slot / 32] = ~0u;
     __syncthreads();
-    select_slots(state, k);
+    select_slots(answer, state, first, k);
     __syncthreads();
     int unfilled = 0;
     for (int p = threadIdx.x; p < k; p += THREADS) {
@@ -134,7 +162,7 @@ decide(const __grid_constant__ Catalog catalog, const __grid_constant__ ItemTabl
     __syncthreads();
     if (!s.last) return;
     __threadfence();
-    select_items(table, request, queries, answer, selection_state(catalog.blocks, k), list, first, k);
+    select_items(table, request, queries, answer, selection_state(catalog.blocks, k, answer.stride), list, first, k);
     restore_blocked(request, queries, answer, list);
     if (threadIdx.x == 0) answer.finished[list] = 0;
 }

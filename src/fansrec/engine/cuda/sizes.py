@@ -77,8 +77,8 @@ _FIXED = KernelConstants({})
 CLUSTER, WARPS, THREADS, TILE, BLOCK, INLINE = map(
     _FIXED.constant, ("CLUSTER", "WARPS", "THREADS", "TILE", "BLOCK", "INLINE")
 )
-DECIDE_MEMORY = SHARED_MEMORY - _FIXED.constant("DECIDE_STATIC_BYTES")
-LONGEST_ANSWER = 256  # positions; no more than THREADS
+DECIDE_MEMORY = _FIXED.constant("DECIDE_BYTES")
+LONGEST_ANSWER = 512  # positions
 
 
 def macros(model: Any, two_stage: bool, categories: int) -> dict[str, int]:

@@ -65,7 +65,7 @@ struct ItemTable {
 struct Answer {
     int2 *shortlists;               // (positions, stride): slot, bits of the score
     int *lengths, *finished;        // of the shortlists; positions that are finished, by list
-    int stride;
+    int stride;                     // the longest answer of the request
     const unsigned *base_blocked;  // (words): the bits of every list before its own items were marked
     int *items;                    // out
     float *scores;                 // out
