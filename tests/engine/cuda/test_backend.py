@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from engine.cuda.test_emulation import LONG_FP16, LONG_STARTS, open_kernels, paper_model
 from engine.parity import FP16, faults
 from fansrec.engine.backends import open_engine
 from fansrec.engine.cuda import backend as cuda_backend
@@ -30,7 +31,8 @@ KINDS = {
     "four heads": ("fans", {"heads": 4, "layers": 2}),
     "bert4rec": ("bert4rec", {}),
 }
-RULES = [Rules(), Rules(keep_seen=True), Rules(exclude=range(0, 900, 3)), Rules(allow=range(295, 420))]
+LIMITED = Rules(groups=np.arange(1000) // 4, max_per_group=1)
+RULES = [Rules(), Rules(keep_seen=True), Rules(exclude=range(0, 900, 3)), Rules(allow=range(295, 420)), LIMITED]
 gpu = pytest.mark.skipif(driver.missing() is not None, reason=f"no GPU to try it on: {driver.missing()}")
 
 
@@ -115,6 +117,18 @@ def test_list_gets_the_same_items_alone_and_in_a_batch(kind: str, rules: Rules) 
     together = engine.continue_lists(inputs, counts, rules)
     alone = [engine.continue_lists([given], k, rules)[0] for given, k in zip(inputs, counts, strict=True)]
     assert [one.items.tolist() for one in alone] == [many.items.tolist() for many in together]
+
+
+@gpu
+@pytest.mark.parametrize("rules", [Rules(), Rules(groups=np.arange(9000) // 3, max_per_group=2)], ids=["all", "groups"])
+@pytest.mark.parametrize("count", [1, 20])
+@pytest.mark.parametrize("kind", ["two-stage", "vanilla"])
+def test_long_answers_match_float64(kind: str, count: int, rules: Rules) -> None:
+    model = paper_model(kind, LONG_STARTS)
+    inputs, counts = [np.arange(7 * i, 7 * i + 3) for i in range(count)], [500, *range(20, 20 * count, 20)]
+    engine = open_kernels(copy.deepcopy(model).cuda(), LONG_STARTS[-1], ONE_PASS)  # refuses to fall back to torch
+    answers = engine.continue_lists(inputs, counts, rules)
+    assert faults(model.double(), ONE_PASS, inputs, counts, rules, answers, LONG_FP16) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)

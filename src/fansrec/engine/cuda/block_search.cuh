@@ -13,6 +13,7 @@ struct Scratch {
     int blocks[MAX_BLOCKS], block_count;
     float logits[MAX_ITEMS];
     int slots[MAX_ITEMS], item_count;
+    float worst, best, error;  // of the bests of the category's blocks; the largest error of a logit in fp16
     int last;
 };
 static_assert(sizeof(Scratch) <= DECIDE_STATIC_BYTES, "sizes.cuh reserves too little static shared memory");
@@ -124,7 +125,9 @@ __device__ float find_blocks(const ItemTable &table, const float2 *row, Scratch 
             }
             for (int i = group.index() + KEPT * group.SIZE; i < count; i += group.SIZE) n += row[i].x >= least;
             return group.sum(n); }, depth, -extremes[2], at);
-    at = fmaxf(at - sqrtf(sums[1]) * table.longest / 1024, MINUS_INF / 2);  // minus the largest fp16 error
+    const float error = sqrtf(sums[1]) * table.longest / 1024;
+    if (threadIdx.x == 0) s.worst = -extremes[2], s.best = extremes[0], s.error = error;
+    at = fmaxf(at - error, MINUS_INF / 2);
     for (int i = threadIdx.x; i < count; i += THREADS)
         if (row[i].x >= at) {
             const int n = atomicAdd(&s.block_count, 1);

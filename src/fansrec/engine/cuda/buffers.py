@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from fansrec.engine.cuda.batches import Batch
 from fansrec.engine.cuda.exchange import MAX_LENGTH, Exchange
 from fansrec.engine.cuda.packing import Packed
-from fansrec.engine.cuda.sizes import BLOCK, LONGEST_ANSWER
+from fansrec.engine.cuda.sizes import BLOCK, LONGEST_ANSWER, MOST_DEPTH, longest_shortlist
 from fansrec.engine.cuda.structures import Answer, BlockBest, Queries
 from fansrec.engine.cuda.transfer import Transfer
 from fansrec.engine.interface import check_rules
@@ -38,12 +38,17 @@ class Buffers(Exchange):
         self._restrictions: tuple[Sequence[int], Sequence[int] | None] = ((), None)
         self._seen = self._new(MAX_LENGTH, torch.int32)
         self.reserve_answer(LONGEST_ANSWER)
-        self.reserve(1, LONGEST_ANSWER, LONGEST_ANSWER, 0)
+        self._reserve(1, LONGEST_ANSWER, LONGEST_ANSWER * MOST_DEPTH, 0)  # enough for every single list
 
-    def reserve(self, lists: int, positions: int, longest: int, given: int) -> None:
-        """Make the buffers large enough for lists with `given` items in all, whose longest answer is `longest`."""
+    def reserve(self, batch: Batch, rules: Rules) -> None:
+        """Make the buffers large enough for a batch."""
+        depth = longest_shortlist(int(batch.counts.max()), rules.max_per_group is not None)
+        self._reserve(batch.lists, batch.positions, batch.positions * depth, int(batch.offsets[-1]))
+
+    def _reserve(self, lists: int, positions: int, entries: int, given: int) -> None:
+        """Make room for lists with `given` items in all, and for so many positions and entries of their shortlists."""
         enough = lists <= self._lists and positions <= self._positions and given <= len(self._seen)
-        if enough and positions * longest <= self._shortlisted:
+        if enough and entries <= self._shortlisted:
             return
         torch.cuda.synchronize(self.packed.device)  # the last answer may be here before its kernel ends
         if given > len(self._seen):
@@ -56,9 +61,8 @@ class Buffers(Exchange):
         if positions > self._positions:
             self._make_positions(positions)
             self._positions = positions
-        if positions * longest > self._shortlisted:
-            self._shortlists = self._new(2 * positions * longest, torch.int32)
-            self._shortlisted = positions * longest
+        if entries > self._shortlisted:
+            self._shortlists, self._shortlisted = self._new(2 * entries, torch.int32), entries
         self._point()
         torch.cuda.synchronize(self.packed.device)  # allocated on torch's stream, and used on another
 
@@ -82,20 +86,24 @@ class Buffers(Exchange):
 
     def expect_one(self, k: int) -> None:
         super().expect_one(k)
-        self.answer.stride, self.answer.append_to = LONGEST_ANSWER, None
+        self._describe_shortlists(k)
+
+    def _describe_shortlists(self, longest: int) -> None:
+        self.answer.stride = longest_shortlist(longest, self.answer.groups is not None)
+        self.answer.append_to = None
 
     def request_growing(self, given: NDArray[np.int64], k: int) -> None:
         """Write a request for one list that grows on the GPU."""
         self.request_one(given, k)
         self.expect_one(k)
         self._host_items[: len(given)] = given
-        self.request.k = 1
+        self.request.k = self.answer.stride = 1
         with torch.cuda.stream(self.stream):
             self._growing_items[: len(given)].copy_(self._pinned_items[: len(given)], non_blocking=True)
         self.request.items = self._growing_items.data_ptr()
 
     def request_many(self, batch: Batch) -> Transfer:
-        self.answer.stride, self.answer.append_to = int(batch.counts.max()), None
+        self._describe_shortlists(int(batch.counts.max()))
         return super().request_many(batch)
 
     def apply_rules(self, rules: Rules, growing: bool) -> None:
@@ -113,6 +121,7 @@ class Buffers(Exchange):
         all_allowed = rules.keep_seen and restrictions == ((), None) and not growing
         self.request.blocked = None if all_allowed else self._blocked.data_ptr()
         self.request.mark_seen = int(not rules.keep_seen)
+        self.answer.groups, self.answer.max_per_group = self._groups_of_items(rules), rules.max_per_group or 0
         self.answer.min_score = ALL_SCORES if rules.min_score is None else rules.min_score
 
     def restore_blocked(self) -> None:

@@ -42,7 +42,7 @@ class CudaEngine:
     """Continues lists with the CUDA kernels; what these do not support falls back to torch."""
 
     backend = "cuda"
-    slower = "group limits, and fills other than by-position, run on torch, which is slower"
+    slower = "group limits item by item, and fills other than by-position, run on torch, which is slower"
 
     def __init__(self, model: Any, items: int, generation: str) -> None:
         self.model, self.items, self.generation = model, items, generation
@@ -91,7 +91,8 @@ class CudaEngine:
         return [next(by_torch) if answer is None else answer for answer in answers]
 
     def _supports(self, rules: Rules) -> bool:
-        return rules.fill == "by-position" and rules.max_per_group is None
+        limited = rules.max_per_group is not None
+        return rules.fill == "by-position" and not (limited and self.generation == AUTOREGRESSIVE)
 
     def _fits(self, given: NDArray[np.int64], k: int) -> bool:
         return bool(len(given) + k <= self._max_length and k <= self._max_count)
@@ -171,7 +172,7 @@ class CudaEngine:
     def _start(self, batch: Batch, rules: Rules) -> Transfer:
         """Start a batch after those that were started before; return where its answers will be."""
         longest = int(batch.counts.max())
-        self._buffers.reserve(batch.lists, batch.positions, longest, int(batch.offsets[-1]))
+        self._buffers.reserve(batch, rules)
         self._buffers.apply_rules(rules, growing=False)
         transfer: Transfer = self._buffers.request_many(batch)
         self._launcher.start(batch.lists, batch.positions, longest, tiles_of(batch.most_tokens))

@@ -10,6 +10,7 @@ from torch import Tensor
 from fansrec.engine.cuda.batches import Batch
 from fansrec.engine.cuda.structures import InlineItems, Request
 from fansrec.engine.cuda.transfer import Transfer, pinned, split_answers
+from fansrec.engine.rules import Rules
 
 MAX_LENGTH = 1 << 15  # items of one list that the host can pass
 POLLS = 4096  # a few hundred microseconds
@@ -30,9 +31,26 @@ class Exchange:
         self._host_items, self._items_at = self._pinned_items.numpy(), self._pinned_items.data_ptr()
         self._host_out = np.empty(0, dtype=np.int32)
         self._transfers = [Transfer(device, stream), Transfer(device, stream)]
+        self._groups: tuple[object, Tensor] | None = None
 
     def _new(self, size: int, dtype: torch.dtype) -> Tensor:
         return torch.empty(size, dtype=dtype, device=self.device)
+
+    def _copied(self, tensor: Tensor) -> Tensor:
+        """Return a copy on the GPU that later kernels can use; earlier ones have finished with what it replaces."""
+        torch.cuda.synchronize(self.device)
+        copied = tensor.to(self.device)
+        torch.cuda.synchronize(self.device)
+        return copied
+
+    def _groups_of_items(self, rules: Rules) -> int | None:
+        """Return the address of the groups of all items on the GPU, None if groups have no limit."""
+        if rules.max_per_group is None or rules.groups is None:
+            return None
+        if self._groups is None or self._groups[0] is not rules.groups:
+            numbers = np.unique(rules.groups, return_inverse=True)[1].astype(np.int32)
+            self._groups = rules.groups, self._copied(torch.from_numpy(numbers))
+        return self._groups[1].data_ptr()
 
     def reserve_answer(self, positions: int) -> None:
         """Make room for the answer to one list; nothing may be using the memory."""

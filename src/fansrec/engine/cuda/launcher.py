@@ -37,7 +37,13 @@ class Launcher:
         self._compare = self.program.kernel("compare", [catalog, request, queries, best], THREADS, 0)
         deciding = [catalog, table, request, queries, best, buffers.answer]
         self._decide = self.program.kernel("decide", deciding, THREADS, DECIDE_MEMORY)
-        for kernel in (self._encode_one, self._encode_many, self._compare, self._decide):
+        self._decide_candidates = self.program.kernel("decide_candidates", deciding, THREADS, 0)
+        selecting = [catalog, table, request, queries, buffers.answer]
+        self._decide_items = self.program.kernel("decide_items", selecting, THREADS, DECIDE_MEMORY)
+        for kernel in (
+            *(self._encode_one, self._encode_many, self._compare),
+            *(self._decide, self._decide_candidates, self._decide_items),
+        ):
             kernel.launch.stream = buffers.stream.cuda_stream
 
     def start(self, lists: int, positions: int, longest: int, tiles: int) -> None:
@@ -53,4 +59,9 @@ class Launcher:
     def start_selection(self, positions: int, longest: int) -> None:
         rows = positions // self._positions_per_row
         self._compare.start(self._columns, 1 if rows < 2 else min(MAX_ROWS, rows), 0)
-        self._decide.start(positions, 1, self.sizes.deciding[longest])
+        lists, size = self._request.lists, self.sizes.deciding[longest]
+        if lists <= CLUSTERS:
+            self._decide.start(positions, 1, size)
+        else:
+            self._decide_candidates.start(positions, 1, 0)
+            self._decide_items.start(lists, 1, size)

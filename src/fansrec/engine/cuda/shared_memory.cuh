@@ -43,14 +43,16 @@ struct SelectionState {
     int *sums, *chosen, *category;
     int *own_positions;  // (WARPS, k): the positions of the categories that a warp handles
     int *first;          // (k, 32) slots: the first of each shortlist, `no_slot` beyond its end
-    int *further;        // the others: p - 31 of them from (p - 32) * (p - 31) / 2 on, for position p
+    int *further;        // the others: p - 31 of them from (p - 32) * (p - 31) / 2 on, for position p; null: not here
 };
 
-__device__ __forceinline__ SelectionState selection_state(int words, int k) {
+// `longest` is the longest answer of the request.
+__device__ __forceinline__ SelectionState selection_state(int words, int k, int longest) {
     SelectionState state;
     state.taken = reinterpret_cast<unsigned *>(memory), state.no_slot = words * 32;
     state.sums = reinterpret_cast<int *>(state.taken + words + 1);
     state.chosen = state.sums + WARPS, state.category = state.chosen + k, state.own_positions = state.category + k;
     state.first = state.own_positions + WARPS * k, state.further = state.first + FIRST * k;
+    if (slots_beyond(longest) > further_slots(words, longest)) state.further = nullptr;
     return state;
 }

@@ -44,6 +44,22 @@ __device__ void find_items(const Catalog &catalog, const unsigned *blocked, Scra
     __syncthreads();
 }
 
+// Searches the items once more if more than MAX_ITEMS reach the level: the bests of the blocks say little about a
+// shortlist that is nearly as long as their number. Every step of the bisection counts the items that reach its level.
+__device__ __noinline__ void find_fewer_items(const Catalog &catalog, const unsigned *blocked, Scratch &s, int depth) {
+    const auto reached = [&](float least) {
+        __syncthreads();  // all threads have read the last count
+        if (threadIdx.x == 0) s.item_count = 0;
+        __syncthreads();
+        find_items(catalog, blocked, s, least);
+        return s.item_count;
+    };
+    const float best = s.best, error = s.error;
+    float low = s.worst, step = fmaxf(best - low, 1.0f);
+    while (reached(low) < depth) low -= step, step *= 2;  // MAX_ITEMS reach a lower one
+    reached(threshold(reached, depth, low, best) - error);
+}
+
 // Computes the logits of the items in fp32, half a warp per item.
 __device__ void score_items(const ItemTable &table, Scratch &s, int items) {
     const int lane = lane_id() & 15;
@@ -82,12 +98,15 @@ __device__ void make_shortlist(const Catalog &catalog, const ItemTable &table, c
     const float category_score = queries.category_score[position];
     if (threadIdx.x < WIDTH) s.query[threadIdx.x] = queries.query32[static_cast<size_t>(position) * WIDTH + threadIdx.x];
     if (threadIdx.x == 0) s.block_count = s.item_count = 0;
-    const int depth = depth_of(queries, first, position, category, s.sums);
+    int depth = depth_of(queries, first, position, category, s.sums);
+    if (answer.groups) depth = min(answer.stride, with_skipped(depth));
     float log_sum;
     const float2 *row = block_best.best + static_cast<size_t>(position) * block_best.stride;
     const float at = count <= KEPT * 32 ? find_blocks<false>(table, row, s, first_block, count, depth, log_sum)
                                         : find_blocks<true>(table, row, s, first_block, count, depth, log_sum);
-    find_items(catalog, request.blocked ? request.blocked + static_cast<size_t>(list) * request.words : nullptr, s, at);
+    const unsigned *blocked = request.blocked ? request.blocked + static_cast<size_t>(list) * request.words : nullptr;
+    find_items(catalog, blocked, s, at);
+    if (s.item_count > MAX_ITEMS && s.block_count <= MAX_BLOCKS) find_fewer_items(catalog, blocked, s, depth);
     // If not all candidates fit, the position has no shortlist, and the host sees that it is not filled.
     const int items = s.block_count > MAX_BLOCKS || s.item_count > MAX_ITEMS ? 0 : s.item_count;
     score_items(table, s, items);

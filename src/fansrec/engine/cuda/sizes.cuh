@@ -14,6 +14,7 @@ constexpr int BLOCK = 32;            // items that are compared together
 constexpr int INLINE = 512;          // items of a short list, which is passed as a kernel argument
 constexpr int MAX_BLOCKS = 1024;     // blocks that a shortlist is chosen from
 constexpr int MAX_ITEMS = 2048;      // candidates of a shortlist
+constexpr int MOST_DEPTH = 1024;     // entries of a shortlist
 constexpr int FIRST = 32;            // entries of a shortlist that a warp reads at once
 
 constexpr int HEAD = WIDTH / HEADS;
@@ -34,12 +35,20 @@ __device__ constexpr int head_halves(int tiles) { return 2 * tiles * TILE * HEAD
 __device__ constexpr int halves(int tiles) { return HALVES * (row_halves(tiles) + head_halves(tiles)); }
 __device__ constexpr int encode_bytes(int tiles) { return 4 * floats(tiles) + 2 * halves(tiles); }
 
-// Shared memory of `decide` for a catalog of `blocks` blocks and k positions (`selection_state` of selection.cuh), and
-// what it declares statically (`Scratch` of shortlist.cuh).
-__device__ constexpr int further_slots(int k) { return k > FIRST ? (k - FIRST) * (k - FIRST + 1) / 2 : 0; }
-__device__ constexpr int decide_words(int k) { return WARPS + (2 + WARPS + FIRST) * k + further_slots(k); }
-__device__ constexpr int decide_bytes(int blocks, int k) { return 4 * (blocks + 1 + decide_words(k)); }
+// How long a shortlist is if limits per group may skip some of its entries. If it is too short, torch answers.
+__device__ constexpr int more_entries(int depth) { return 4 * depth + 64; }
+__device__ constexpr int with_skipped(int depth) { return more_entries(depth) > MOST_DEPTH ? MOST_DEPTH : more_entries(depth); }
+
+// Shared memory of `decide` and `decide_items` for a catalog of `blocks` blocks and k positions (`selection_state` of shared_memory.cuh), and
+// what it declares statically (`Scratch` of block_search.cuh). If not all entries of the shortlists fit, only the first
+// ones of each are in shared memory.
 constexpr int DECIDE_STATIC_BYTES = 26 * 1024;
+constexpr int DECIDE_BYTES = 227 * 1024 - DECIDE_STATIC_BYTES;  // at most
+__device__ constexpr int first_bytes(int blocks, int k) { return 4 * (blocks + 1 + WARPS + (2 + WARPS + FIRST) * k); }
+__device__ constexpr int slots_beyond(int k) { return k > FIRST ? (k - FIRST) * (k - FIRST + 1) / 2 : 0; }
+__device__ constexpr int all_bytes(int blocks, int k) { return first_bytes(blocks, k) + 4 * slots_beyond(k); }
+__device__ constexpr int further_slots(int blocks, int k) { return all_bytes(blocks, k) > DECIDE_BYTES ? 0 : slots_beyond(k); }
+__device__ constexpr int decide_bytes(int blocks, int k) { return first_bytes(blocks, k) + 4 * further_slots(blocks, k); }
 
 // The hybrid model: sizes of a search for the best of many (hybrid/threshold.cuh), and shared memory of `look_up` for an input
 // of `length` items and for the sums of all items, of `blend` and of `arrange` for k items (`lookup_memory`, `blend_memory` and `arrange_memory` of

@@ -78,8 +78,9 @@ _FIXED = KernelConstants({})
 CLUSTER, WARPS, THREADS, TILE, BLOCK, INLINE = map(
     _FIXED.constant, ("CLUSTER", "WARPS", "THREADS", "TILE", "BLOCK", "INLINE")
 )
-DECIDE_MEMORY = SHARED_MEMORY - _FIXED.constant("DECIDE_STATIC_BYTES")
-LONGEST_ANSWER = 256  # positions; no more than THREADS
+DECIDE_MEMORY = _FIXED.constant("DECIDE_BYTES")
+MOST_DEPTH = _FIXED.constant("MOST_DEPTH")
+LONGEST_ANSWER = 512  # positions
 
 
 def feedforward(config: Any) -> int:
@@ -125,6 +126,12 @@ class Sizes:
         sizes = [kernel.call("decide_bytes", blocks, k) for k in range(min(LONGEST_ANSWER, items) + 1)]
         self.deciding = [size for size in sizes if size <= DECIDE_MEMORY]  # by positions
         self.longest_answer = len(self.deciding) - 1
+
+
+@cache
+def longest_shortlist(k: int, groups: bool) -> int:
+    """Return the most entries of the shortlists of k positions; more if limits per group may skip some."""
+    return _FIXED.call("with_skipped", k) if groups else k
 
 
 def tiles_of(items: int) -> int:

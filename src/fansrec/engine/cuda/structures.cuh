@@ -67,11 +67,13 @@ struct ItemTable {
 struct Answer {
     int2 *shortlists;               // (positions, stride): slot, bits of the score
     int *lengths, *finished;        // of the shortlists; positions that are finished, by list
-    int stride;
+    int stride;                     // the longest answer of the request or, with groups, the longest shortlist
     const unsigned *base_blocked;  // (words): the bits of every list before its own items were marked
     int *items;                    // out
     float *scores;                 // out
     float min_score;
+    const int *groups;  // (items), or null: no limits
+    int max_per_group;
     int *append_to;  // autoregressive: where the selected item is appended, or null
     int *unfilled;   // out, (lists): positions without an item
 };

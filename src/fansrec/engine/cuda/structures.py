@@ -24,7 +24,9 @@ Catalog = _declare("Catalog", "weights* bias* category_of_block* first_block* bl
 BlockBest = _declare("BlockBest", "best* stride")
 ItemTable = _declare("ItemTable", "weights* bias* item_at* longest'")
 Answer = _declare(
-    "Answer", "shortlists* lengths* finished* stride base_blocked* items* scores* min_score' append_to* unfilled*"
+    "Answer",
+    "shortlists* lengths* finished* stride base_blocked*",
+    "items* scores* min_score' groups* max_per_group append_to* unfilled*",
 )
 STRUCTURES = (Weights, Request, InlineItems, Queries, Catalog, BlockBest, ItemTable, Answer)
 

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fansrec.engine.cuda.batches import Batch
 from fansrec.engine.cuda.buffers import ALL_SCORES, blocked_bits
 from fansrec.engine.cuda.exchange import ALL_MASKS, Exchange
 from fansrec.engine.cuda.hybrid import structures
@@ -42,9 +43,8 @@ class HybridBuffers(Exchange):
         self._scores = self._new(0, torch.float32)
         self._rules: Rules | None = None
         self._restrictions: tuple[Sequence[int], Sequence[int] | None] = ((), None)
-        self._groups: tuple[object, Tensor] | None = None
         self.reserve_answer(self._kernel.constant("CANDIDATES"))
-        self.reserve(1, 0, 0, 0)
+        self._reserve(1)
 
     def _mixture(self) -> Structure:
         weights = self.packed.model.config.weights
@@ -64,8 +64,11 @@ class HybridBuffers(Exchange):
     def _zeros(self, size: int, dtype: torch.dtype) -> Tensor:
         return torch.zeros(max(size, 1), dtype=dtype, device=self.device)
 
-    def reserve(self, lists: int, positions: int, longest: int, given: int) -> None:
-        """Make the buffers large enough for this many lists."""
+    def reserve(self, batch: Batch, rules: Rules) -> None:
+        """Make the buffers large enough for a batch."""
+        self._reserve(batch.lists)
+
+    def _reserve(self, lists: int) -> None:
         if lists <= self._lists:
             return
         torch.cuda.synchronize(self.device)  # the last answer may be here before its kernel ends
@@ -151,24 +154,12 @@ class HybridBuffers(Exchange):
             words = -(-self.items // BLOCK)
             self._blocked = self._copied(torch.from_numpy(blocked_bits(rules, np.arange(self.items), words)))
         self.rules.blocked = None if restrictions == ((), None) else self._blocked.data_ptr()
-        self.rules.groups, self.rules.max_per_group = None, rules.max_per_group or 0
-        if rules.max_per_group is not None and rules.groups is not None:
-            if self._groups is None or self._groups[0] is not rules.groups:
-                numbers = np.unique(rules.groups, return_inverse=True)[1].astype(np.int32)
-                self._groups = rules.groups, self._copied(torch.from_numpy(numbers))
-            self.rules.groups = self._groups[1].data_ptr()
+        self.rules.groups, self.rules.max_per_group = self._groups_of_items(rules), rules.max_per_group or 0
         self.request.all_masks = int(rules.fill == "arranged")
         self.request.most_masks = ALL_MASKS if self.request.all_masks else self._usual_masks
         self.rules.keep_seen = int(rules.keep_seen)
         self.rules.min_score = ALL_SCORES if rules.min_score is None else rules.min_score
         self._rules, self._restrictions = rules, restrictions
-
-    def _copied(self, tensor: Tensor) -> Tensor:
-        """Return a copy on the GPU that later kernels can use; earlier ones have finished with what it replaces."""
-        torch.cuda.synchronize(self.device)
-        copied = tensor.to(self.device)
-        torch.cuda.synchronize(self.device)
-        return copied
 
 
 def point_to(structure: Structure, tensors: dict[str, Tensor]) -> None:
