@@ -12,6 +12,7 @@ from fansrec.engine.cuda.structures import Catalog, ItemTable, Weights, address
 CLUSTERS = 16  # that an H100 or H200 runs at once
 MAX_COLUMNS = 1056  # blocks of threads of `compare`: eight for each multiprocessor of an H100 or H200
 MAX_ROWS = 16
+COMPARE_BLOCKS = 264  # of threads, of `compare_many`: two for each multiprocessor
 
 
 class Launcher:
@@ -34,14 +35,16 @@ class Launcher:
         encoding = [weights, request, queries, buffers.inline_items]
         self._encode_one = self.program.kernel("encode_one", encoding, THREADS, SHARED_MEMORY)
         self._encode_many = self.program.kernel("encode_many", encoding, THREADS, SHARED_MEMORY)
-        self._compare = self.program.kernel("compare", [catalog, request, queries, best], THREADS, 0)
+        comparing = [catalog, request, queries, best]
+        self._compare = self.program.kernel("compare", comparing, THREADS, 0)
+        self._compare_many = self.program.kernel("compare_many", comparing, THREADS, 0)
         deciding = [catalog, table, request, queries, best, buffers.answer]
         self._decide = self.program.kernel("decide", deciding, THREADS, DECIDE_MEMORY)
         self._decide_candidates = self.program.kernel("decide_candidates", deciding, THREADS, 0)
         selecting = [catalog, table, request, queries, buffers.answer]
         self._decide_items = self.program.kernel("decide_items", selecting, THREADS, DECIDE_MEMORY)
         for kernel in (
-            *(self._encode_one, self._encode_many, self._compare),
+            *(self._encode_one, self._encode_many, self._compare, self._compare_many),
             *(self._decide, self._decide_candidates, self._decide_items),
         ):
             kernel.launch.stream = buffers.stream.cuda_stream
@@ -57,11 +60,12 @@ class Launcher:
         encode.start(min(lists, 2 * CLUSTERS) * CLUSTER, 1, self.sizes.encoding[tiles])
 
     def start_selection(self, positions: int, longest: int) -> None:
-        rows = positions // self._positions_per_row
-        self._compare.start(self._columns, 1 if rows < 2 else min(MAX_ROWS, rows), 0)
         lists, size = self._request.lists, self.sizes.deciding[longest]
         if lists <= CLUSTERS:
+            rows = positions // self._positions_per_row
+            self._compare.start(self._columns, 1 if rows < 2 else min(MAX_ROWS, rows), 0)
             self._decide.start(positions, 1, size)
         else:
+            self._compare_many.start(COMPARE_BLOCKS, 1, 0)
             self._decide_candidates.start(positions, 1, 0)
             self._decide_items.start(lists, 1, size)

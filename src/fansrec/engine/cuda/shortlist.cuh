@@ -38,7 +38,7 @@ __device__ void find_items(const Catalog &catalog, const unsigned *blocked, Scra
         if (g == 0 && good)
             for (int n = atomicAdd(&s.item_count, __popc(good)); good && n < MAX_ITEMS; n++, good &= good - 1) {
                 const int i = __ffs(good) - 1;
-                s.slots[n] = block * BLOCK + 8 * (i / 2) + 2 * t + (i & 1);
+                s.slots[n] = block * BLOCK + 8 * (i / 2) + 2 * t + (i & 1), s.logits[n] = c[i / 2][i & 1];
             }
     }
     __syncthreads();
@@ -58,6 +58,34 @@ __device__ __noinline__ void find_fewer_items(const Catalog &catalog, const unsi
     float low = s.worst, step = fmaxf(best - low, 1.0f);
     while (reached(low) < depth) low -= step, step *= 2;  // MAX_ITEMS reach a lower one
     reached(threshold(reached, depth, low, best) - error);
+}
+
+// Keeps the items that may be among the best `depth`, by their logits in fp16: the bests of blocks leave many more if the
+// shortlist is long.
+__device__ void keep_best_items(Scratch &s, int depth) {
+    constexpr int MANY = MAX_ITEMS / THREADS;
+    const ThreadGroup<true> group{s};
+    const int items = s.item_count;
+    float logits[MANY], extremes[2] = {MINUS_INF, MINUS_INF};  // best, minus the worst
+    int slots[MANY];
+#pragma unroll
+    for (int j = 0; j < MANY; j++) {
+        const int i = threadIdx.x + j * THREADS;
+        logits[j] = i < items ? s.logits[i] : 2 * MINUS_INF, slots[j] = i < items ? s.slots[i] : 0;
+        if (i < items) extremes[0] = fmaxf(extremes[0], logits[j]), extremes[1] = fmaxf(extremes[1], -logits[j]);
+    }
+    group.reduce(extremes, [](float x, float y) { return fmaxf(x, y); });
+    const float at = threshold([&](float least) {
+        int n = 0;
+#pragma unroll
+        for (int j = 0; j < MANY; j++) n += logits[j] >= least;
+        return group.sum(n); }, depth, -extremes[1], extremes[0]) - s.error;
+    if (threadIdx.x == 0) s.item_count = 0;
+    __syncthreads();
+#pragma unroll
+    for (int j = 0; j < MANY; j++)
+        if (logits[j] >= at && logits[j] > MINUS_INF) s.slots[atomicAdd(&s.item_count, 1)] = slots[j];
+    __syncthreads();
 }
 
 // Computes the logits of the items in fp32, half a warp per item.
@@ -108,7 +136,9 @@ __device__ void make_shortlist(const Catalog &catalog, const ItemTable &table, c
     find_items(catalog, blocked, s, at);
     if (s.item_count > MAX_ITEMS && s.block_count <= MAX_BLOCKS) find_fewer_items(catalog, blocked, s, depth);
     // If not all candidates fit, the position has no shortlist, and the host sees that it is not filled.
-    const int items = s.block_count > MAX_BLOCKS || s.item_count > MAX_ITEMS ? 0 : s.item_count;
+    const bool fit = s.block_count <= MAX_BLOCKS && s.item_count <= MAX_ITEMS;
+    if (fit && s.item_count > 2 * depth + THREADS / 2) keep_best_items(s, depth);
+    const int items = fit ? s.item_count : 0;
     score_items(table, s, items);
     write_shortlist(answer, s, position, items, depth, category_score - log_sum);
     if (threadIdx.x == 0) answer.lengths[position] = min(items, depth), queries.counts[category] = 0;

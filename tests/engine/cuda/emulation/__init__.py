@@ -32,6 +32,7 @@ REPLACED = {  # shared memory, which belongs to a block
     "extern __shared__ __align__(16) unsigned char memory[];": "",
     "(memory)": "(emulation::memory())",
     "__shared__ Scratch s;": "Scratch &s = *reinterpret_cast<Scratch *>(emulation::current().block->statics.data());",
+    "__shared__ Units units;": "Units &units = *reinterpret_cast<Units *>(emulation::current().block->statics.data());",
 }
 KERNEL = re.compile(r'extern "C" __global__ void .*?\b(\w+)\(const __grid_constant__', re.S)
 _libraries = Path(tempfile.gettempdir()) / "fansrec-emulation"
