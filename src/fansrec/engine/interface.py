@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator, Sequence
 from functools import cache
+from operator import add
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -64,15 +65,18 @@ def continuations(items: NDArray[np.int64], scores: NDArray[Any], categories: Ca
 def requested_counts(inputs: Inputs, k: int | Sequence[int], items: int, longest: int | None) -> list[int]:
     """Return how many items each list requests, at most all `items`; raise BadSetting if a model cannot hold them."""
     counts = [k] * len(inputs) if isinstance(k, int) else list(k)
-    for given, count in zip(inputs, counts, strict=True):
-        if count < 1:
-            raise BadSetting(f"k is {count}; ask for at least one item")
-        if longest is not None and len(given) + count > longest:
-            raise BadSetting(
-                f"{len(given)} items and {count} more are over this model's limit of {longest}; "
-                f"ask for fewer, or give only the last items of the list"
-            )
-    return [min(count, items) for count in counts]
+    if len(counts) != len(inputs):
+        raise ValueError(f"there are {len(counts)} numbers of items for {len(inputs)} lists")
+    if min(counts, default=1) < 1:
+        raise BadSetting(f"k is {min(counts)}; ask for at least one item")
+    sizes = list(map(add, map(len, inputs), counts))  # without a loop in Python, which thousands of lists would notice
+    if longest is not None and max(sizes, default=0) > longest:
+        too_long = next(i for i, size in enumerate(sizes) if size > longest)
+        raise BadSetting(
+            f"{len(inputs[too_long])} items and {counts[too_long]} more are over this model's limit of {longest}; "
+            f"ask for fewer, or give only the last items of the list"
+        )
+    return counts if max(counts, default=0) <= items else [min(count, items) for count in counts]
 
 
 def batches_by_length(lengths: Sequence[int], max_tokens: int, max_lists: int | None = None) -> Iterator[list[int]]:

@@ -35,6 +35,7 @@ from fansrec.engine.interface import (
 from fansrec.engine.modes import AUTOREGRESSIVE
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
+from fansrec.errors import BadSetting
 from fansrec.models.alphabet import SPECIALS
 
 
@@ -74,13 +75,11 @@ class CudaEngine:
         if not self._supports(rules):
             warn_once(self.slower)
             return self.fallback.continue_lists(inputs, counts, rules)
-        check_indices(inputs, self.items)
         with self._lock:
             self._launcher.program.enter()
             answers = self._continue(inputs, counts, rules)
-        for given, count, answer in zip(inputs, counts, answers, strict=True):
-            if answer is not None and not len(answer.items):
-                check_not_empty(given, answer, count, rules, self.items)
+        for i in [i for i, answer in enumerate(answers) if answer is not None and not len(answer.items)]:
+            check_not_empty(inputs[i], answers[i], counts[i], rules, self.items)  # type: ignore[arg-type]
         if None not in answers:
             return answers  # type: ignore[return-value]
         # A category ran out of items, or a list is too long: the torch engine handles both.
@@ -101,6 +100,7 @@ class CudaEngine:
         """Return the answers, None where these kernels have none."""
         answers: list[Continuation | None] = [None] * len(inputs)
         if self.generation == AUTOREGRESSIVE:
+            check_indices(inputs, self.items)
             for i, (given, k) in enumerate(zip(inputs, counts, strict=True)):
                 answers[i] = self._continue_autoregressively(given, k, rules) if self._fits(given, k) else None
             return answers
@@ -162,9 +162,19 @@ class CudaEngine:
             transfer = self._start(batch, rules)
             if started:
                 yield started[0], self._split(*started)
+            else:
+                self._check_indices(inputs)
             started = batch, transfer
         if started:
             yield started[0], self._split(*started)
+
+    def _check_indices(self, inputs: Inputs) -> None:
+        """Check the indices of all lists while the GPU works on the first ones; its kernels ignore invalid indices."""
+        try:
+            check_indices(inputs, self.items)
+        except BadSetting:
+            driver.wait(self._stream)  # until the memory of the batch is free
+            raise
 
     def _batches(self, inputs: Inputs, counts: Sequence[int]) -> Iterator[Batch]:
         return batches(inputs, counts, self._max_length, self._max_count, self._buffers.max_positions)
