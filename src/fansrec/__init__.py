@@ -8,15 +8,17 @@ if TYPE_CHECKING:
     from fansrec.client import Client as Client
     from fansrec.data.prepare import prepare as prepare
     from fansrec.data.settings import Preparation as Preparation
+    from fansrec.exporting.export import export as export
     from fansrec.training.trainer import train as train
 
 __version__ = "0.1.0"
-__all__ = ["AsyncClient", "Client", "Preparation", "__version__", "load", "prepare", "train"]
+__all__ = ["AsyncClient", "Client", "Preparation", "__version__", "export", "load", "prepare", "train"]
 
 _MODULES = {
     "AsyncClient": "fansrec.client",
     "Client": "fansrec.client",
     "Preparation": "fansrec.data.settings",
+    "export": "fansrec.exporting.export",
     "load": "fansrec.api.continuer",
     "prepare": "fansrec.data.prepare",
     "train": "fansrec.training.trainer",
@@ -28,5 +30,8 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         from importlib import import_module
 
-        return getattr(import_module(_MODULES[name]), name)
+        from fansrec.errors import missing_extras
+
+        with missing_extras():
+            return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'fansrec' has no attribute {name!r}")

@@ -46,7 +46,7 @@ def test_folder_without_a_model_is_refused(fans: Fans, tmp_path: Path) -> None:
 def test_missing_onnx_is_reported_with_what_to_install(
     fans: Fans, songs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in [name for name in sys.modules if name.startswith("fansrec.export")]:
+    for name in [name for name in sys.modules if name.startswith("fansrec.exporting")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "onnx", None)
     code, _, err = fans("export", songs / "run", "--out", tmp_path / "model.onnx")

@@ -207,5 +207,5 @@ def test_set_without_a_download_is_refused_with_its_source(own: Path) -> None:
 
 def test_folder_that_cannot_be_created_is_refused(own: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(BadSetting, match="choose another folder with --to"):
+    with pytest.raises(BadSetting, match="choose another folder with to"):
         fetch("zhihu", to=tmp_path / "file")

@@ -7,7 +7,15 @@ from typing import Annotated, Literal
 
 import typer
 
-from fansrec.cli.options import Corpus, ExperimentDevice, ParallelRuns, check_writable, execution_option, usable_device
+from fansrec.cli.options import (
+    Corpus,
+    ExperimentDevice,
+    Force,
+    ParallelRuns,
+    check_writable,
+    execution_option,
+    usable_device,
+)
 from fansrec.cli.progress_bars import JobBar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.errors import BadSetting, Unfinished
@@ -37,6 +45,7 @@ def crossval(
     seeds: Annotated[
         str, typer.Option(help="Random seeds of training, comma-separated; values are averaged over them")
     ] = "0",
+    force: Force = False,
     out: Annotated[Path | None, execution_option(help="Folder for folds and cells", show_default=OUT)] = None,
     only: Annotated[
         Literal["folds", "cells", "report"] | None,
@@ -81,9 +90,10 @@ def crossval(
     path = json or folder / f"{part}.json"
     if path.suffix in (".md", ".png"):
         raise BadSetting(f"--json {path}: the report and the plot are written under that name; end it in .json")
+    check_writable(json, force=force)  # the report in OUT is written again by each run that resumes
     with JobBar(Terminal(stderr=True)) as bar:
         validation = start(corpus, folder, count, seed, numbers, systems, training_seeds, part, bar)
-        check_writable(path)
+        check_writable(path, force=True)
         parallel = workers or os.cpu_count() or 1
         unfinished = run_steps(validation, corpus, bar, parallel, only, keep_weights, time_limit)
     if only in (None, "report"):
@@ -92,4 +102,5 @@ def crossval(
     else:
         echo(f"written: {validation.folder}")
     if unfinished:
-        raise Unfinished(f"{len(unfinished)} cells did not finish; fix the errors above and run the same command again")
+        again = "run the same command again" + (" with --force" if json and json.exists() and not force else "")
+        raise Unfinished(f"{len(unfinished)} cells did not finish; fix the errors above and {again}")

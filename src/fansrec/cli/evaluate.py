@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.progress import TimeRemainingColumn
 
-from fansrec.cli.options import Backend, Device, Fill, check_writable, usable_device
+from fansrec.cli.options import Backend, Device, Fill, Force, check_writable, usable_device
 from fansrec.cli.progress_bars import progress_bar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.files import write_json
@@ -52,6 +52,7 @@ def evaluate(
         typer.Option(help=GENERATION, show_default="the model's own"),
     ] = None,
     fill: Annotated[Fill, typer.Option(help=FILL)] = "by-position",
+    force: Force = False,
     device: Device = None,
     backend: Annotated[Backend | None, typer.Option(help="Backend to run on", show_default=BACKEND)] = None,
 ) -> None:
@@ -70,7 +71,7 @@ def evaluate(
     from fansrec.evaluation.protocol import protocol as protocol_by_name
     from fansrec.evaluation.tables import print_tables
 
-    check_writable(json, html)
+    check_writable(json, html, force=force)
     names = ("paper", "standard") if protocol == "both" else (protocol,)
     lengths = [None, *_parse_given(given)]
     prepared = read_corpus(corpus)

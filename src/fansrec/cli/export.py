@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from fansrec.cli.options import Run, check_writable
+from fansrec.cli.options import Force, Run, check_writable
 from fansrec.cli.terminal import echo
 
 
@@ -13,6 +13,7 @@ def export(
     run: Run,
     out: Annotated[Path, typer.Option(help="File to write")],
     format: Annotated[Literal["onnx"], typer.Option(help="Format of the file")] = "onnx",
+    force: Force = False,
 ) -> None:
     """Export a trained model to ONNX, including the selection of distinct items.
 
@@ -21,10 +22,9 @@ def export(
     ONNX Runtime runs the file without this package; docs/how-to/export.md shows how. Models that can be exported: fans
     with both recipes, bert4rec and bert4rec-nar.
     """
-    check_writable(out)
-    from fansrec.artifact import read_artifact
-    from fansrec.export.onnx_file import export_onnx
+    from fansrec.exporting.export import export as run_export
 
-    for path in export_onnx(read_artifact(run), out):
+    check_writable(out, force=force)
+    for path in run_export(run, out, format, force):
         echo(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
     echo(f"Item index n of an answer is line n + 1 of {run / 'items.jsonl'}")

@@ -18,7 +18,7 @@ from fansrec.cli.reproduce import reproduce
 from fansrec.cli.serve import serve
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.cli.train import train
-from fansrec.errors import FansError, Interrupted, not_installed
+from fansrec.errors import FansError, Interrupted, missing_extras
 from fansrec.files import format_os_error
 
 app = typer.Typer(
@@ -42,24 +42,6 @@ app.command()(export)
 app.add_typer(bench.app, name="bench")
 app.command()(reproduce)
 
-# The extra of each optional dependency, for the message that says what to install.
-SERVING = [
-    "fastapi",
-    "starlette",
-    "uvicorn",
-    "uvloop",
-    "httptools",
-    "prometheus_client",
-    "pydantic",
-    "pydantic_core",
-    "rapidfuzz",
-]
-TRAINING = ("polars", "pyarrow", "gensim", "sklearn", "accelerate", "matplotlib")
-EXTRAS = (
-    {"onnx": "export", "ray": "ray", "torch": "train"}
-    | dict.fromkeys(TRAINING, "train")
-    | dict.fromkeys(SERVING, "serve")
-)
 # Typer has its own copy of click's errors, which it does not export.
 UsageError: Any = typer.BadParameter.__mro__[1]
 
@@ -83,7 +65,8 @@ def refuse(message: str, code: int = 2) -> NoReturn:
 def run() -> None:
     """Run the command line and turn every error of the user into one line (the entry point)."""
     try:
-        code = app(standalone_mode=False) or 0
+        with missing_extras():
+            code = app(prog_name="fans", standalone_mode=False) or 0
         if code == STOPPED:  # typer catches Ctrl-C itself and prints nothing
             refuse("stopped", STOPPED)
         sys.exit(code)
@@ -94,12 +77,7 @@ def run() -> None:
     except (KeyboardInterrupt, typer.Abort):
         refuse("stopped", STOPPED)
     except FansError as error:
-        refuse(str(error), STOPPED if isinstance(error, Interrupted) else 2)
-    except ModuleNotFoundError as error:
-        extra = EXTRAS.get((error.name or "").split(".")[0])
-        if extra is None:
-            raise
-        refuse(str(not_installed(str(error.name), extra)))
+        refuse(error.on_command_line, STOPPED if isinstance(error, Interrupted) else 2)
     except BrokenPipeError:  # `fans … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

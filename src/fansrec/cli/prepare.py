@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fansrec.cli.options import Address, Engine
+from fansrec.cli.options import Address, Engine, Force
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.data.columns import Columns
 from fansrec.data.settings import Preparation
@@ -35,7 +35,7 @@ filter_option, category_option, split_option, column_option = (
 
 def prepare(
     source: Annotated[str, typer.Argument(help=SOURCE)],
-    out: Annotated[Path, typer.Option(help="Folder for the corpus; it must not exist")],
+    out: Annotated[Path, typer.Option(help="Folder for the corpus")],
     items: Annotated[Path | None, typer.Option(help="File with the columns item, name, group and category")] = None,
     min_item_count: Annotated[
         int | None, filter_option(help=MIN_COUNT, show_default=str(DEFAULT.min_item_count))
@@ -66,6 +66,7 @@ def prepare(
         str | None, column_option(help="Column of positions; without it, the order of rows")
     ] = None,
     items_column: Annotated[str | None, column_option(help="Column of whole lists, if each row is a list")] = None,
+    force: Force = False,
     engine: Engine = "local",
     address: Address = None,
 ) -> None:
@@ -103,11 +104,11 @@ def prepare(
         if engine == "ray":
             from fansrec.cluster.preparing.run import prepare_on_cluster
 
-            summary = prepare_on_cluster(path, out, preparation, items, columns, say, address)
+            summary = prepare_on_cluster(path, out, preparation, items, columns, say, address, force)
         else:
             from fansrec.data.prepare import prepare as prepare_here
 
-            summary = prepare_here(path, out, preparation, items, columns, say)
+            summary = prepare_here(path, out, preparation, items, columns, say, force)
     splits = ", ".join(f"{name} {count:,}" for name, count in summary["splits"].items())
     echo(
         f"{out}: {summary['lists']:,} lists of {summary['shortest']} to {summary['longest']} items, "

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from fansrec.cli.options import Address, Corpus, Engine, Workers, refuse_without_ray
+from fansrec.cli.options import Address, Corpus, Engine, Force, Workers, refuse_without_ray
 from fansrec.cli.progress_bars import TrainingBar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.errors import BadSetting
@@ -57,6 +57,7 @@ def train(
     no_compare: Annotated[
         bool, typer.Option("--no-compare", help="Skip the final comparison with popularity, item-kNN, EASE and SLIST")
     ] = False,
+    force: Force = False,
     engine: Engine = "local",
     address: Address = None,
     workers: Workers = None,
@@ -96,7 +97,14 @@ def train(
     name = values.pop("model", None)
     console = Terminal()
     with TrainingBar(console) as reporter:
-        job = {"model": name, "values": values, "reporter": reporter, "resume": resume, "compare": not no_compare}
+        job = {
+            "model": name,
+            "values": values,
+            "reporter": reporter,
+            "resume": resume,
+            "compare": not no_compare,
+            "force": force,
+        }
         if engine == "ray":
             from fansrec.cluster.connection import cluster
             from fansrec.cluster.training import train_on_cluster

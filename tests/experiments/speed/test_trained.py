@@ -78,7 +78,7 @@ def test_throughput_leaves_out_batches_that_are_too_large(runs: dict[str, Path],
 
 def test_run_of_another_corpus_is_refused(runs: dict[str, Path], tmp_path: Path) -> None:
     other = write_walks(tmp_path / "other", seed=7)
-    with pytest.raises(BadSetting, match=r"run was trained on another corpus; give --corpus"):
+    with pytest.raises(BadSetting, match=r"run was trained on another corpus; give corpus"):
         latency(LatencyOptions(run=[runs["run"]], corpus=other, **QUICK))
 
 
@@ -102,12 +102,12 @@ def test_default_sizes_are_accepted_beside_a_run() -> None:
 
 
 def test_batch_must_fit_into_the_test_lists(runs: dict[str, Path], songs: Path) -> None:
-    with pytest.raises(BadSetting, match="--batch 500 is more than the 12 test lists"):
+    with pytest.raises(BadSetting, match="batch 500 is more than the 12 test lists"):
         latency(LatencyOptions(run=[runs["run"]], corpus=songs / "corpus", batch=500, **QUICK))
 
 
 def test_arms_without_the_models_of_the_runs_are_refused(runs: dict[str, Path], songs: Path) -> None:
-    with pytest.raises(BadSetting, match="--arms authors has no arm for these models"):
+    with pytest.raises(BadSetting, match="arms authors has no arm for these models"):
         TrainedSystems(songs / "corpus", "cpu").build([runs["best"]], ["authors"])
 
 

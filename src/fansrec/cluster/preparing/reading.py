@@ -45,7 +45,7 @@ def read_pieces(pieces: Sequence[Piece], work: Path, columns: Columns, split_by:
             info = _read_piece(pieces[row["piece"]], work, columns, split_by)
             return {"info": json.dumps(asdict(info)), "error": ""}
         except BadInput as error:
-            return {"info": "", "error": str(error)}
+            return {"info": "", "error": error.on_command_line}
 
     indices = ray.data.from_items([{"piece": number} for number in range(len(pieces))], override_num_blocks=len(pieces))
     rows = indices.map(read).take_all()

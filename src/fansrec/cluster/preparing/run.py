@@ -30,7 +30,7 @@ from fansrec.data.settings import Preparation
 from fansrec.data.shards import read_items, shard_name
 from fansrec.data.sources import missing_split_key
 from fansrec.errors import BadInput, BadSetting
-from fansrec.files import write_atomically
+from fansrec.files import move_folder, write_atomically
 
 
 def prepare_on_cluster(
@@ -41,13 +41,14 @@ def prepare_on_cluster(
     columns: Columns = Columns(),  # noqa: B008
     report: Report = no_report,
     address: str | None = None,
+    force: bool = False,
 ) -> dict[str, Any]:
     """Do the same as `data.prepare.prepare`, with the same corpus as the result.
 
     Until the corpus is complete, the content of each piece is kept in a folder next to `out`, under a name that
     depends on the piece: a rerun reads only pieces that are missing or have changed.
     """
-    check_options(preparation, items, out)
+    check_options(preparation, items, out, force)
     out = out.absolute()  # workers have other working directories
     work = out.parent / f".{out.name}.preparing"
     with cluster(address):
@@ -62,7 +63,7 @@ def prepare_on_cluster(
         del raw, ids  # Ray frees objects without references
         details = read_details(items, selection.ids) if items is not None else ItemDetails()
         categories = categorize(learn_from, selection, details, preparation, report)
-        summary = _write(out, work, selection, details, categories, preparation, Path(source).name)
+        summary = _write(out, work, selection, details, categories, preparation, Path(source).name, force)
     shutil.rmtree(work, ignore_errors=True)
     report(f"written: {out}")
     return summary
@@ -102,6 +103,7 @@ def _write(
     categories: Categories,
     preparation: Preparation,
     name: str,
+    force: bool,
 ) -> dict[str, Any]:
     """Write the corpus and return its summary; each shard is written by a task."""
     order = item_order(selection.ids, selection.frequency, categories)
@@ -118,7 +120,7 @@ def _write(
     write_all_but_items(folder, corpus)
     for temporary in folder.glob(".*"):  # of workers that died while writing
         temporary.unlink(missing_ok=True)
-    folder.rename(out)
+    move_folder(folder, out, force)
     return corpus.summary
 
 
