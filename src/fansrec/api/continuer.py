@@ -42,6 +42,7 @@ class Continuer:
         *,
         exclude: Iterable[object] = (),
         allow: Iterable[object] | None = None,
+        categories: Iterable[str] | None = None,
         max_per_group: int | None = None,
         min_score: float | None = None,
         keep_seen: bool = False,
@@ -54,6 +55,7 @@ class Continuer:
             k: How many distinct items each continuation has; fewer, with a reason, if the rules leave fewer.
             exclude: Items that are never answered.
             allow: The only items that may be answered; by default all items of the model.
+            categories: The only categories whose items may be answered; by default all of them.
             max_per_group: Maximum number of items of one group (artist, author) in an answer.
             min_score: Items with a lower score are left out.
             keep_seen: Whether items of the input may be answered again.
@@ -62,6 +64,7 @@ class Continuer:
         rules = self.rules(
             exclude=exclude,
             allow=allow,
+            categories=categories,
             max_per_group=max_per_group,
             min_score=min_score,
             keep_seen=keep_seen,
@@ -93,6 +96,7 @@ class Continuer:
         return Rules(
             exclude=self.vocabulary.indices(exclude)[0],  # an unknown item cannot be answered anyway
             allow=allowed,
+            allowed_by=tuple(n for n, v in {"allow": allow, "categories": categories}.items() if v is not None),
             keep_seen=keep_seen,
             max_per_group=max_per_group,
             min_score=min_score,

@@ -16,6 +16,7 @@ from fansrec.cli.export import export
 from fansrec.cli.prepare import prepare
 from fansrec.cli.reproduce import reproduce
 from fansrec.cli.serve import serve
+from fansrec.cli.several_values import SeveralValues
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.cli.train import train
 from fansrec.errors import FansError, Interrupted, missing_extras
@@ -35,7 +36,7 @@ app.command()(prepare)
 app.command(context_settings={"allow_extra_args": True})(train)  # --set takes several values
 app.command()(evaluate)
 app.command()(crossval)
-app.command("continue")(continue_lists)
+app.command("continue", cls=SeveralValues)(continue_lists)
 app.command()(serve)
 app.add_typer(keys.app, name="keys")
 app.command()(export)

@@ -17,6 +17,7 @@ class Rules:
 
     exclude: Sequence[int] = ()
     allow: Sequence[int] | None = None  # None: all items
+    allowed_by: tuple[str, ...] = ("allow",)  # the names of the rules that `allow` results from, for messages
     keep_seen: bool = False  # whether items of the input may be answered again
     max_per_group: int | None = None
     min_score: float | None = None
