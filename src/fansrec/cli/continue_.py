@@ -155,8 +155,8 @@ def _warn(text: str) -> None:
 def _warn_of_unknown(vocabulary: Any, **rules: list[str] | None) -> None:
     """Report the items of rules that the model does not know, which therefore have no effect."""
     for name, items in rules.items():
-        unknown = vocabulary.indices(items or ())[1]
-        if unknown:
+        known, unknown = vocabulary.indices(items or ())
+        if unknown and (known or name != "allow"):  # --allow without a known item is refused
             more = f" and {len(unknown) - MAX_SHOWN:,} more" if len(unknown) > MAX_SHOWN else ""
             shown = ", ".join(map(repr, unknown[:MAX_SHOWN]))
             _warn(f"--{name}: the model does not know {shown}{more}; check the spelling")

@@ -10,8 +10,8 @@ from typing import IO, TYPE_CHECKING, Any
 from rich.progress import MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
 from fansrec.api.continuer import Continuer
-from fansrec.api.list_files import CountedLines, read_lists
 from fansrec.api.many_lists import ENCODING_ERRORS, print_answers, write_answers
+from fansrec.cli.list_files import CountedLines, read_lists
 from fansrec.cli.progress_bars import progress_bar
 from fansrec.cli.terminal import Terminal
 from fansrec.errors import BadInput, BadSetting

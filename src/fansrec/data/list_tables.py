@@ -1,66 +1,24 @@
-"""Files of lists to continue: JSON lines, or a table with a header; recognized by their first character."""
+"""Small tables of lists, read without polars: one row per item, or one row per list."""
 
 import csv
 from collections.abc import Iterable, Iterator
-from itertools import islice
-from typing import IO, Any
+from typing import Any
 
-from fansrec.api.many_lists import LISTS_AT_ONCE, Row, read_batches
 from fansrec.data.columns import ITEM_NAMES, ITEMS_NAMES, LIST_NAMES, POSITION_NAMES, find
 from fansrec.errors import BadInput
 from fansrec.files import parse_json
 
 SEPARATORS = ",;\t|"
-BOM = b"\xef\xbb\xbf"
-LAYOUTS = (
-    'JSON lines ({"id": 1, "items": ["a"]} or ["a"]), or a CSV table with the columns list_id and item_id, or items'
-)
-OTHER_FORMATS = {b"PAR1": "a Parquet file", b"\x1f\x8b": "compressed with gzip", b"PK\x03\x04": "a zip file"}
+
+Row = dict[str, Any]  # `items` and, if the list has one, `id`
 
 
-class CountedLines:
-    """The lines of a file that may be a pipe, and how many bytes of it have been read."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._bytes = file, 0
-        self._first = file.readline()
-        while self._first and not self._first.removeprefix(BOM).strip():
-            self._bytes += len(self._first)
-            self._first = file.readline()
-        self.start = self._first.removeprefix(BOM).lstrip()
-
-    def readline(self) -> bytes:
-        line, self._first = self._first or self._file.readline(), b""
-        self._bytes += len(line)
-        return line
-
-    def tell(self) -> int:
-        """Return how many bytes have been read."""
-        return self._bytes
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self.readline, b"")
-
-
-def read_lists(lines: CountedLines, source: object) -> Iterator[list[Row]]:
-    """Yield the lists of a file in batches, in the order of their first lines."""
-    for magic, what in OTHER_FORMATS.items():
-        if lines.start.startswith(magic):
-            raise BadInput(f"{source} is {what}; give {LAYOUTS}")
-    if not lines.start or lines.start[:1] in b"[{":
-        yield from read_batches(lines, source)
-        return
-    rows = _read_table(lines, source)
-    while batch := list(islice(rows, LISTS_AT_ONCE)):
-        yield batch
-
-
-def _read_table(lines: CountedLines, source: object) -> Iterator[Row]:
+def read_table(lines: Iterable[bytes], header: bytes, source: object) -> Iterator[Row]:
     """Yield the lists of a table with one row per item, or one row per list."""
-    separator = max(SEPARATORS, key=lines.start.decode(errors="replace").count)
+    separator = max(SEPARATORS, key=header.decode(errors="replace").count)
     reader = csv.reader(_decoded(lines, source), delimiter=separator, strict=True)
     try:
-        names = [name.strip() for name in next(reader)]
+        names = [name.strip() for name in next(row for row in reader if row)]
         items, list_, item = (find(names, known) for known in (ITEMS_NAMES, LIST_NAMES, ITEM_NAMES))
         rows = _rows(reader, len(names), source)
         if list_ is not None and item is not None:
@@ -73,7 +31,7 @@ def _read_table(lines: CountedLines, source: object) -> Iterator[Row]:
             yield from _whole_lists(rows, names.index(items), names.index(id_) if id_ else None)
         else:
             found = ", ".join(names[:12])
-            raise BadInput(f"{source} has neither the columns list_id and item_id nor items ({found}); give {LAYOUTS}")
+            raise BadInput(f"{source} has neither the columns list_id and item_id nor items ({found}); rename them")
     except csv.Error as error:
         raise BadInput(f"{source}, line {reader.line_num} cannot be read ({error}); correct its quotes") from error
 
