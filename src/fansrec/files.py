@@ -6,12 +6,13 @@ import os
 import shutil
 import stat
 import tempfile
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fansrec.errors import BadSetting
+from fansrec.errors import BadInput, BadSetting
 
 T = TypeVar("T")
 
@@ -92,6 +93,18 @@ def read_json(path: Path) -> Any:
     if "\\u" in text:
         json.dumps(value, ensure_ascii=False).encode()  # raises for a lone surrogate, which could not be printed later
     return value
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the content of the TOML file that the user gave with `--config`."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BadInput(f"there is no file {path}; correct --config, or leave it out") from None
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read ({error.strerror}); correct --config, or leave it out") from error
+    except ValueError as error:
+        raise BadInput(f"{path} is not a readable TOML file ({error}); write lines such as: name = 64") from error
 
 
 def parse_json(text: str | bytes) -> Any:

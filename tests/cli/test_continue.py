@@ -85,10 +85,13 @@ def test_arranged_answer_has_the_same_items_in_another_order(fans: Fans, best: P
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-k", "0"], "at least one"),
+        (["-k", "0"], "-k is 0; ask for at least one"),
         (["-k", "5000"], "limit of"),
-        (["--max-per-group", "0"], "at least 1"),
-        (["--allow", "nobody"], "allow names no item"),
+        (["--max-per-group", "0"], "--max-per-group is 0; it must be at least 1"),
+        (["-k", "x"], "Invalid value for '-k': it must be an integer"),
+        (["--min-score", "x"], "Invalid value for '--min-score': it must be a number"),
+        (["--backend", "cuda"], "choose another --device, or --backend auto"),
+        (["--allow", "nobody"], "--allow names no item"),
         (["--input", "x.jsonl"], "--input needs --output FILE, which is missing"),
         (["--output", "x.jsonl"], "--output needs --input FILE, which is missing"),
         (["--input", "s3://lists/a.jsonl", "--output", "x"], "is a URL, which needs --engine ray"),

@@ -117,7 +117,7 @@ class Continuer:
     def _allowed(self, items: Iterable[object]) -> list[int]:
         indices, unknown = self.vocabulary.indices(items)
         if not indices:
-            raise BadSetting(f"allow names no item this model knows (unknown: {_shown(unknown)})")
+            raise BadSetting(f"--allow names no item this model knows (unknown: {_shown(unknown)})")
         return indices
 
     def indices(self, items: Iterable[object]) -> tuple[NDArray[np.int64], list[object]]:

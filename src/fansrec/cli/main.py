@@ -21,6 +21,7 @@ from fansrec.cli.terminal import Terminal, echo
 from fansrec.cli.train import train
 from fansrec.errors import FansError, Interrupted, missing_extras
 from fansrec.files import format_os_error
+from fansrec.validation_messages import in_our_words
 
 app = typer.Typer(
     name="fans",
@@ -54,6 +55,13 @@ def version(version: bool = typer.Option(False, "--version", help="Print the ver
         raise typer.Exit
 
 
+def _usage(message: str) -> str:
+    """Return a message of typer, without pydantic's sentences, which it quotes."""
+    invalid, separator, reason = message.partition(": ")
+    own = in_our_words(reason)
+    return f"{invalid}: it {own}" if own.startswith("must") else f"{invalid}{separator}{own}"
+
+
 STOPPED = 130  # exit code after an interrupt
 
 
@@ -74,7 +82,7 @@ def run() -> None:
     except UsageError as error:
         if not error.format_message():  # empty: the help has been printed
             sys.exit(2)
-        refuse(f"{error.format_message()} (try --help)")
+        refuse(f"{_usage(error.format_message())} (try --help)")
     except (KeyboardInterrupt, typer.Abort):
         refuse("stopped", STOPPED)
     except FansError as error:

@@ -128,6 +128,8 @@ def _locate(source: str, items: Path | None, engine: str) -> "tuple[str, Path | 
         return str(locate(source)), items or items_file(source), PUBLIC[source]
     if engine == "ray":
         return source, items, DEFAULT
+    if "://" in source:
+        raise BadInput(f"{source} is a URL, which needs --engine ray; add it, or give a local file")
     if Path(source).is_dir():
         raise BadInput(
             f"{source} is a folder; give one of its files, or use --engine ray, which accepts folders of shards"

@@ -1,6 +1,5 @@
 """`fans train`: a model from a corpus."""
 
-import tomllib
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,6 +10,7 @@ from fansrec.cli.options import Address, Corpus, Engine, Force, Workers, refuse_
 from fansrec.cli.progress_bars import TrainingBar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.errors import BadSetting
+from fansrec.files import read_toml
 
 MODELS = (
     "fans, bert4rec, bert4rec-nar, sasrec, gru4rec, caser, car, item-knn, ease, rp3beta, slist, vstan, "
@@ -130,10 +130,7 @@ def _parse_pairs(pairs: list[str]) -> dict[str, Any]:
 def _read_config(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise BadSetting(f"{path} cannot be read as TOML ({error}); correct the file, or leave out --config") from error
+    values = read_toml(path)
     for name, value in values.items():
         if isinstance(value, dict | list):
             raise BadSetting(f"{path}: {name} is a table or a list; write settings as single values, without sections")

@@ -68,7 +68,7 @@ def requested_counts(inputs: Inputs, k: int | Sequence[int], items: int, longest
     if len(counts) != len(inputs):
         raise ValueError(f"there are {len(counts)} numbers of items for {len(inputs)} lists")
     if min(counts, default=1) < 1:
-        raise BadSetting(f"k is {min(counts)}; ask for at least one item")
+        raise BadSetting(f"-k is {min(counts)}; ask for at least one item")
     sizes = list(map(add, map(len, inputs), counts))  # without a loop in Python, which thousands of lists would notice
     if longest is not None and max(sizes, default=0) > longest:
         too_long = next(i for i, size in enumerate(sizes) if size > longest)
