@@ -62,8 +62,10 @@ def _available(set_: PublicSet) -> str:
 
 
 def _checksum(set_: PublicSet) -> str:
+    if set_.sources:
+        return f"made from {len(set_.sources)} files that are downloaded; checksum known"
     if set_.download is None:
-        return f"cannot be downloaded as one file; used from $FANS_DATA/{set_.folder}/ (checksum known)"
+        return f"cannot be downloaded ({set_.steps}); used from $FANS_DATA/{set_.folder}/ (checksum known)"
     return "checksum known" if set_.download.sha256 else "no checksum known for the download"
 
 
