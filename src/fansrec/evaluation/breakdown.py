@@ -10,7 +10,10 @@ from fansrec.evaluation.bootstrap import mean_intervals
 from fansrec.evaluation.metrics import Floats, counted, spread
 from fansrec.evaluation.protocol import EvaluationLists, Protocol, cutoff, mean
 
-LENGTH, POPULARITY = "items of the input", "popularity of the target"
+LENGTH, POPULARITY = (
+    "items of the input",
+    "popularity of the target",
+)  # in training lists that contain its items, on average
 NEW_INPUT, NEW_TARGET = "new items in the input", "new items in the target"
 QUARTERS = (0.25, 0.5, 0.75)
 THIRDS = ("least popular third", "middle third", "most popular third")
@@ -56,7 +59,7 @@ def _by_popularity(popularity: Floats) -> Iterator[Group]:
     found = _divide(popularity, (1 / 3, 2 / 3))
     for third, chosen in zip(THIRDS if len(found) == 3 else [""] * len(found), found, strict=True):
         first, last = popularity[chosen].min(), popularity[chosen].max()
-        yield POPULARITY, f"{third}: in {first:,.0f} to {last:,.0f} training lists".removeprefix(": "), chosen
+        yield POPULARITY, f"{third} ({first:,.0f} to {last:,.0f} lists)".lstrip(), chosen
 
 
 def _divide(sizes: NDArray[Any], shares: Sequence[float]) -> list[NDArray[np.bool_]]:

@@ -7,6 +7,8 @@ from fansrec.evaluation.protocol import protocol
 
 MISSING = "–"
 
+MORE_METRICS = ("recall", "precision", "MAP", "MRR", "novelty")  # beside NDCG and HR
+
 Row = dict[str, Any]
 Cell = tuple[str, str]  # a value, and a note that stands next to it or below it
 
@@ -17,9 +19,9 @@ PROTOCOL_NOTES = {
         "n items, and the ideal answer of NDCG covers the whole continuation, repeats counted."
     ),
     "standard": (
-        "the usual protocol: every list counts, every model answers 10 items without knowing how many there really "
-        "are, items of the input may not be answered again, and the ideal answer of NDCG@n has min(n, distinct items "
-        "of the continuation) hits."
+        "the usual protocol: every list counts, every model answers 10 items (or those of its masks) without knowing "
+        "how many there really are, items of the input may not be answered again, and the ideal answer of NDCG@n has "
+        "min(n, distinct items of the continuation) hits."
     ),
 }
 GIVEN_NOTE = (
@@ -45,9 +47,11 @@ METRIC_NOTES = {
     "real": "the same metric for the first 10 items of the real continuations.",
     "cut": "the same metric for answers cut to the length of the real continuation: compare this one with real.",
     "difference": (
-        "the mean difference from the best run over the same lists, with its 95% interval; not significant (n.s.) if "
+        "the mean difference from the best run over the same lists, with its 95% interval; not significant if "
         "that contains 0. Of twenty comparisons of equally good models, about one looks significant by chance."
     ),
+    "popularity of the target": "how many training lists contain an item of the real continuation, on average.",
+    "new items": "items that no training list contains, so that a model cannot have learned when they come.",
     "ms": "the mean time for one list in a call of its own, on the machine that ran this.",
 }
 
@@ -108,18 +112,13 @@ def accuracy_cells(row: Row) -> dict[str, Cell]:
 
 
 def comparison_cells(row: Row) -> dict[str, Cell]:
-    """Return the cells of `accuracy_cells` after the metric of comparison and the difference from the best run."""
-    metric = row["by"]
-    first = {metric: metric_cell(row, metric)}
-    if row["compared"]:
-        first["difference"] = difference_cell(row, metric)
-    return first | accuracy_cells(row)
+    """Return the cells of `accuracy_cells` after the metric of comparison."""
+    return {row["by"]: metric_cell(row, row["by"])} | accuracy_cells(row)
 
 
-def more_cells(row: Row, positions: Sequence[int]) -> dict[str, Cell]:
-    """Return the other metrics with their intervals, by heading."""
-    names = ("recall", "precision", "MAP", "MRR", "novelty")
-    return {f"{name}@{n}": metric_cell(row, f"{name}@{n}") for n in positions for name in names}
+def more_cells(row: Row, n: int) -> dict[str, Cell]:
+    """Return the other metrics at n with their intervals, by heading."""
+    return {name: metric_cell(row, name) for name in (f"{kind}@{n}" for kind in MORE_METRICS)}
 
 
 def metric_cell(row: Row, name: str) -> Cell:
@@ -129,15 +128,14 @@ def metric_cell(row: Row, name: str) -> Cell:
 
 
 def difference_cell(row: Row, metric: str) -> Cell:
-    """Return by how much a run differs from the best one, and the interval."""
-    one = row["differences"].get(metric)
-    if one is None:
-        return "best", ""
+    """Return by how much a run differs from the best one, with the interval, and whether that is significant."""
+    one = row["differences"][metric]
     if one["interval"] is None:
         return MISSING, ""
     low, high = one["interval"]
+    percent = "" if one["percent"] is None else f" ({one['percent']:+.1f}%)"
     note = f"[{low:+.4f}, {high:+.4f}]"
-    return f"{one['difference']:+.4f}", note if low > 0 or high < 0 else f"{note} n.s."
+    return f"{one['difference']:+.4f}{percent}", note if low > 0 or high < 0 else f"{note} not significant"
 
 
 def by_protocol(rows: Sequence[Row]) -> dict[str, list[Row]]:

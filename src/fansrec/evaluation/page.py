@@ -7,6 +7,7 @@ from string import Template
 from typing import Any
 
 from fansrec import __version__
+from fansrec.engine.rules import Rules
 from fansrec.evaluation.formatting import (
     GIVEN_NOTE,
     METRIC_NOTES,
@@ -64,7 +65,8 @@ def page(
 
 def _about(row: Row, runs: int) -> str:
     scope = f"{runs} {'model' if runs == 1 else 'models'} on {row['lists']:,} {row['part']} lists"
-    return escape(f"{scope}, positions filled {row['fill']}, on {row['device']}; fansrec {__version__}.")
+    fill = "" if row["fill"] == Rules.fill else f", positions filled {row['fill']}"
+    return escape(f"{scope}{fill}, on {row['device']}; fansrec {__version__}.")
 
 
 def _comparison(rows: Sequence[Row], pictures: Sequence[Picture]) -> Iterator[str]:
@@ -140,7 +142,8 @@ def _short_inputs(rows: Sequence[Row], pictures: Sequence[Picture]) -> Iterator[
 def _other_metrics(rows: Sequence[Row]) -> Iterator[str]:
     usual = [row for row in rows if row["given"] is None]
     yield heading("Recall, precision, rank and novelty")
-    yield rows_table([(row, more_cells(row, row["at"])) for row in usual])
+    for n in usual[0]["at"]:
+        yield rows_table([(row, more_cells(row, n)) for row in usual])
     yield heading("Order and diversity")
     yield rows_table([(row, diversity_cells(row)) for row in usual])
 

@@ -90,9 +90,9 @@ def paired_differences(left: Floats, right: Floats) -> list[Difference]:
     pairs = np.where(both, np.stack([left, right]), np.nan)
     means, resamples = list_means(pairs), resampled_means(pairs)  # (2, pairs) and (resamples, 2, pairs)
     absolute, drawn = means[0] - means[1], resamples[:, 0] - resamples[:, 1]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        percent, drawn_percent = 100 * absolute / means[1], 100 * drawn / resamples[:, 1]
-    columns = (absolute, *bounds(drawn), percent, *bounds(drawn_percent), both.sum(1))
+    with np.errstate(divide="ignore", invalid="ignore"):  # of a mean of 0
+        percent, percent_bounds = 100 * absolute / means[1], bounds(100 * drawn / resamples[:, 1])
+    columns = (absolute, *bounds(drawn), percent, *percent_bounds, both.sum(1))
     return [Difference(*own) for own in zip(*(column.tolist() for column in columns), strict=True)]
 
 

@@ -62,9 +62,7 @@ def protocol(
     if masks not in (None, "target", str(MAX_CUTOFF)):
         raise BadSetting(f"masks is {masks!r}; it can be target or {MAX_CUTOFF}")
     if masks == str(MAX_CUTOFF) != items:
-        raise BadSetting(
-            f"masks {masks} are too few for metrics at {most}; leave them out, or request metrics up to 10"
-        )
+        raise BadSetting(f"{masks} masks are too few for metrics at {most}; leave out masks")
     return Protocol(name, input or defaults[name][0], masks or defaults[name][1], given)
 
 

@@ -18,6 +18,7 @@ from fansrec.evaluation.formatting import (
     by_protocol,
     comparison_cells,
     curves,
+    difference_cell,
     diversity_cells,
     given_cells,
     more_cells,
@@ -47,17 +48,28 @@ def print_evaluation(rows: Sequence[Row], console: Console) -> None:
     if usual[0]["compared"]:
         for label, own in protocols.items():
             _say(f"{label}: {own[0]['verdict']}", console)
-        console.print()
+            _print_differences(own, console)
     first = next(iter(protocols.values()))
     _print_breakdown(first, console)
-    position = [max(usual[0]["at"])]  # the report has all of them, with intervals
+    position = max(usual[0]["at"])  # the report has all of them, with intervals
     _print([(row, {name: (cell[0], "") for name, cell in more_cells(row, position).items()}) for row in usual], console)
     _print([(row, diversity_cells(row)) for row in usual], console)
     if short := curves(rows):
         console.print("NDCG@5 by the number of given items")
         _print([(curve[-1], given_cells(curve)) for curve in short], console)
+    if first[0]["examples"]:
+        _say("Examples; * marks items that are in both", console)
     for example in first[0]["examples"]:
         _print_example(example, first[0]["run"], console)
+
+
+def _print_differences(rows: Sequence[Row], console: Console) -> None:
+    """Print by how much each run differs from the first one, which is the best, in the metric of comparison."""
+    table = _empty_table("run", f"{rows[0]['by']} - best", "95% interval", justify="left")
+    for row in rows[1:]:
+        table.add_row(*(Text(printable(text)) for text in (row["run"], *difference_cell(row, row["by"]))))
+    _print_wide(table, console)
+    console.print()
 
 
 def _print_breakdown(rows: Sequence[Row], console: Console) -> None:
@@ -83,7 +95,7 @@ def _print_example(example: Mapping[str, Any], run: str, console: Console) -> No
     real = zip(example["found"], target, strict=True)
     columns = [[f"{'*' if hit else ' '} {name}" for hit, name in pairs][:ANSWERED_ITEMS] for pairs in (answer, real)]
     columns[1] += [f"  … {len(target) - ANSWERED_ITEMS} more"] * (len(target) > ANSWERED_ITEMS)
-    table = _empty_table(f"  {run} (* hit)", "  real continuation (* found)", justify="left")
+    table = _empty_table(f"  {run}, first {len(columns[0])}", "  real continuation", justify="left")
     for pair in zip_longest(*columns, fillvalue=""):
         table.add_row(*(Text(printable(text)) for text in pair))
     _print_wide(table, console)
