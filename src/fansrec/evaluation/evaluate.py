@@ -117,13 +117,13 @@ def _check_numbers(**options: Sequence[int]) -> None:
         least = 0 if name == "examples" else 1
         for number in numbers:
             if not isinstance(number, int | np.integer) or number < least:
-                raise BadSetting(f"{name}: {number!r} is not an integer of at least {least}")
+                raise BadSetting(f"--{name} {number!r} is not an integer of at least {least}")
 
 
 def _check_metric(by: str, at: Sequence[int]) -> None:
     known = [f"{name}@{n}" for n in sorted({*CUTOFFS, *at}) for name in QUALITY]
     if by not in known:
-        raise BadSetting(f"runs cannot be compared by {by!r}; choose one of {', '.join(known)}")
+        raise BadSetting(f"--by {by!r} is not a metric to compare by; choose one of {', '.join(known)}")
 
 
 def _measure(

@@ -60,9 +60,9 @@ def protocol(
     if given is not None and given < 1:
         raise BadSetting(f"{given} given items are too few; give a model at least 1")
     if masks not in (None, "target", str(MAX_CUTOFF)):
-        raise BadSetting(f"masks is {masks!r}; it can be target or {MAX_CUTOFF}")
+        raise BadSetting(f"--masks is {masks!r}; it can be target or {MAX_CUTOFF}")
     if masks == str(MAX_CUTOFF) != items:
-        raise BadSetting(f"{masks} masks are too few for metrics at {most}; leave out masks")
+        raise BadSetting(f"--masks {masks} requests too few items for metrics at {most}; leave it out")
     return Protocol(name, input or defaults[name][0], masks or defaults[name][1], given)
 
 

@@ -52,7 +52,7 @@ def open_run(folder: Path, corpus: Corpus, generation: str | None = None) -> Art
     """Read a trained model; raise BadSetting if it was trained on another corpus or cannot generate as requested."""
     artifact = read_artifact(folder)
     if artifact.config.get("fingerprint") != fingerprint(corpus):
-        raise BadSetting(f"{folder} was trained on another corpus; give the corpus that it was trained on")
+        raise BadSetting(f"{folder} was trained on another corpus; give --corpus the one it was trained on")
     generation_mode(artifact.stored, generation)
     return artifact
 
@@ -89,7 +89,7 @@ def measure_run(
     started = time.perf_counter()
     lists = evaluation_lists(corpus, part)
     if not lists.inputs:
-        raise BadSetting(f"the corpus has no {part} lists; choose another part")
+        raise BadSetting(f"the corpus has no {part} lists; choose another --part")
     if protocol.given is not None:
         lists = shorten(lists, protocol.given)
     shown, at = sorted({*at}), sorted({*CUTOFFS, *at})
