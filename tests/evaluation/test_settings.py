@@ -16,7 +16,14 @@ HYBRID: dict[str, Any] = {
         "weights": {"network": 0.8, "memory": 0.0, "linear": 0.5},
     },
     "linear_model": {"model": "slist", "settings": {"alpha": 0.2}},
-    "training": {"recipe": "best", "scheduler": "naive", "steps": 5, "epochs": 10, "checkpoint_seconds": 30.0},
+    "training": {
+        "recipe": "best",
+        "scheduler": "naive",
+        "steps": 5,
+        "epochs": 10,
+        "average": 0.0,
+        "checkpoint_seconds": 30.0,
+    },
     "validation": {"valid HR@5": 0.8597662771285476},
 }
 

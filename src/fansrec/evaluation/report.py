@@ -88,6 +88,7 @@ def _bars(metric: str, rows: Sequence[Row], theme: Theme) -> Figure:
     axes.set_yticks(range(len(rows)), labels, parse_math=False)  # a $ in a name is not math
     axes.invert_yaxis()
     axes.set_xlim(left=0, right=1.25 * max(0.001, *(_end(row, metric) for row in rows)))
+    axes.set_xticks([tick for tick in axes.get_xticks() if tick <= 1])  # beyond are only labels
     axes.set_title(metric, fontsize=13, fontweight="bold", color=theme.ink)
     tidy(axes, theme)
     axes.tick_params(axis="y", length=0, labelsize=9)

@@ -7,6 +7,7 @@ from fansrec.models.registry import command_name, entry
 
 NOT_SHOWN = {"category_starts", "checkpoint_seconds", "fingerprint", "given"}
 PARTS = ("network", "memory", "linear")  # sections of the hybrid model, each with a weight in the mixture
+UNUSED_AT_0 = {"weight_decay", "gradient_norm", "average", "warmup"}  # settings of training
 SEARCHED = {"recipe", "watch", "validation_lists"}  # settings of training that a search without gradients uses
 
 Sections = dict[str, dict[str, str]]
@@ -63,4 +64,4 @@ def _training(config: Mapping[str, Any], weights: Mapping[str, float]) -> dict[s
         return {name: value for name, value in training.items() if name in used}
     if training.get("scheduler") == "naive":  # masks everything from the start
         training.pop("steps", None)
-    return training
+    return {name: value for name, value in training.items() if value or name not in UNUSED_AT_0}
