@@ -43,7 +43,7 @@ class CudaEngine:
     """Continues lists with the CUDA kernels; what these do not support falls back to torch."""
 
     backend = "cuda"
-    slower = "autoregressive generation with group limits, and fills other than by-position, run on torch, which is slower"
+    slower = "group limits item by item and fills other than by-position run on torch, which is slower"
 
     def __init__(self, model: Any, items: int, generation: str) -> None:
         self.model, self.items, self.generation = model, items, generation
