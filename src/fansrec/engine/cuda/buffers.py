@@ -46,7 +46,7 @@ class Buffers(Exchange):
         self._reserve(batch.lists, batch.positions, batch.positions * depth, int(batch.offsets[-1]))
 
     def _reserve(self, lists: int, positions: int, entries: int, given: int) -> None:
-        """Make room for lists with `given` items in all, and for so many positions and entries of their shortlists."""
+        """Make room for lists with `given` items in all, that many positions, and entries of their shortlists."""
         enough = lists <= self._lists and positions <= self._positions and given <= len(self._seen)
         if enough and entries <= self._shortlisted:
             return
