@@ -75,7 +75,9 @@ COMMANDS: dict[str, str | None] = {
     "bench sweep --json sweep.json": "train",
     "reproduce table1": "train",
 }
-FUNCTIONS = {"prepare": "train", "train": "train", "export": "export", "Client": "client", "AsyncClient": "client"}
+FUNCTIONS = {"prepare": "train", "train": "train", "evaluate": "train", "export": "export"} | dict.fromkeys(
+    ("Client", "AsyncClient"), "client"
+)
 
 
 def packages(extra: str) -> set[str]:
