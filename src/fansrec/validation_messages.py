@@ -12,6 +12,7 @@ REWRITTEN: tuple[tuple[str, str], ...] = (
     (r"Input should be greater than or equal to (.+)", r"must be at least \1"),
     (r"Input should be less than or equal to (.+)", r"must be at most \1"),
     (r"Input should be greater than (.+)", r"must be more than \1"),
+    (r"Input should be less than (.+)", r"must be less than \1"),
     (r"Input should be (.+)", r"must be \1"),
     (r"\w+ should have at (least|most) (\d+ \w+) after validation, not (.+)", r"must have at \1 \2 and has \3"),
     (r"\w+ should have at (least|most) (.+)", r"must have at \1 \2"),

@@ -90,6 +90,7 @@ def test_arranged_answer_has_the_same_items_in_another_order(fans: Fans, best: P
         (["--max-per-group", "0"], "--max-per-group is 0; it must be at least 1"),
         (["-k", "x"], "Invalid value for '-k': it must be an integer"),
         (["--min-score", "x"], "Invalid value for '--min-score': it must be a number"),
+        (["--backend", "odd"], "Invalid value for '--backend': 'odd' is not one of"),
         (["--backend", "cuda"], "choose another --device, or --backend auto"),
         (["--allow", "nobody"], "--allow names no item"),
         (["--input", "x.jsonl"], "--input needs --output FILE, which is missing"),

@@ -96,3 +96,11 @@ def test_unknown_source_is_refused_with_how_to_list_the_known_ones(fans: Fans, t
 def test_corpus_is_not_overwritten(fans: Fans, lists: Path, tmp_path: Path) -> None:
     code, _, err = fans("prepare", lists, "--out", tmp_path, *SMALL)
     assert code == 2 and "already exists" in err
+
+
+def test_url_needs_a_cluster(fans: Fans, tmp_path: Path) -> None:
+    code, _, err = fans("prepare", "s3://bucket/lists/", "--out", tmp_path / "corpus")
+    assert (code, err) == (
+        2,
+        "fans: s3://bucket/lists/ is a URL, which needs --engine ray; add it, or give a local file\n",
+    )
