@@ -36,7 +36,7 @@ def test_model_that_only_torch_supports_runs_without_a_warning(caplog: pytest.Lo
     assert open_engine(MARKOV, 40).backend == "torch"
     assert caplog.records == []
     with pytest.raises(
-        BadSetting, match="the native backend cannot run markov here: .*does not know.*; choose backend torch or auto"
+        BadSetting, match="cannot run markov here: .*does not know.*; choose backend torch or auto"
     ):
         open_engine(MARKOV, 40, backend="native")
 
