@@ -1,6 +1,6 @@
 """The types of requests and answers, which are also the OpenAPI description of the service."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, create_model
 
@@ -106,10 +106,15 @@ class ServedModel(ModelName):
     items: int
     categories: list[Category]
     groups: bool = Field(description="Whether items have groups (artists), so that max_per_group works")
+    group_name: str | None = Field(description="What a group is, such as artist; null if items have no groups")
     names: bool
     generation: str = Field(description="one-pass, autoregressive or recall")
     backend: str
     longest: int | None = Field(description="Maximum number of items of a list and its continuation together")
+    score_scale: Literal["log", "linear"] = Field(
+        description="Whether scores are logarithms, or sums of weights or counts from 0"
+    )
+    catalog: str = Field(description="Equal for models with the same items and categories")
 
 
 class Limits(BaseModel):
