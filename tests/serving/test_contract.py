@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from fansrec.api.continuer import load
+from fansrec.api.continuer import UNKNOWN, load
 from serving.service import DEADLINE_S, Running, until
 
 PROBLEM = "application/problem+json"
@@ -38,6 +38,19 @@ def test_lists_are_answered_like_the_library(service: Running, songs: Path) -> N
     lists: list[list[object]] = [["i1", "i2"], ["Song 30", "i31"], []]
     alone = load(songs / "run").continue_lists(lists, 6, exclude=["i9"])
     assert items_of(service.ask(lists, k=6, exclude=["i9"])) == [answer.items for answer in alone]
+
+
+def test_list_of_unknown_items_does_not_spoil_a_request(service: Running) -> None:
+    cold, warm = service.ask([["nope"], ["i1"]], k=3).json()["answers"]
+    assert cold == {"positions": [], "unknown": ["nope"], "reason": UNKNOWN, "fallback": None}
+    assert len(warm["positions"]) == 3 and warm["fallback"] is None
+
+
+def test_list_of_unknown_items_gets_popular_items_if_requested(service: Running) -> None:
+    (answer,) = service.ask([["nope"]], k=3, exclude=["i2"], fallback="popular").json()["answers"]
+    assert len(answer["positions"]) == 3 and answer["fallback"] == "popular" and answer["unknown"] == ["nope"]
+    assert answer["reason"].startswith(UNKNOWN)
+    assert "i2" not in [position["item"] for position in answer["positions"]]
 
 
 def test_default_is_ten_items_of_the_first_model(service: Running) -> None:
@@ -104,6 +117,7 @@ def test_items_are_found_by_name_misspelled_name_and_id(service: Running) -> Non
         ({"lists": []}, 422, "invalid-request"),
         ({"lists": [[1.5]]}, 422, "invalid-request"),
         ({"lists": [[2**63]]}, 422, "invalid-request"),
+        ({"lists": [["i1"]], "fallback": "best"}, 422, "invalid-request"),
         ({"lists": [["i1"]], "model": "other"}, 404, "unknown-model"),
         ({"lists": [["i1"]], "categories": ["nowhere"]}, 422, "bad-setting"),
         ({"lists": [["i1"]], "categories": []}, 422, "invalid-request"),
