@@ -9,7 +9,6 @@ import {
 import { explainShare, shareOf } from "./scores.js";
 
 const MAX_SKELETONS = 50; // no screen shows more
-const POPULAR = "This model knows no item of your list: these are only its most popular items, not a continuation.";
 
 /** @param {HTMLElement} root a <section> made from the template of index.html */
 export function createColumn(root, { add, addAll, block, retry }) {
@@ -102,10 +101,9 @@ export function createColumn(root, { add, addAll, block, retry }) {
     showAnswer(answer, labelOfId) {
       positions = answer.positions;
       const names = formatNames(answer.unknown.map(labelOfId));
-      const popular = answer.fallback === "popular" ? POPULAR : "";
       const skipped = answer.unknown.length ? `Unknown to this model and skipped: ${names}.` : "";
       const reason = answer.reason ? `${answer.reason[0].toUpperCase()}${answer.reason.slice(1)}.` : "";
-      showMessage([popular, reason, skipped].filter(Boolean).join(" "));
+      showMessage([reason, skipped].filter(Boolean).join(" "));
     },
     showFailure(problem, seconds) {
       if (!problem.temporary) {

@@ -22,6 +22,7 @@ function requestOf(state, models, index, limits) {
     categories: categories.length ? categories : null,
     max_per_group: model.groups ? state.perGroup : null,
     keep_seen: state.keepSeen,
+    fallback: "popular", // for a list of which the model knows no item; the answer then says so
   };
 }
 
@@ -63,7 +64,8 @@ export function createColumns(container, actions) {
     }
     if (phase !== "waiting") render();
     if (phase === "answered" && column.index === 0) {
-      announce(`${column.model.name} continues with ${column.view.summary()}`);
+      const verb = answer.fallback ? "knows no item of the list and shows popular ones," : "continues with";
+      announce(`${column.model.name} ${verb} ${column.view.summary()}`);
     }
   }
 
@@ -82,7 +84,7 @@ export function createColumns(container, actions) {
     const taken = (position) => !state.keepSeen && state.list.some(sameItem(position));
     for (const column of columns) {
       column.view.describe(column.model, column.answer);
-      const scale = column.model.score_scale;
+      const scale = column.answer?.fallback ? "linear" : column.model.score_scale; // shares of all occurrences
       if (column.answer) column.view.render({ first: state.list.length + 1, inOther: inOther(column), taken, scale });
     }
   }

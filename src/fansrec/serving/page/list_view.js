@@ -19,7 +19,8 @@ export function createListView(container, { move, remove }) {
     const text = make("span", { class: "text" },
       make("span", { class: "title" }, titleOf(entry)), details(entry, entry.group));
     const removeButton = iconButton("cross", `Remove ${labelOf(entry)}`, { click: () => remove(entry.key) });
-    return make("li", { class: isUnknown(entry) ? "unknown" : null }, handle, make("span", { class: "number" }), text, removeButton);
+    return make("li", { class: isUnknown(entry) ? "unknown" : null },
+      handle, make("span", { class: "number" }), text, removeButton);
   }
 
   function update(child, entry, index) {

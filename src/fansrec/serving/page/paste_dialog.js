@@ -65,7 +65,8 @@ export function createPasteDialog({ model, limits, add }) {
   let controller = new AbortController();
 
   const fields = () => [...part("pasted").querySelectorAll("select")];
-  const chosen = () => fields().flatMap((field, index) => (field.value === "" ? [] : [found[index].candidates[field.value]]));
+  const chosen = () =>
+    fields().flatMap((field, index) => (field.value === "" ? [] : [found[index].candidates[field.value]]));
 
   function showResult(results) {
     found = results;
@@ -116,7 +117,6 @@ export function createPasteDialog({ model, limits, add }) {
     showResult([]);
     say("");
     dialog.showModal();
-    part("paste-text").focus();
     if (text) find();
   };
 }

@@ -21,7 +21,7 @@ export function createRulesView(root, store) {
     change({ ...store.state, keepSeen: event.target.checked }, "repeats"));
 
   /** The chips of the categories of one catalog, and one for any of them. */
-  function categoryGroup({ catalog, choice }) {
+  function categoryGroup({ model: { catalog }, choice }) {
     const any = make("button", { type: "button", class: "chip", "data-any": true,
       click: () => change({ ...store.state, [choice]: [] }, "categories") }, "Any");
     const chips = make("div", { class: "chips" });
@@ -80,9 +80,10 @@ export function createRulesView(root, store) {
     part("per-group").value = String(state.perGroup ?? ""); // empty for a number that the field does not offer
     part("keep-seen").checked = state.keepSeen;
     const groups = models
-      .map((model, index) => ({ model, catalog: model.catalog, choice: choiceOf(models, index), apart: differ(models) }))
-      .filter(({ catalog }, index) => models.findIndex((model) => model.catalog === catalog) === index);
-    showEach(part("categories"), groups, ({ catalog, choice }) => `${choice} ${catalog}`, categoryGroup, updateGroup);
+      .map((model, index) => ({ model, choice: choiceOf(models, index), apart: differ(models) }))
+      .filter(({ choice }, index, all) => all.findIndex((one) => one.choice === choice) === index);
+    const keyOf = ({ model, choice }) => `${choice} ${model.catalog}`;
+    showEach(part("categories"), groups, keyOf, categoryGroup, updateGroup);
     const only = groups.flatMap(({ model, choice }) => knownTo(model, state[choice]));
     part("blocked").hidden = state.blocked.length === 0;
     showEach(part("blocked-items"), state.blocked, (item) => item.item, blockedChip, () => {});

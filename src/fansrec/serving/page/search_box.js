@@ -19,7 +19,8 @@ export function createSearchBox({ input, options, note, scope }, { model, list, 
   let category = null; // the one that is searched, or null for all
 
   const requester = createRequester(
-    ({ text, inside }, signal) => (text ? search(text, model().name, signal, { category: inside }) : bestOf(inside, signal)),
+    ({ text, inside }, signal) =>
+      (text ? search(text, model().name, signal, { category: inside }) : bestOf(inside, signal)),
     ({ phase, answer, problem, seconds }) => {
       if (phase === "answered") show([...answer, ...(category === null ? matchingCategories() : [])]);
       if (phase === "failed") fail(problem, seconds);
@@ -28,8 +29,9 @@ export function createSearchBox({ input, options, note, scope }, { model, list, 
 
   /** The items of a category that the model would continue the list with. */
   async function bestOf(inside, signal) {
-    const request = { list: list().map((entry) => entry.item), model: model().name, k: IN_CATEGORY, categories: [inside] };
-    return (await continueList(request, signal)).positions;
+    const given = list().map((entry) => entry.item);
+    const rules = { model: model().name, k: IN_CATEGORY, categories: [inside], fallback: "popular" };
+    return (await continueList({ list: given, ...rules }, signal)).positions;
   }
 
   /** The categories in whose names a word begins as typed. */
@@ -86,8 +88,9 @@ export function createSearchBox({ input, options, note, scope }, { model, list, 
   function enter(one) {
     category = one?.category ?? null;
     const label = one && `Search in ${formatCategory(one.category)}. Remove this filter`;
-    scope.replaceChildren(...(one ? [make("button", { type: "button", class: "chip", "aria-label": label, click: leave },
-      swatch(one), make("span", { class: "clip" }, formatCategory(one.category)), icon("cross"))] : []));
+    const chip = () => make("button", { type: "button", class: "chip", "aria-label": label, click: leave },
+      swatch(one), make("span", { class: "clip" }, formatCategory(one.category)), icon("cross"));
+    scope.replaceChildren(...(one ? [chip()] : []));
     update();
   }
 
