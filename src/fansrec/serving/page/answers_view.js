@@ -101,7 +101,8 @@ export function createColumn(root, { add, addAll, block, retry }) {
     showAnswer(answer, labelOfId) {
       positions = answer.positions;
       const names = formatNames(answer.unknown.map(labelOfId));
-      const skipped = answer.unknown.length ? `Unknown to this model and skipped: ${names}.` : "";
+      const some = answer.unknown.length > 0 && !answer.fallback; // else it is all of them, as the reason says
+      const skipped = some ? `Unknown to this model and skipped: ${names}.` : "";
       const reason = answer.reason ? `${answer.reason[0].toUpperCase()}${answer.reason.slice(1)}.` : "";
       showMessage([reason, skipped].filter(Boolean).join(" "));
     },
