@@ -48,7 +48,7 @@ def test_word_for_groups_is_given_or_the_name_of_their_column(fans: Fans, lists:
         assert fans("prepare", lists, "--out", tmp_path / out, *SMALL, "--items", items, *options)[0] == 0
         assert json.loads((tmp_path / out / "categories.json").read_text())["group_name"] == word
     code, _, err = fans("prepare", lists, "--out", tmp_path / "c", *SMALL, "--group-name", "x" * 41)
-    assert code == 2 and "--group-name must be a word of at most 40 characters" in err
+    assert code == 2 and "--group-name must be a word with at most 40 characters" in err
 
 
 def test_public_data_set_has_its_own_lengths_and_items(

@@ -66,6 +66,14 @@ def test_answer_names_model_and_hash(service: Running) -> None:
         assert service.ask([["i1"]], model=name).json()["model"] == {"name": name, "hash": model["hash"]}
 
 
+def test_models_say_what_their_scores_groups_and_catalogs_are(service: Running) -> None:
+    models = service.http.get("/v1/models").json()["models"]
+    assert {model["score_scale"] for model in models} == {"log"}
+    assert {model["group_name"] for model in models} == {"group"}
+    assert len({model["catalog"] for model in models}) == 1  # all were trained on the same corpus
+    assert not any("folder" in model or "vocabulary" in model for model in models)
+
+
 @contextmanager
 def stopped(worker: int) -> Iterator[None]:
     """Stop this worker, so that another one answers meanwhile."""
@@ -100,6 +108,9 @@ def test_items_are_found_by_name_misspelled_name_and_id(service: Running) -> Non
     # A search ends after a fraction of a second, even if a busy machine has not finished it.
     misspelled = "/v1/items?search=snog%2012"
     assert until(lambda: "Song 12" in [item["name"] for item in service.http.get(misspelled).json()["items"]])
+    inside = "/v1/items?search=song&limit=100&category=c1"
+    assert until(lambda: len(service.http.get(inside).json()["items"]) == 15)
+    assert {item["category"] for item in service.http.get(inside).json()["items"]} == {"c1"}
     exact = service.http.get("/v1/items", params={"id": ["i7", "nope", "i3"]}).json()["items"]
     assert [item["item"] for item in exact] == ["i7", "i3"]
     assert exact[0] == {"item": "i7", "name": "Song 7", "group": "artist 1", "category": "c0"}

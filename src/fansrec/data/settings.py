@@ -42,7 +42,7 @@ def check(preparation: Preparation) -> None:
         ),
         (
             not is_group_name(preparation.group_name or GROUP),
-            f"--group-name must be a word of at most {MAX_GROUP_NAME} characters, such as artist",
+            f"--group-name must be a word with at most {MAX_GROUP_NAME} characters, such as artist",
         ),
         (not 0 <= preparation.seed < 2**32, "--seed must be from 0 to 4294967295"),
     ):

@@ -196,7 +196,7 @@ def _check_categories(categories: Any) -> dict[str, Any]:
     if not isinstance(categories["integer_ids"], bool):
         raise ValueError("integer_ids is neither true nor false")
     if not is_group_name(categories.get("group_name", GROUP)):
-        raise ValueError(f"group_name is not a word of 1 to {MAX_GROUP_NAME} printable characters")
+        raise ValueError(f"group_name is not a word with 1 to {MAX_GROUP_NAME} printable characters")
     return dict(categories)
 
 
