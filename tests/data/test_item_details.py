@@ -52,3 +52,14 @@ def test_bad_items_files_are_refused(tmp_path: Path, text: str, message: str) ->
     path.write_text(text)
     with pytest.raises(BadInput, match=message):
         read_details(path, ["1"])
+
+
+@pytest.mark.parametrize(
+    ("column", "word"),
+    [("group", "group"), ("Author", "author"), ("artist_name", "artist"), ("brand", "brand"), (None, "group")],
+)
+def test_groups_are_called_as_their_column(tmp_path: Path, column: str | None, word: str) -> None:
+    path = tmp_path / "items.csv"
+    path.write_text(f"item,{column or 'other'}\n1,Ann\n")
+    assert read_details(path, ["1"]).group_name == word
+    assert read_details(path, ["1"], "maker").group_name == "maker"

@@ -66,6 +66,10 @@ def prepare(
         str | None, column_option(help="Column of positions; without it, the order of rows")
     ] = None,
     items_column: Annotated[str | None, column_option(help="Column of whole lists, if each row is a list")] = None,
+    group_name: Annotated[
+        str | None,
+        column_option(help="What a group is: artist, author, brand", show_default="the name of the column of groups"),
+    ] = None,
     engine: Engine = "local",
     address: Address = None,
 ) -> None:
@@ -91,6 +95,7 @@ def prepare(
         split=split,
         split_by=split_by,
         seed=seed,
+        group_name=group_name,
     )
     columns = Columns(list=list_column, item=item_column, position=position_column, items=items_column)
     console = Terminal()

@@ -63,6 +63,7 @@ def ordered_vocabulary(
         groups=[details.groups.get(id_) for id_ in ids] if details.groups else None,
         category_names=categories.names,
         integer_ids=all(INTEGER.fullmatch(id_) for id_ in ids),
+        group_name=details.group_name,
     )
 
 

@@ -42,7 +42,7 @@ def prepare(
     raw = read_lists(source, columns, preparation.split_by)
     report(f"read: {len(raw.lists):,} lists, {len(raw.ids):,} items, {len(raw.lists.items):,} interactions")
     selection = filter_and_split(raw, preparation, report)
-    details = read_details(items, selection.ids) if items is not None else ItemDetails()
+    details = read_details(items, selection.ids, preparation.group_name) if items is not None else ItemDetails()
     categories = categorize(raw, selection, details, preparation, report)
     corpus = build_corpus(selection, details, categories)
     corpus.summary.update(summarize(corpus, categories, preparation, source_name(source)))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fansrec.errors import BadSetting
+from fansrec.vocabulary import GROUP, MAX_GROUP_NAME, is_group_name
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,8 @@ class Preparation:
     split: Literal["random", "file-order"] = "random"
     split_by: str | None = None
     seed: int = 0
+    group_name: str | None = None
+    """What a group is: artist, author, brand; None: the name of its column in the items file."""
 
 
 def check(preparation: Preparation) -> None:
@@ -36,6 +39,10 @@ def check(preparation: Preparation) -> None:
         (
             preparation.split == "file-order" and preparation.split_by is not None,
             "--split-by assigns groups at random and excludes --split file-order; choose one",
+        ),
+        (
+            not is_group_name(preparation.group_name or GROUP),
+            f"--group-name must be a word with at most {MAX_GROUP_NAME} characters, such as artist",
         ),
         (not 0 <= preparation.seed < 2**32, "--seed must be from 0 to 4294967295"),
     ):

@@ -60,7 +60,7 @@ def prepare_on_cluster(
         selection = filter_and_split(raw, ids, preparation, report)
         learn_from = raw if preparation.categories_from == "all" else None
         del raw, ids  # Ray frees objects without references
-        details = read_details(items, selection.ids) if items is not None else ItemDetails()
+        details = read_details(items, selection.ids, preparation.group_name) if items is not None else ItemDetails()
         categories = categorize(learn_from, selection, details, preparation, report)
         summary = _write(out, work, selection, details, categories, preparation, Path(source).name)
     shutil.rmtree(work, ignore_errors=True)
