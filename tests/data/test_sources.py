@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from fansrec.data.columns import Columns
+from fansrec.data.reading import Reading
 from fansrec.data.lists import RawLists
 from fansrec.data.sources import read_lists, source_name
 from fansrec.errors import BadInput
@@ -128,9 +129,9 @@ def test_sorted_positions_keep_their_order() -> None:
 
 def test_columns_may_be_named_by_the_user() -> None:
     table = pl.DataFrame({"who": [1, 1], "what": ["b", "a"], "when": [2, 1], "item": ["no", "no"]})
-    assert as_ids(read_lists(table, Columns(list="who", item="what", position="when"))) == [["a", "b"]]
+    assert as_ids(read_lists(table, Reading(Columns(list="who", item="what", position="when")))) == [["a", "b"]]
     wide = pl.DataFrame({"seen": [["b", "a"]], "items": [["no"]]})
-    assert as_ids(read_lists(wide, Columns(items="seen"))) == [["b", "a"]]
+    assert as_ids(read_lists(wide, Reading(Columns(items="seen")))) == [["b", "a"]]
 
 
 def test_an_empty_list_stays_a_list_without_items(tmp_path: Path) -> None:
@@ -151,7 +152,7 @@ def test_the_values_of_the_split_column_are_kept(tmp_path: Path, name: str) -> N
         pl.DataFrame(rows, schema=["id", "color", "items"], orient="row").write_parquet(path)
     else:
         path.write_text("".join(json.dumps({"id": i, "color": c, "items": x}) + "\n" for i, c, x in rows))
-    groups = read_lists(path, split_by="color").groups
+    groups = read_lists(path, Reading(split_by="color")).groups
     assert groups is not None and groups.tolist() == [0, 1, 0]
 
 
@@ -231,13 +232,13 @@ def test_an_unknown_split_column_is_refused(tmp_path: Path) -> None:
     lines = written(tmp_path, "a.jsonl", '{"id": 1, "items": ["a"]}\n')
     for source in (long_table(), lines, LISTS):
         with pytest.raises(BadInput, match="venue"):
-            read_lists(source, split_by="venue")
+            read_lists(source, Reading(split_by="venue"))
 
 
 def test_a_list_with_two_values_in_the_split_column_is_refused() -> None:
     table = pl.DataFrame({"list": [1, 1], "item": ["a", "b"], "venue": ["x", "y"]})
     with pytest.raises(BadInput, match=r"list 1 has several values.*'x', 'y'"):
-        read_lists(table, split_by="venue")
+        read_lists(table, Reading(split_by="venue"))
 
 
 def test_a_source_is_named_without_its_folders() -> None:
