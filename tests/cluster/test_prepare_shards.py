@@ -148,14 +148,12 @@ def test_damaged_shard_is_named_and_a_rerun_reads_only_that_shard(tmp_path: Path
 
 
 def test_errors_are_those_of_a_single_machine(tmp_path: Path) -> None:
-    twice = pl.DataFrame({"list_id": [1, 2, 1], "item_id": ["a", "b", "c"], "position": [1, 1, 1]})
     mixed = pl.DataFrame({"list_id": [1, 2, 1], "item_id": ["a", "b", "c"], "city": ["x", "y", "z"]})
     empty = pl.DataFrame({"list_id": [1, 2, 1], "item_id": ["a", None, "c"]})
     for number, (table, settings, message) in enumerate(
         (
-            (twice, SMALL, "list 1 has position 1 twice"),
             (mixed, changed(split_by="city"), r"list 1 has several values in the split column \('x', 'z'\)"),
-            (empty, SMALL, r"part-1.parquet: row 1: an item is missing"),
+            (empty, SMALL, r"part-1.parquet: 1 row cannot be used: 1 without an item id \(row 1\)"),
             (empty, changed(split_by="city"), "there is no column 'city'"),
         )
     ):

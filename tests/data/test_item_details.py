@@ -41,7 +41,7 @@ def test_all_formats_give_the_same_details(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("thing,title\n1,a\n", "no column item or id"),
-        ("item,title\n1,a\n1,b\n", "item 1 occurs twice"),
+        ("item,title\n1,a\n1,b\n", "with an item that occurs before"),
         ("item,title\n77,a\n", "contains none of the items"),
         ("item,title\n", "contains none of the items"),
         ("", "is empty"),

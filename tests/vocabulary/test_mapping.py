@@ -121,7 +121,7 @@ def test_categories_that_do_not_match_the_items_are_refused(tmp_path: Path, star
         read_vocabulary(tmp_path)
 
 
-@pytest.mark.parametrize(("name", "content"), [(ITEMS_FILE, '{"id": "a"\n'), (ITEMS_FILE, '{"name": "x"}\n'), (ITEMS_FILE, "[]\n"), (ITEMS_FILE, '{"id": "a"}, {"id": "b"}\n'), (ITEMS_FILE, '{"id": "a"}\n\n'), (ITEMS_FILE, '{"id": 3}\n'), (CATEGORIES_FILE, "{}"), (CATEGORIES_FILE, "[]"), (CATEGORIES_FILE, "\xff")])  # fmt: skip # noqa: E501
+@pytest.mark.parametrize(("name", "content"), [(ITEMS_FILE, '{"id": "a"\n'), (ITEMS_FILE, '{"name": "x"}\n'), (ITEMS_FILE, "[]\n"), (ITEMS_FILE, '{"id": "a"}, {"id": "b"}\n'), (ITEMS_FILE, '{"id": "a"}\n\n'), (ITEMS_FILE, '{"id": 3.5}\n'), (CATEGORIES_FILE, "{}"), (CATEGORIES_FILE, "[]"), (CATEGORIES_FILE, "\xff")])  # fmt: skip # noqa: E501
 def test_a_damaged_file_is_refused_with_advice(tmp_path: Path, name: str, content: str) -> None:
     write(SONGS, tmp_path)
     (tmp_path / name).write_bytes(content.encode("latin-1"))

@@ -44,7 +44,7 @@ DETAIL_NAMES = {
     "name": (
         "name", "title", "item_name", "item_title", "track_name", "track_title", "song_name", "song_title",
         "book_title", "book_name", "product_name", "product_title", "movie_title", "movie_name", "article_title",
-        "display_name", "label", "description",
+        "display_name", "description",
     ),
     "group": (
         "group", "artist", "author", "artist_name", "author_name", "album_artist", "artists", "authors", "band",

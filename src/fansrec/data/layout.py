@@ -8,9 +8,11 @@ import polars as pl
 
 from fansrec.data.columns import (
     ITEM_NAMES,
+    ITEMS_NAMES,
     LIST_NAMES,
     POSITION_NAMES,
     TIME_NAMES,
+    Columns,
     find_all,
     id_columns,
     items_column,
@@ -67,7 +69,7 @@ def layout_of(table: Table, where: str, reading: Reading) -> Layout:
     names, columns = table.names, reading.columns
     if reading.split_by is not None:
         required(names, reading.split_by, "--split-by", where)
-    items = items_column(names, columns, where)
+    items = items_column(names, columns, where) or _array_column(table, columns)
     if items is not None:
         return _wide_layout(table, items, where, reading)
     list_name, item_name = id_columns(names, columns, where)
@@ -82,6 +84,14 @@ def layout_of(table: Table, where: str, reading: Reading) -> Layout:
         order = "time"
     notes += _unused_times(table, left, order, reading) + _unused_ids(names, list_name, item_name)
     return Layout(list_name, item_name, None, order, position, time, times, tuple(notes))
+
+
+def _array_column(table: Table, columns: Columns) -> str | None:
+    """Return a column of arrays with a well-known name: it cannot be a count, whatever else the table has."""
+    if any((columns.list, columns.item, columns.position)):
+        return None
+    schema = table.frame.collect_schema()
+    return next((name for name in find_all(table.names, ITEMS_NAMES) if isinstance(schema[name], pl.List)), None)
 
 
 def _wide_layout(table: Table, items: str, where: str, reading: Reading) -> Layout:

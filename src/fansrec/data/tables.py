@@ -142,7 +142,11 @@ def _scan(path: Path, dialect: Dialect, items: int | None) -> pl.LazyFrame:
     table = pl.scan_csv(
         path, separator=dialect.separator, quote_char=quote, infer_schema=False, has_header=items is None, glob=False
     )
-    return table if items is None else table.rename({table.collect_schema().names()[items]: "items"})
+    names = table.collect_schema().names()
+    if items is not None:
+        return table.rename({names[items]: "items"})
+    stripped = [name.strip() for name in names]
+    return table.rename(dict(zip(names, stripped, strict=True))) if len({*stripped}) == len(names) else table
 
 
 def _cleaned(name: str, null_values: Sequence[str]) -> pl.Expr:
