@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from fansrec.data.columns import Columns
-from fansrec.data.reading import Reading
 from fansrec.data.lists import RawLists
+from fansrec.data.reading import Reading
 from fansrec.data.sources import read_lists, source_name
 from fansrec.errors import BadInput
 

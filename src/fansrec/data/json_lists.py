@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from fansrec.data.columns import (
     required,
 )  # fmt: skip
 from fansrec.data.indexing import Row, index_rows
-from fansrec.data.layout import missing_time
+from fansrec.data.layout import Layout, missing_time
 from fansrec.data.lists import RawLists
 from fansrec.data.problems import NOT_ID, NOT_ITEMS, Problems
 from fansrec.data.reading import Reading
@@ -27,12 +28,21 @@ from fansrec.data.tables import ROW, Table, json_rows
 from fansrec.errors import BadInput
 
 
-def read_json(path: Path, where: str, reading: Reading, problems: Problems) -> tuple[RawLists | Table, bool]:
-    """Return the lists of a JSON lines file, or a table if each line is one item, and whether the split key occurs."""
+@dataclass(frozen=True)
+class JsonLists:
+    """Whole lists of a JSON lines file."""
+
+    lists: RawLists
+    layout: Layout
+    has_split_key: bool  # whether at least one list has the key to split by
+
+
+def read_json(path: Path, where: str, reading: Reading, problems: Problems) -> JsonLists | Table:
+    """Return the lists of a JSON lines file, or a table if each line is one item."""
     rows = json_rows(path, problems)
     first = next(rows, None)
     if first is not None and _is_item(first[1], reading):
-        return _item_table(chain([first], rows), first[1], where, reading, problems), True
+        return _item_table(chain([first], rows), first[1], where, reading, problems)
     return _read_lists(chain([first] if first else [], rows), where, reading, problems)
 
 
@@ -46,15 +56,14 @@ def _is_item(row: dict[str, Any], reading: Reading) -> bool:
 
 def _read_lists(
     rows: Iterator[tuple[int, dict[str, Any]]], where: str, reading: Reading, problems: Problems
-) -> tuple[RawLists, bool]:
-    """Return whole lists, and whether at least one of them has the key to split by."""
+) -> JsonLists:
     has_split_key, split_by = False, reading.split_by
+    items_key, time_key = reading.columns.items, reading.columns.time
     if reading.order in ("position", "time"):
         raise BadInput(f"{where}: each line is a whole list, so --order {reading.order} cannot order its items")
 
     def lists() -> Iterator[Row]:
-        nonlocal has_split_key
-        items_key, time_key = reading.columns.items, reading.columns.time
+        nonlocal has_split_key, items_key, time_key
         for number, row in rows:
             items_key = items_key or find(row, ITEMS_NAMES)
             items = row.get(items_key or "items")
@@ -69,7 +78,9 @@ def _read_lists(
             group = json.dumps(row.get(split_by), sort_keys=True) if split_by else None
             yield Row(number, items, group, _text(row.get(time_key)) if time_key else None)
 
-    return index_rows(lists(), problems, split_by is not None, reading.list_time is not None), has_split_key
+    raw = index_rows(lists(), problems, split_by is not None, reading.list_time is not None)
+    layout = Layout(items=items_key or "items", time=time_key if reading.list_time else None)
+    return JsonLists(replace(raw, columns=layout.summary), layout, has_split_key)
 
 
 def _item_table(

@@ -46,7 +46,8 @@ class Layout:
         """Return the line of the report that says which columns were chosen."""
         roles = {"items": self.items, "list": self.list, "item": self.item}
         used = [f"{role} {name!r}" for role, name in roles.items() if name]
-        time = f"time {self.time!r} ({self.times.kind}, {self.times.range})" if self.time and self.times else ""
+        held = f" ({self.times.kind}, {self.times.range})" if self.times else ""
+        time = f"time {self.time!r}{held}" if self.time else ""
         if time and self.order != "time":
             used.append(time)
         if self.items:

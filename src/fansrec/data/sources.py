@@ -57,13 +57,14 @@ def _read_file(file: PlainFile, where: str, reading: Reading, report: Report) ->
             with open_table(file, kind, where, reading) as (table, problems):
                 return read_table(table, where, reading, problems, report)
         problems = Problems(where)
-        content, has_split_key = read_json(file.path, where, reading, problems)
+        content = read_json(file.path, where, reading, problems)
         if isinstance(content, Table):
             return read_table(content, where, reading, problems, report)
+        report_layout(content.layout, report)
         settle(problems, reading, report)
-    if reading.split_by is not None and not has_split_key:
+    if reading.split_by is not None and not content.has_split_key:
         raise missing_split_key(where, reading.split_by)
-    return content
+    return content.lists
 
 
 def settle(problems: Problems, reading: Reading, report: Report) -> None:

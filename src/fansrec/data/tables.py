@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 
 import polars as pl
 
+from fansrec.data.columns import ITEM_NAMES, ITEMS_NAMES, LIST_NAMES, find
 from fansrec.data.decompression import PlainFile, check_utf8
 from fansrec.data.delimited import CANDIDATES, Dialect, detect_separator, headerless_items, lines_of_rows, repair
 from fansrec.data.problems import NOT_JSON, NOT_OBJECT, NOT_PAIR, Problems
@@ -54,8 +55,15 @@ def format_of(file: PlainFile, where: str, separator: str | None = None) -> str:
 def _text_format(line: str) -> str:
     if "\t" in line and (len(line.split()) != 2 or line.split("\t")[1].startswith("[")):
         return "tsv"
-    has_separator = any(separator in line for separator in CANDIDATES if separator != "\t")
-    return "csv" if has_separator and len(line.split()) != 2 else "pairs"
+    separated = [line.split(separator) for separator in CANDIDATES if separator != "\t" and separator in line]
+    if separated and (len(line.split()) != 2 or any(map(_is_header, separated))):
+        return "csv"
+    return "pairs"
+
+
+def _is_header(cells: Sequence[str]) -> bool:
+    """Return whether the cells name the columns of lists."""
+    return bool((find(cells, LIST_NAMES) and find(cells, ITEM_NAMES)) or find(cells, ITEMS_NAMES))
 
 
 def first_line(path: Path, where: str) -> str:

@@ -102,10 +102,11 @@ def _read(file: PlainFile, piece: Piece, reading: Reading) -> Content:
                 table = replace(table, frame=frame.with_row_index(ROW))
             return _read_table(table, where, reading, problems)
     problems = Problems(where)
-    content, has_split_key = read_json(file.path, where, reading, problems)
+    content = read_json(file.path, where, reading, problems)
     if isinstance(content, Table):
         return _read_table(content, where, reading, problems)
-    return Content(content, has_split_key=has_split_key, report=reading.settle(problems))
+    report = [content.layout.describe(), *reading.settle(problems)]
+    return Content(content.lists, None, content.lists.columns, None, content.has_split_key, report)
 
 
 def _read_table(table: Table, where: str, reading: Reading, problems: Problems) -> Content:
