@@ -56,6 +56,8 @@ def locate_source(source: Any, items: Any = None) -> tuple[Any, Any, Preparation
         return source, items, Preparation()
     if source in PUBLIC:
         return str(locate(source)), items_file(source) if items is None else items, PUBLIC[source]
+    if "://" in source:
+        raise BadInput(f"{source} is a URL, which needs --engine ray; add it, or give a local file")
     if Path(source).is_dir():
         raise BadInput(
             f"{source} is a folder; give one of its files, or use --engine ray, which accepts folders of shards"

@@ -33,6 +33,7 @@ class Problems:
         self.unit = unit
         self.counts: dict[str, int] = {}
         self.first: dict[str, list[tuple[Number, str]]] = {}
+        self.advice = ""  # what else the user can do, for the message
 
     def add(self, kind: str, number: Number, detail: object = "", count: int = 1) -> None:
         """Note `count` rows of a kind, one of them at `number`, with the value that is wrong."""
@@ -68,7 +69,7 @@ class Problems:
             total = sum(self.counts.values())
             raise BadInput(
                 f"{self.where}: {total:,} row{'s' if total > 1 else ''} cannot be used: {self.describe()}; "
-                "correct them, or leave them out with --on-bad-row skip"
+                f"correct them, or leave them out with --on-bad-row skip{self.advice}"
             )
 
     def skipped(self) -> str:

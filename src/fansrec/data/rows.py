@@ -60,6 +60,8 @@ def usable_rows(rows: pl.LazyFrame, table: Table, layout: Layout, problems: Prob
     for problem_index, count, examples in found.iter_rows():
         if problem_index != BLANK:
             _note(problems, table, layout, KINDS[problem_index], count, sorted(set(examples)))
+    if layout.order and (BAD_POSITION in problems.counts or BAD_TIME in problems.counts):
+        problems.advice = f"; --order file ignores the {layout.order}s"
     table.locate(problems, KINDS)
     return rows.filter(pl.col("problem").is_null()).drop("problem") if found.height else rows.drop("problem")
 
