@@ -7,14 +7,16 @@ if TYPE_CHECKING:
     from fansrec.client import AsyncClient as AsyncClient
     from fansrec.client import Client as Client
     from fansrec.data.interface import prepare as prepare
+    from fansrec.evaluation.evaluate import evaluate as evaluate
     from fansrec.training.trainer import train as train
 
 __version__ = "0.1.0"
-__all__ = ["AsyncClient", "Client", "__version__", "load", "prepare", "train"]
+__all__ = ["AsyncClient", "Client", "__version__", "evaluate", "load", "prepare", "train"]
 
 _MODULES = {
     "AsyncClient": "fansrec.client",
     "Client": "fansrec.client",
+    "evaluate": "fansrec.evaluation.evaluate",
     "load": "fansrec.api.continuer",
     "prepare": "fansrec.data.interface",
     "train": "fansrec.training.trainer",
