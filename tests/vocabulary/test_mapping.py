@@ -101,6 +101,28 @@ def test_vocabulary_survives_writing_and_reading(data: st.DataObject, tmp_path_f
     assert after.files() == before.files()
 
 
+def test_ids_of_both_types_survive_writing_and_reading(tmp_path: Path) -> None:
+    kinds = np.array([True, False, False])
+    before = Vocabulary(["3", "1", "x"], np.array([0, 3]), category_names=["all"], integer_items=kinds)
+    write(before, tmp_path)
+    after = read_vocabulary(tmp_path)
+    assert [after.id(index) for index in range(3)] == [3, "1", "x"]
+    assert after.find(3) == after.find("3") == 0 and after.find(1) == 1
+    assert after.integers.tolist() == kinds.tolist() and after.files() == before.files()
+
+
+@pytest.mark.parametrize(
+    ("id_", "integer_ids"), [("1000000000000000000", False), ("-1000000000000000000", False), ("3", True)]
+)
+def test_integers_that_do_not_fit_or_contradict_are_refused(tmp_path: Path, id_: str, integer_ids: bool) -> None:
+    write(SONGS, tmp_path)
+    (tmp_path / ITEMS_FILE).write_text(f'{{"id": {id_}}}\n{{"id": "4"}}\n')
+    content = {"names": ["all"], "starts": [0, 2], "integer_ids": integer_ids}
+    (tmp_path / CATEGORIES_FILE).write_text(json.dumps(content))
+    with pytest.raises(BadArtifact, match="does not hold a readable vocabulary"):
+        read_vocabulary(tmp_path)
+
+
 def test_integer_ids_survive_writing_and_reading(tmp_path: Path) -> None:
     before = Vocabulary(ids=["3", "1"], starts=np.array([0, 2]), category_names=["all"], integer_ids=True)
     assert read_vocabulary(write(before, tmp_path)).id(0) == 3
@@ -134,7 +156,7 @@ def test_categories_that_do_not_match_the_items_are_refused(tmp_path: Path, star
         read_vocabulary(tmp_path)
 
 
-@pytest.mark.parametrize(("name", "content"), [(ITEMS_FILE, '{"id": "a"\n'), (ITEMS_FILE, '{"name": "x"}\n'), (ITEMS_FILE, "[]\n"), (ITEMS_FILE, '{"id": "a"}, {"id": "b"}\n'), (ITEMS_FILE, '{"id": "a"}\n\n'), (ITEMS_FILE, '{"id": 3}\n'), (CATEGORIES_FILE, "{}"), (CATEGORIES_FILE, "[]"), (CATEGORIES_FILE, "\xff")])  # fmt: skip # noqa: E501
+@pytest.mark.parametrize(("name", "content"), [(ITEMS_FILE, '{"id": "a"\n'), (ITEMS_FILE, '{"name": "x"}\n'), (ITEMS_FILE, "[]\n"), (ITEMS_FILE, '{"id": "a"}, {"id": "b"}\n'), (ITEMS_FILE, '{"id": "a"}\n\n'), (ITEMS_FILE, '{"id": 3.5}\n'), (CATEGORIES_FILE, "{}"), (CATEGORIES_FILE, "[]"), (CATEGORIES_FILE, "\xff")])  # fmt: skip # noqa: E501
 def test_a_damaged_file_is_refused_with_advice(tmp_path: Path, name: str, content: str) -> None:
     write(SONGS, tmp_path)
     (tmp_path / name).write_bytes(content.encode("latin-1"))

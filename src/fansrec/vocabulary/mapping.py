@@ -35,7 +35,8 @@ class Vocabulary:
     names: Sequence[str | None] | None = None
     groups: Sequence[str | None] | None = None
     category_names: Sequence[str] = field(default_factory=tuple)
-    integer_ids: bool = False
+    integer_ids: bool = False  # all ids are integers
+    integer_items: NDArray[np.bool_] | None = None  # (M,): the ids that are integers, if only some are
     group_name: str = GROUP
     """What a group is in this data: an artist, an author, a brand."""
 
@@ -84,7 +85,13 @@ class Vocabulary:
         return known, unknown
 
     def id(self, index: int) -> str | int:
-        return int(self.ids[index]) if self.integer_ids else self.ids[index]
+        is_integer = self.integer_ids if self.integer_items is None else self.integer_items[index]
+        return int(self.ids[index]) if is_integer else self.ids[index]
+
+    @property
+    def integers(self) -> NDArray[np.bool_]:
+        """Which ids are integers, shape (M,)."""
+        return np.full(len(self), self.integer_ids) if self.integer_items is None else self.integer_items
 
     def name(self, index: int) -> str | None:
         return self.names[index] if self.names else None
@@ -125,22 +132,26 @@ class Vocabulary:
 
     def _rows(self) -> Iterable[dict[str, Any]]:
         for index, id_ in enumerate(self.ids):
-            row = {"id": id_, "name": self.name(index), "group": self.group(index)}
+            row: dict[str, Any] = {"id": id_, "name": self.name(index), "group": self.group(index)}
             for key, text in row.items():
                 if text and len(text.encode()) > MAX_STRING_BYTES:
                     raise BadInput(
                         f"the {key} of item {id_[:80]!r} has more than {MAX_STRING_BYTES:,} bytes; shorten it"
                     )
+            if self.integer_items is not None and self.integer_items[index]:
+                row["id"] = int(id_)
             yield {key: value for key, value in row.items() if value is not None}
 
 
 def read_vocabulary(folder: Path) -> Vocabulary:
     """Return the vocabulary in a corpus or artifact folder, all of it checked."""
     try:
-        ids, names, groups = _read_columns(folder / ITEMS_FILE)
+        ids, names, groups, integers = _read_columns(folder / ITEMS_FILE)
         if max(column.longest() for column in (ids, names, groups)) > MAX_STRING_BYTES:
             raise ValueError(f"{ITEMS_FILE} has a string of more than {MAX_STRING_BYTES:,} bytes")
         categories = _check_categories(read_json(folder / CATEGORIES_FILE))
+        if categories["integer_ids"] and integers.any():
+            raise ValueError(f"{ITEMS_FILE} has ids that are integers, although {CATEGORIES_FILE} says that all are")
         vocabulary = Vocabulary(
             ids=cast(Sequence[str], ids),
             starts=np.array(categories["starts"], dtype=np.int64),
@@ -148,6 +159,7 @@ def read_vocabulary(folder: Path) -> Vocabulary:
             groups=groups if groups.any() else None,
             category_names=categories["names"],
             integer_ids=categories["integer_ids"],
+            integer_items=integers if integers.any() else None,
             group_name=categories.get("group_name", GROUP),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
@@ -156,15 +168,19 @@ def read_vocabulary(folder: Path) -> Vocabulary:
     return vocabulary
 
 
-def _read_columns(path: Path) -> tuple[StringTable, StringTable, StringTable]:
-    """Return the ids, names and groups of all items."""
+def _read_columns(path: Path) -> tuple[StringTable, StringTable, StringTable, NDArray[np.bool_]]:
+    """Return the ids, names and groups of all items, and which ids are integers in the file."""
     make = StringTable.from_strings
-    blocks = [
-        (make(row["id"] for row in rows), *(make(row.get(key) for row in rows) for key in ("name", "group")))
-        for rows in _read_rows(path)
-    ]
+    blocks, integers = [], [np.zeros(0, dtype=np.bool_)]
+    for rows in _read_rows(path):
+        given = [row["id"] for row in rows]
+        if any(type(id_) is int and abs(id_) >= 10**MAX_DIGITS for id_ in given):
+            raise ValueError(f"{path.name} has an integer id of more than {MAX_DIGITS} digits")
+        integers.append(np.array([type(id_) is int for id_ in given], dtype=np.bool_))
+        texts = [str(id_) if type(id_) is int else id_ for id_ in given] if integers[-1].any() else given
+        blocks.append((make(texts), *(make(row.get(key) for row in rows) for key in ("name", "group"))))
     ids, names, groups = (StringTable.concatenate([block[column] for block in blocks]) for column in range(3))
-    return ids, names, groups
+    return ids, names, groups, np.concatenate(integers)
 
 
 def _read_rows(path: Path) -> Iterator[list[dict[str, Any]]]:

@@ -230,6 +230,14 @@ def test_integer_ids_stay_integers(tmp_path: Path) -> None:
     assert [found.item for found in index.of_ids([4, "30"])] == [4, 30]
 
 
+def test_ids_of_both_types_keep_theirs(tmp_path: Path) -> None:
+    kinds = np.array([True, False, False])
+    vocabulary = Vocabulary(["300", "31", "3"], np.array([0, 3]), category_names=["all"], integer_items=kinds)
+    index = ItemIndex(build_index(write(tmp_path, vocabulary), tmp_path))
+    assert {found.item for found in index.search("3")} == {300, "31", "3"}
+    assert [found.item for found in index.of_ids([300, 31])] == [300, "31"]
+
+
 def osa(a: str, b: str) -> int:
     """Return the edit distance of two words, computed with the plain table."""
     table = [[max(i, j) if not i * j else 0 for j in range(len(b) + 1)] for i in range(len(a) + 1)]

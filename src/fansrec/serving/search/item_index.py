@@ -22,6 +22,7 @@ MAX_FOUND = 100
 MAX_SECONDS = 0.25  # of processor time, so that a busy machine finds as much; then the items found so far are returned
 DAMAGE = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)  # other errors may be temporary
 
+NONE = "SELECT number FROM items LIMIT 0"
 NUMBERS = """
 SELECT items.number FROM json_each(?1) AS requested
 JOIN items ON items.id COLLATE NOCASE = requested.value AND items.id = requested.value ORDER BY requested.key
@@ -40,7 +41,11 @@ class ItemIndex:
         if not is_complete(path):
             raise BadArtifact(f"{path} is not a complete search index; remove it, and it is built again")
         with self._connection() as connection:
-            self._integer_ids = _fact(connection, "integer_ids") != b""
+            kind = _fact(connection, "integer_ids")
+            self._integer_ids = kind == b"yes"
+            self._integers = frozenset(
+                number for (number,) in connection.execute("SELECT number FROM integers" if kind == b"some" else NONE)
+            )
 
     def search(self, text: str, limit: int = 10, category: str | None = None) -> list[FoundItem]:
         """Return the items that match best; the text may be anything and is only ever treated as words.
@@ -75,7 +80,10 @@ class ItemIndex:
 
     def _rows(self, connection: sqlite3.Connection, numbers: Sequence[int]) -> list[FoundItem]:
         rows = connection.execute(ROWS, (json.dumps(numbers),))
-        return [FoundItem(int(id_) if self._integer_ids else id_, *rest) for id_, *rest in rows]
+        return [
+            FoundItem(int(id_) if self._integer_ids or number in self._integers else id_, *rest)
+            for number, (id_, *rest) in zip(numbers, rows, strict=True)
+        ]
 
     @cached_property
     def _terms(self) -> Terms:
