@@ -163,6 +163,7 @@ def test_unknown_paths_and_forbidden_actions_are_problems(service: Running) -> N
     refused(service.http.get("/v1/continue"), 405, "wrong-method")
     refused(service.http.get("/v1/items"), 422, "invalid-request")
     refused(service.http.get("/v1/items", params={"search": "x", "limit": "many"}), 422, "invalid-request")
+    refused(service.http.get("/v1/items", params={"id": "x", "category": "c0"}), 422, "invalid-request")
     refused(service.http.get("/static/../../settings.py"), 404, "not-found")
     refused(service.http.post("/v1/models/reload"), 403, "no-admin")
 

@@ -151,6 +151,8 @@ def _add_items(app: FastAPI, service: Service) -> None:
     ) -> Response:
         if (search is None) == (id is None):
             raise Problem(422, "invalid-request", "Give either `search` or one or more `id`.")
+        if category is not None and search is None:
+            raise Problem(422, "invalid-request", "`category` limits a search; give it with `search`.")
         served = service.model_named(model)
         found = await service.find_items(served, search, id or [], limit, category)
         name = {"name": served["name"], "hash": served["hash"]}
