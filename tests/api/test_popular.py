@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from artifacts import reseal, write_kind
-from fansrec.api.continuer import UNKNOWN, load
+from fansrec.api.continuer import load
 from fansrec.api.popular import popular_items
+from fansrec.api.unknown import UNKNOWN
 from fansrec.artifact import COUNTS, read_artifact
 from fansrec.engine.interface import CategoryLookup
 from fansrec.engine.rules import Rules

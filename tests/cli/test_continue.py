@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from fansrec.api.continuer import UNKNOWN
 from fansrec.api.popular import FALLBACKS
+from fansrec.api.unknown import UNKNOWN
 
 Fans = Callable[..., tuple[int, str, str]]
 

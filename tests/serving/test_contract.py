@@ -13,7 +13,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from fansrec.api.continuer import UNKNOWN, load
+from fansrec.api.continuer import load
+from fansrec.api.unknown import UNKNOWN
 from serving.service import DEADLINE_S, Running, until
 
 PROBLEM = "application/problem+json"

@@ -13,13 +13,12 @@ from fansrec.api.answers import Answer as Answer
 from fansrec.api.answers import Position as Position
 from fansrec.api.formatting import Details, format_answer, item_details
 from fansrec.api.popular import NONE, POPULAR, check_fallback, popular_items
+from fansrec.api.unknown import UNKNOWN, DidYouMean, close_names, is_unknown, refuse_unknown, shown
 from fansrec.artifact import Artifact, read_artifact
 from fansrec.engine.backends import open_engine
 from fansrec.engine.interface import CategoryLookup, Continuation, Engine
 from fansrec.engine.rules import Rules
-from fansrec.errors import BadSetting, UnknownItems
-
-UNKNOWN = "no item of the list is known to this model"
+from fansrec.errors import BadSetting
 
 
 class Continuer:
@@ -82,17 +81,17 @@ class Continuer:
         )
         check_fallback(fallback)
         if len(lists) == 1 and fallback == NONE:
-            refuse_unknown(*self.indices(lists[0]))
+            refuse_unknown(*self.indices(lists[0]), self.vocabulary)
         return self.answers(lists, k, rules, fallback)
 
     def answers(self, lists: Sequence[Iterable[object]], k: int, rules: Rules, fallback: str = NONE) -> list[Answer]:
         """Return the continuation of each list, also of a single one of only unknown items."""
         given = [self.indices(items) for items in lists]
         known = [indices for indices, unknown in given if not is_unknown(indices, unknown)]
-        found = iter(self.engine.continue_lists(known, k, rules))
+        found, did_you_mean = iter(self.engine.continue_lists(known, k, rules)), DidYouMean(self.vocabulary)
         return [
             Answer.from_fields(
-                self.answer_unknown(unknown, k, rules, fallback)
+                self.answer_unknown(unknown, did_you_mean(unknown), k, rules, fallback)
                 if is_unknown(indices, unknown)
                 else format_answer(next(found), unknown, k, rules, self.details)
             )
@@ -100,14 +99,17 @@ class Continuer:
         ]
 
     def answer_unknown(
-        self, unknown: list[object], k: int, rules: Rules, fallback: str, digits: int | None = None
+        self, unknown: list[object], meant: str, k: int, rules: Rules, fallback: str, digits: int | None = None
     ) -> dict[str, Any]:
-        """Return the answer to a list of only unknown items, as `format_answer` does for others."""
+        """Return the answer to a list of only unknown items, as `format_answer` does for others.
+
+        `meant` is the part of the reason that says which items may be meant.
+        """
         if fallback == NONE:
-            return {"positions": [], "unknown": unknown, "reason": UNKNOWN, "fallback": None}
+            return {"positions": [], "unknown": unknown, "reason": UNKNOWN + meant, "fallback": None}
         answer = format_answer(self.popular(k, rules), unknown, k, replace(rules, min_score=None), self.details, digits)
         reasons = [f"{UNKNOWN}; these are its most popular items", answer["reason"]]
-        return answer | {"reason": "; ".join(filter(None, reasons)), "fallback": POPULAR}
+        return answer | {"reason": "; ".join(filter(None, reasons)) + meant, "fallback": POPULAR}
 
     def popular(self, k: int, rules: Rules) -> Continuation:
         """Return the `k` most popular items under the rules, whose minimum score is ignored.
@@ -166,7 +168,7 @@ class Continuer:
         names = list(dict.fromkeys(names))
         indices = {name: index for index, name in enumerate(self.vocabulary.category_names)}
         if unknown := [name for name in names if name not in indices]:
-            raise BadSetting(f"this model has no category {_shown(unknown)}")
+            raise BadSetting(f"this model has no category {shown(unknown)}{close_names(unknown[0], indices)}")
         starts = self.vocabulary.starts
         ranges = [np.arange(starts[indices[name]], starts[indices[name] + 1]) for name in names]
         return np.concatenate([np.zeros(0, dtype=np.int64), *ranges])
@@ -174,7 +176,8 @@ class Continuer:
     def _allowed(self, items: Iterable[object]) -> list[int]:
         indices, unknown = self.vocabulary.indices(items)
         if not indices:
-            raise BadSetting(f"allow names no item this model knows (unknown: {_shown(unknown)})")
+            meant = DidYouMean(self.vocabulary)(unknown)
+            raise BadSetting(f"allow names no item this model knows (unknown: {shown(unknown)}){meant}")
         return indices
 
     def indices(self, items: Iterable[object]) -> tuple[NDArray[np.int64], list[object]]:
@@ -199,18 +202,3 @@ def load(run: str | Path, device: str = "cpu", backend: str = "auto", generation
         generation: one-pass, autoregressive or recall; by default the model's own generation mode.
     """
     return Continuer(read_artifact(Path(run)), device, backend, generation)
-
-
-def is_unknown(indices: NDArray[np.int64], unknown: Sequence[object]) -> bool:
-    """Return whether a list has items, and none of them is known; arguments are what `Continuer.indices` returns."""
-    return bool(unknown) and not len(indices)
-
-
-def refuse_unknown(indices: NDArray[np.int64], unknown: Sequence[object]) -> None:
-    """Raise UnknownItems if the list has items, and none of them is known."""
-    if is_unknown(indices, unknown):
-        raise UnknownItems(f"{UNKNOWN}: {_shown(unknown)}")
-
-
-def _shown(items: Sequence[object], most: int = 5) -> str:
-    return ", ".join(str(item) for item in items[:most]) + (", …" if len(items) > most else "")

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fansrec.api.continuer import UNKNOWN, load
+from fansrec.api.continuer import load
+from fansrec.api.unknown import UNKNOWN
 from fansrec.engine.interface import Continuation
 from fansrec.serving.processes.batching import answer_jobs
 from fansrec.serving.processes.jobs import Job, Reply
