@@ -33,15 +33,17 @@ class DidYouMean:
         return f"; did you mean {meant if len(unknown) > 1 else next(iter(found.values()))}?"
 
 
-def is_unknown(indices: NDArray[np.int64], unknown: Sequence[object]) -> bool:
+def is_unknown(indices: Sequence[int] | NDArray[np.int64], unknown: Sequence[object]) -> bool:
     """Return whether a list has items, and none of them is known; arguments are what `Continuer.indices` returns."""
     return bool(unknown) and not len(indices)
 
 
-def refuse_unknown(indices: NDArray[np.int64], unknown: Sequence[object], vocabulary: Vocabulary) -> None:
-    """Raise UnknownItems if a list has items, and none of them is known."""
+def refuse_unknown(
+    indices: Sequence[int] | NDArray[np.int64], unknown: Sequence[object], vocabulary: Vocabulary, what: str = UNKNOWN
+) -> None:
+    """Raise UnknownItems if a list has items, and none of them is known; the message begins with `what`."""
     if is_unknown(indices, unknown):
-        raise UnknownItems(f"{UNKNOWN}: {shown(unknown)}{DidYouMean(vocabulary)(unknown)}")
+        raise UnknownItems(f"{what}: {shown(unknown)}{DidYouMean(vocabulary)(unknown)}")
 
 
 def close_names(name: str, names: Iterable[str]) -> str:

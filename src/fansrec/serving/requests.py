@@ -102,6 +102,13 @@ class FoundItems(BaseModel):
     items: list[FoundItem]
 
 
+class SimilarItems(BaseModel):
+    model: ModelName
+    item: FoundItem
+    items: list[AnsweredItem] = Field(description="The most similar items; the score is their similarity")
+    reason: str | None = Field(description="Why there are fewer than k items, or null")
+
+
 class Category(BaseModel):
     name: str
     items: int

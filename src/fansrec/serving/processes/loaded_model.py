@@ -13,6 +13,7 @@ from fansrec.api.answers import SCORE_DIGITS
 from fansrec.api.continuer import Continuer
 from fansrec.api.formatting import format_answer
 from fansrec.api.popular import NONE
+from fansrec.api.similar import UNKNOWN_ITEM
 from fansrec.api.unknown import DidYouMean, is_unknown, refuse_unknown
 from fansrec.engine.interface import Continuation, requested_counts
 from fansrec.engine.rules import Rules
@@ -107,7 +108,7 @@ class LoadedModel:
         did_you_mean = DidYouMean(self.continuer.vocabulary)
         return to_json(
             {
-                "model": {"name": self.name, "hash": self.continuer.artifact.hash},
+                "model": self._identity,
                 "milliseconds": round((time.monotonic() - job.since) * 1e3, 3),
                 "answers": [
                     format_answer(next(rest), unknown, job.k, rules, self.continuer.details, SCORE_DIGITS)
@@ -119,6 +120,26 @@ class LoadedModel:
                 ],
             }
         )
+
+    def similar(self, job: Job) -> bytes:
+        """Return the body of the HTTP answer to a job of the kind SIMILAR."""
+        ((item,),) = job.lists
+        continuer = self.continuer
+        known, unknown = continuer.indices([item])
+        refuse_unknown(known, unknown, continuer.vocabulary, UNKNOWN_ITEM)
+        fields = continuer.similar.fields(int(known[0]), job.k, SCORE_DIGITS)
+        return to_json(
+            {
+                "model": self._identity,
+                "item": continuer.details(int(known[0])),
+                "items": fields["positions"],
+                "reason": fields["reason"],
+            }
+        )
+
+    @property
+    def _identity(self) -> dict[str, str]:
+        return {"name": self.name, "hash": self.continuer.artifact.hash}
 
 
 def _calls(inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> Iterator[tuple[int, int]]:
