@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Callable
+from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -90,7 +91,7 @@ def _framework(service: Service, continue_route: ContinueRoute) -> FastAPI:
         summary="List continuation: the first part of a list in, the rest out.",
         version=__version__,
         openapi_url=routes.OPENAPI.path,
-        docs_url=None,  # the usual pages load scripts from other sites
+        docs_url=None,  # the usual page loads scripts from other sites; ours is page/docs
         redoc_url=None,
         redirect_slashes=False,
         exception_handlers=ERROR_HANDLERS,
@@ -112,8 +113,9 @@ def _route(app: FastAPI, route: Route, **options: Any) -> Callable[[DecoratedCal
 def _replies(answer: type[BaseModel], *refusals: int) -> dict[int | str, dict[str, Any]]:
     """Return the replies of a route for /openapi.json."""
     content: dict[str, Any] = {"application/problem+json": {}}
-    problem = {"model": ProblemBody, "description": "What is wrong, and what to do", "content": content}
-    return {200: {"model": answer}, **dict.fromkeys(refusals, problem)}
+    problem = {"model": ProblemBody, "content": content}
+    replies: dict[int | str, dict[str, Any]] = {200: {"model": answer}}
+    return replies | {status: problem | {"description": HTTPStatus(status).phrase} for status in refusals}
 
 
 def _add_continue(app: FastAPI, continue_route: ContinueRoute) -> None:
@@ -205,6 +207,10 @@ def _add_page(app: FastAPI) -> None:
     @_route(app, routes.PAGE, include_in_schema=False)
     async def page() -> FileResponse:
         return FileResponse(PAGE_FOLDER / "index.html", headers=REVALIDATE)
+
+    @_route(app, routes.DOCS, include_in_schema=False)
+    async def docs() -> FileResponse:
+        return FileResponse(PAGE_FOLDER / "docs" / "index.html", headers=REVALIDATE)
 
     app.mount("/static", PageFiles(directory=PAGE_FOLDER), name="static")
 

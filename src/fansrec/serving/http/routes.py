@@ -19,6 +19,7 @@ class Route:
 
 
 PAGE = Route("/", Access.OPEN, ("GET", "HEAD"))
+DOCS = Route("/docs", Access.OPEN, ("GET", "HEAD"))
 LIVE = Route("/health/live", Access.OPEN)
 READY = Route("/health/ready", Access.OPEN)
 OPENAPI = Route("/openapi.json", Access.OPEN)
@@ -30,7 +31,7 @@ MODELS = Route("/v1/models", Access.USE)
 RELOAD = Route("/v1/models/reload", Access.ADMIN, ("POST",))
 ROLLBACK = Route("/v1/models/rollback", Access.ADMIN, ("POST",))
 
-ALL_ROUTES = (PAGE, LIVE, READY, OPENAPI, METRICS, CONTINUE, ITEMS, SIMILAR, MODELS, RELOAD, ROLLBACK)
+ALL_ROUTES = (PAGE, DOCS, LIVE, READY, OPENAPI, METRICS, CONTINUE, ITEMS, SIMILAR, MODELS, RELOAD, ROLLBACK)
 ROUTES = {route.path: route for route in ALL_ROUTES}
 STATIC, OTHER = "/static/*", "other"
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
