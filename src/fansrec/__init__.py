@@ -8,15 +8,17 @@ if TYPE_CHECKING:
     from fansrec.client import Client as Client
     from fansrec.data.prepare import prepare as prepare
     from fansrec.data.settings import Preparation as Preparation
+    from fansrec.evaluation.evaluate import evaluate as evaluate
     from fansrec.training.trainer import train as train
 
 __version__ = "0.1.0"
-__all__ = ["AsyncClient", "Client", "Preparation", "__version__", "load", "prepare", "train"]
+__all__ = ["AsyncClient", "Client", "Preparation", "__version__", "evaluate", "load", "prepare", "train"]
 
 _MODULES = {
     "AsyncClient": "fansrec.client",
     "Client": "fansrec.client",
     "Preparation": "fansrec.data.settings",
+    "evaluate": "fansrec.evaluation.evaluate",
     "load": "fansrec.api.continuer",
     "prepare": "fansrec.data.prepare",
     "train": "fansrec.training.trainer",
