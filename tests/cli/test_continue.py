@@ -38,6 +38,13 @@ def test_unknown_items_are_reported_and_skipped(fans: Fans, songs: Path) -> None
     assert ids(out) == ids(fans("continue", songs / "run", "i1")[1])
 
 
+def test_similar_names_are_suggested_for_unknown_items(fans: Fans, songs: Path) -> None:
+    code, _, err = fans("continue", songs / "run", "i1", "snog 12")
+    assert code == 0 and "unknown items were skipped: snog 12; did you mean 'Song 12'?" in err
+    code, _, err = fans("continue", songs / "run", "snog 12")
+    assert code == 2 and "snog 12; did you mean 'Song 12'?" in err and err.count("\n") == 1
+
+
 def test_only_unknown_items_are_refused(fans: Fans, songs: Path) -> None:
     code, out, err = fans("continue", songs / "run", "nobody", "nothing")
     assert (code, out) == (2, "")

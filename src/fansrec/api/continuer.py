@@ -149,6 +149,10 @@ class Continuer:
         known, unknown = self.vocabulary.indices(items)
         return np.array(known, dtype=np.int64), [*map(plain, unknown)]
 
+    def did_you_mean(self, unknown: Sequence[object]) -> str:
+        """Return the end of a message about unknown items: `; did you mean 'Song 1'?`, or an empty text."""
+        return DidYouMean(self.vocabulary)(unknown)
+
     @cached_property
     def similar(self) -> SimilarItems:
         return SimilarItems(self.artifact, self.details)
