@@ -99,7 +99,7 @@ def continue_lists(
             continue_file(continuer, Path(input), Path(output), rules)
             return
         (answer,) = continuer.continue_lists([items or []], **rules)
-        _print(answer, as_json, continuer.did_you_mean(answer.unknown))
+        _print(answer, as_json, "" if answer.fallback else continuer.did_you_mean(answer.unknown))
 
 
 @contextmanager
