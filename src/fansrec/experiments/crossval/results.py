@@ -1,6 +1,5 @@
 """The result of the finished cells: means over all tested lists, paired differences, and the skill of their order."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,8 +8,9 @@ import numpy as np
 
 from fansrec.errors import Unfinished
 from fansrec.evaluation.bootstrap import interval_list, ratio_of_sums
+from fansrec.evaluation.paired import bounds, finite, pair, paired_differences
 from fansrec.evaluation.protocol import CUTOFFS
-from fansrec.evaluation.significance import ALPHA, Floats, list_means, resampled_means
+from fansrec.evaluation.significance import Floats, list_means, resampled_means
 from fansrec.experiments.cells import Cell, Content, read_cell
 from fansrec.experiments.crossval.cross_validation import EVALUATIONS
 
@@ -77,17 +77,17 @@ def _values(contents: Sequence[Content], evaluation: str, lists: int) -> Floats:
 
 def figure_rows(finished: Sequence[Finished], table: Floats) -> list[Row]:
     """Return the mean of every metric with its interval, and its mean in each fold."""
-    mean, (low, high) = list_means(table), _bounds(resampled_means(table))
+    mean, (low, high) = list_means(table), bounds(resampled_means(table))
     folds = [[_fold_means(one.cells, name) for name in EVALUATIONS] for one in finished]
     return [
         {
             "system": finished[at[0]].system,
             "way": tuple(EVALUATIONS)[at[1]],
             "metric": METRICS[at[2]],
-            "mean": _finite(mean[at]),
-            "interval": _pair(mean[at], low[at], high[at]),
+            "mean": finite(mean[at]),
+            "interval": pair(mean[at], low[at], high[at]),
             "lists": int((~np.isnan(table[at])).sum()),
-            "folds": {fold: _finite(values[at[2]]) for fold, values in folds[at[0]][at[1]].items()},
+            "folds": {fold: finite(values[at[2]]) for fold, values in folds[at[0]][at[1]].items()},
         }
         for at in np.ndindex(*mean.shape)
     ]
@@ -107,33 +107,18 @@ def paired_rows(systems: Sequence[str], table: Floats) -> list[Row]:
     if len(systems) < 2:
         return []
     ours, theirs = np.broadcast_arrays(table[:1], table[1:])
-    both = ~np.isnan(ours) & ~np.isnan(theirs)
-    pair = np.where(both, np.stack([ours, theirs]), np.nan)
-    left, right = list_means(pair)
-    drawn_left, drawn_right = np.moveaxis(resampled_means(pair), 1, 0)
-    low, high = _bounds(drawn_left - drawn_right)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        percent = 100 * (left - right) / right
-        percent_low, percent_high = _bounds(100 * (drawn_left - drawn_right) / drawn_right)
+    lists = table.shape[-1]
+    found = paired_differences(ours.reshape(-1, lists), theirs.reshape(-1, lists))
     return [
         {
             "system": systems[0],
             "rival": systems[at[0] + 1],
             "way": tuple(EVALUATIONS)[at[1]],
             "metric": METRICS[at[2]],
-            "difference": _finite((left - right)[at]),
-            "interval": _pair((left - right)[at], low[at], high[at]),
-            "percent": _finite(percent[at]),
-            "percent_interval": _pair(percent[at], percent_low[at], percent_high[at]),
-            "lists": int(both[at].sum()),
+            **difference.to_json(),
         }
-        for at in np.ndindex(*left.shape)
+        for at, difference in zip(np.ndindex(*theirs.shape[:-1]), found, strict=True)
     ]
-
-
-def _bounds(drawn: Floats) -> Floats:
-    """Return the bounds of the confidence interval, shape (2, …) from (resamples, …)."""
-    return np.asarray(np.quantile(drawn, [ALPHA / 2, 1 - ALPHA / 2], axis=0))
 
 
 def _system_row(one: Finished) -> Row:
@@ -180,12 +165,3 @@ def _variety_row(one: Finished, evaluation: str) -> Row:
 
 def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
-
-
-def _finite(value: Any) -> float | None:
-    return float(value) if math.isfinite(value) else None
-
-
-def _pair(mean: Any, low: Any, high: Any) -> list[float] | None:
-    """Return the interval, or None if there is no mean."""
-    return [float(low), float(high)] if all(math.isfinite(value) for value in (mean, low, high)) else None
