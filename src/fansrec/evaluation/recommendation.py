@@ -32,11 +32,8 @@ def reasons(ranking: Ranking, chosen: str, metric: str, lists: int, titles: Mapp
         yield f"recommended: {best}"
     elif chosen == ranking.best:
         others = [titles[name] for name in ranking.as_good[1:]]
-        why = (
-            f"not significantly better than {', '.join(others)}, which cost more"
-            if others
-            else "significantly better than all others"
-        )
+        equal = f"not significantly better than {', '.join(others)}, which cost more"
+        why = equal if others else "significantly better than all others"
         yield f"recommended: {best}, which is {why}: {metric} {means[ranking.best]:.4f}"
     else:
         one = ranking.behind[chosen]

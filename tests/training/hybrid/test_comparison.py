@@ -83,8 +83,8 @@ def test_differences_are_paired_by_list() -> None:
 def made(lists: int = 100, **ndcg: float) -> dict[str, Any]:
     """Return a comparison of models with these mean NDCG@5, the last of them the trained one; intervals are +-0.04."""
     random = np.random.default_rng(0)
-    figures = {name.replace("_", "-"): mean + random.normal(0, 0.15, lists) for name, mean in ndcg.items()}
-    figures = {name: values - values.mean() + mean for (name, values), mean in zip(figures.items(), ndcg.values())}
+    noise = {name: random.normal(0, 0.15, lists) for name in ndcg}
+    figures = {name: mean + noise[name] - noise[name].mean() for name, mean in ndcg.items()}
     about = {"settings": {}, "tried": 0, "of": 0, "seconds": 0.0}
     rows = [
         {"model": name, "title": name, **about, **dict.fromkeys(METRICS, float(values.mean()))}
