@@ -8,15 +8,19 @@ if TYPE_CHECKING:
     from fansrec.client import Client as Client
     from fansrec.data.prepare import prepare as prepare
     from fansrec.data.settings import Preparation as Preparation
+    from fansrec.experiments.compare.comparison import Comparison as Comparison
+    from fansrec.experiments.compare.comparison import compare as compare
     from fansrec.training.trainer import train as train
 
 __version__ = "0.1.0"
-__all__ = ["AsyncClient", "Client", "Preparation", "__version__", "load", "prepare", "train"]
+__all__ = ["AsyncClient", "Client", "Comparison", "Preparation", "__version__", "compare", "load", "prepare", "train"]
 
 _MODULES = {
     "AsyncClient": "fansrec.client",
     "Client": "fansrec.client",
+    "Comparison": "fansrec.experiments.compare.comparison",
     "Preparation": "fansrec.data.settings",
+    "compare": "fansrec.experiments.compare.comparison",
     "load": "fansrec.api.continuer",
     "prepare": "fansrec.data.prepare",
     "train": "fansrec.training.trainer",

@@ -1,5 +1,6 @@
 """Options that several commands share, and their checks before the work begins."""
 
+import re
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -45,6 +46,17 @@ Workers = Annotated[
         min=1, help="Number of worker processes", show_default="one per core, or per GPU where GPUs are used"
     ),
 ]
+
+
+UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+
+def parse_duration(option: str, text: str) -> float:
+    """Return the seconds of a duration such as 90, 90s, 10m or 1.5h."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", text.strip())
+    if found is None or float(found[1]) == 0:
+        raise BadSetting(f"{option} is {text!r}; it must be a duration above 0 such as 90s, 10m or 2h")
+    return float(found[1]) * UNITS[found[2]]
 
 
 def refuse_without_ray(engine: str, **options: object) -> None:
