@@ -10,10 +10,26 @@ if TYPE_CHECKING:
     from fansrec.data.settings import Preparation as Preparation
     from fansrec.experiments.compare.comparison import Comparison as Comparison
     from fansrec.experiments.compare.comparison import compare as compare
+    from fansrec.experiments.tune.tuning import Tuned as Tuned
+    from fansrec.experiments.tune.tuning import tune as tune
+    from fansrec.training.reporting import Epoch as Epoch
     from fansrec.training.trainer import train as train
 
 __version__ = "0.1.0"
-__all__ = ["AsyncClient", "Client", "Comparison", "Preparation", "__version__", "compare", "load", "prepare", "train"]
+__all__ = [
+    "AsyncClient",
+    "Client",
+    "Comparison",
+    "Epoch",
+    "Preparation",
+    "Tuned",
+    "__version__",
+    "compare",
+    "load",
+    "prepare",
+    "train",
+    "tune",
+]
 
 _MODULES = {
     "AsyncClient": "fansrec.client",
@@ -23,6 +39,9 @@ _MODULES = {
     "compare": "fansrec.experiments.compare.comparison",
     "load": "fansrec.api.continuer",
     "prepare": "fansrec.data.prepare",
+    "Epoch": "fansrec.training.reporting",
+    "Tuned": "fansrec.experiments.tune.tuning",
+    "tune": "fansrec.experiments.tune.tuning",
     "train": "fansrec.training.trainer",
 }
 

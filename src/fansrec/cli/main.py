@@ -19,6 +19,7 @@ from fansrec.cli.reproduce import reproduce
 from fansrec.cli.serve import serve
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.cli.train import train
+from fansrec.cli.tune import tune
 from fansrec.errors import FansError, Interrupted, not_installed
 from fansrec.files import format_os_error
 
@@ -35,6 +36,7 @@ app.add_typer(data.app, name="data")
 app.command()(prepare)
 app.command(context_settings={"allow_extra_args": True})(train)  # --set takes several values
 app.command()(compare)
+app.command()(tune)
 app.command()(evaluate)
 app.command()(crossval)
 app.command("continue")(continue_lists)

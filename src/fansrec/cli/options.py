@@ -1,5 +1,6 @@
 """Options that several commands share, and their checks before the work begins."""
 
+import os
 import re
 import tempfile
 from functools import partial
@@ -48,6 +49,9 @@ Workers = Annotated[
 ]
 
 
+TrainingDevice = Annotated[
+    str | None, typer.Option(help="Device to train on: cpu, cuda, cuda:1, …", show_default=DEFAULT_DEVICE)
+]
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
@@ -83,6 +87,27 @@ def usable_device(name: str | None) -> str:
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise BadSetting(f"there is no device {name} here; leave out --device, or give cpu") from error
     return name
+
+
+def choose_device(name: str | None) -> None:
+    """Make this process train on the given device; raise BadSetting if it does not work here.
+
+    Training uses the first GPU that it sees, so this must come before anything uses a GPU.
+    """
+    if name is None:
+        return
+    if name == "cpu":
+        os.environ |= {"CUDA_VISIBLE_DEVICES": "", "ACCELERATE_USE_CPU": "true"}
+        return
+    kind, _, number = name.partition(":")
+    if kind == "cuda" and number.isdigit():
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        listed = visible != [""]
+        os.environ["CUDA_VISIBLE_DEVICES"] = "".join(visible[int(number) :][:1]) if listed else number
+    try:
+        usable_device(kind)
+    except BadSetting as error:
+        raise BadSetting(f"there is no device {name} here; leave out --device, or give cpu") from error
 
 
 def check_writable(*paths: Path | None) -> None:

@@ -69,8 +69,9 @@ def draw(found: Comparison) -> bytes:
         chosen = one.name == found.recommended.name
         axes.plot([x, x], [low, high], color=LIGHT.ink, linewidth=1.2, alpha=0.6)
         axes.plot(x, y, marker="o", markersize=9, color=color, markerfacecolor=color if chosen else LIGHT.background)
-        _label(axes, names[one.name] + (" (recommended)" if chosen else ""), x, y)
+        _label(axes, names[one.name] + (", recommended" if chosen else ""), x, y)
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
     axes.margins(x=0.2)
     axes.set_xlabel("ms per list, one list at a time")
     axes.set_ylabel(f"{METRIC} on {found.lists:,} test lists, with 95% interval")
@@ -79,5 +80,7 @@ def draw(found: Comparison) -> bytes:
 
 
 def _label(axes: Axes, name: str, x: float, y: float) -> None:
-    where = {"textcoords": "offset points", "xytext": (8, 4)}
-    axes.annotate(name, (x, y), **where, color=LIGHT.ink, fontsize=9, parse_math=False)
+    box = {"facecolor": LIGHT.background, "edgecolor": "none", "alpha": 0.8, "pad": 1.0}
+    axes.annotate(
+        name, (x, y), (8, 4), None, "data", "offset points", parse_math=False, color=LIGHT.ink, fontsize=9, bbox=box
+    )
