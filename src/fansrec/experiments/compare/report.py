@@ -82,5 +82,5 @@ def draw(found: Comparison) -> bytes:
 def _label(axes: Axes, name: str, x: float, y: float) -> None:
     box = {"facecolor": LIGHT.background, "edgecolor": "none", "alpha": 0.8, "pad": 1.0}
     axes.annotate(
-        name, (x, y), (8, 4), None, "data", "offset points", parse_math=False, color=LIGHT.ink, fontsize=9, bbox=box
+        name, (x, y), (8, 4), "data", "offset points", parse_math=False, color=LIGHT.ink, fontsize=9, bbox=box
     )

@@ -1,6 +1,5 @@
 """Running a trial: fit or train the model, and return its figure on the validation lists."""
 
-import math
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -65,23 +64,21 @@ def run_trial(
     reporter: Reporter,
 ) -> Trial:
     """Return the next trial; its model replaces the one in `folder`/model if it is the best so far."""
-    number, best = len(trials) + 1, best_of(trials)
     if hasattr(entry(plan.model).model, "fit"):
-        return _fit(plan, settings, number, best, corpus, folder)
-    return _train(plan, settings, number, best, source, folder, deadline, reporter)
+        return _fit(plan, settings, trials, corpus, folder)
+    return _train(plan, settings, trials, source, folder, deadline, reporter)
 
 
-def _fit(
-    plan: Plan, settings: Mapping[str, Any], number: int, best: Trial | None, corpus: Corpus, folder: Path
-) -> Trial:
+def _fit(plan: Plan, settings: Mapping[str, Any], trials: Sequence[Trial], corpus: Corpus, folder: Path) -> Trial:
     """Fit a model in closed form to the training lists; the best one again with the validation lists, for use."""
     started = time.monotonic()
     plan = replace(plan, config=plan.config | dict(settings), given=tuple(sorted(settings)))
     network = plan.build()
     network.fit(*corpus.flat("train"))
     figures = evaluate(network, validation_lists(plan, corpus))
-    trial = Trial(number, dict(settings), figures[f"valid {plan.training.watch}"], time.monotonic() - started)
-    if best is None or trial.figure > best.figure:
+    figure, seconds = figures[f"valid {plan.training.watch}"], round(time.monotonic() - started, 3)
+    trial = Trial(len(trials) + 1, dict(settings), figure, seconds)
+    if best_of([*trials, trial]) is trial:
         shutil.rmtree(folder / TRAINING, ignore_errors=True)
         with new_folder(folder / TRAINING) as new:
             finish(fit_again(plan, corpus, figures, []), corpus, new)
@@ -92,8 +89,7 @@ def _fit(
 def _train(
     plan: Plan,
     settings: Mapping[str, Any],
-    number: int,
-    best: Trial | None,
+    trials: Sequence[Trial],
     source: Path,
     folder: Path,
     deadline: float,
@@ -101,17 +97,17 @@ def _train(
 ) -> Trial:
     started, run = time.monotonic(), folder / TRAINING
     shutil.rmtree(run, ignore_errors=True)  # an interrupted trial starts again
-    watch = Watch(reporter, plan.training.watch, deadline, best)
+    number, watch = len(trials) + 1, Watch(reporter, plan.training.watch, deadline, best_of(trials))
     values = {**settings, "recipe": plan.training.recipe, "seed": plan.training.seed}
     try:
         train(source, run, command_name(plan.model), values, watch, compare=False, recipe="paper")
     except Stopped as reason:
         shutil.rmtree(run, ignore_errors=True)
-        figure = watch.curve[-1] if watch.curve else math.nan
-        return Trial(number, dict(settings), figure, time.monotonic() - started, str(reason), watch.curve)
+        figure = watch.curve[-1] if watch.curve else None
+        return Trial(number, dict(settings), figure, round(time.monotonic() - started, 3), str(reason), watch.curve)
     figure = read_config(run)["validation"][f"valid {plan.training.watch}"]
-    trial = Trial(number, dict(settings), figure, time.monotonic() - started, None, watch.curve)
-    if best is None or trial.figure > best.figure:
+    trial = Trial(number, dict(settings), figure, round(time.monotonic() - started, 3), None, watch.curve)
+    if best_of([*trials, trial]) is trial:
         _keep(folder)
     shutil.rmtree(run, ignore_errors=True)
     return trial

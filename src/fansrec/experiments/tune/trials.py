@@ -24,7 +24,7 @@ class Trial:
 
     number: int  # from 1; the first one has the defaults
     settings: dict[str, Any]
-    figure: float  # the validation figure that decides
+    figure: float | None  # the validation figure that decides; None if no epoch was finished
     seconds: float
     stopped: str | None = None  # "worse" or "time" if it was not trained to the end
     curve: list[float] = field(default_factory=list)  # the best figure up to each epoch
@@ -32,7 +32,8 @@ class Trial:
 
 def best_of(trials: Sequence[Trial]) -> Trial | None:
     """Return the best trial that was trained to the end, the first one in a tie."""
-    return max((one for one in trials if one.stopped is None), key=lambda one: one.figure, default=None)
+    finished = [one for one in trials if one.stopped is None]
+    return max(finished, key=lambda one: one.figure or 0.0, default=None)
 
 
 def next_settings(

@@ -1,7 +1,6 @@
 """The search for the best settings of one model on the validation lists."""
 
 import json
-import math
 import shutil
 import time
 from collections.abc import Mapping
@@ -72,7 +71,8 @@ def tune(
         raise BadSetting(f"{model} has no settings to search")
     validation = len(validation_lists(plan, lists).inputs)
     _start(folder, {"fingerprint": fingerprint(lists), "model": model, "recipe": recipe, "seed": seed}, force)
-    defaults = {name: value for name, value in (plan.settings | vars(plan.training)).items() if name in space}
+    values = plan.settings | vars(plan.training)
+    defaults = {name: values[name] for name in space}
     made = _search(plan, space, defaults, lists, source, folder, seconds, trials, reporter)
     best = best_of(made)
     settings = defaults if best is None else best.settings
@@ -99,11 +99,11 @@ def _search(
     started, done = time.monotonic(), read_trials(folder / LOG)
     if done:
         reporter.message(f"{len(done)} trials were done before")
-    longest = 0.0
+    longest, made = 0.0, 0
     while most is None or len(done) < most:
         used = time.monotonic() - started
         by_gradient = not hasattr(entry(plan.model).model, "fit")
-        if used > seconds or (longest and not by_gradient and used + longest > seconds):
+        if made and (used > seconds or (not by_gradient and used + longest > seconds)):
             break
         settings = next_settings(space, defaults, done, plan.training.seed)
         if settings is None:
@@ -114,6 +114,7 @@ def _search(
         except KeyboardInterrupt:
             raise Interrupted(f"stopped; {len(done)} trials are in {folder}, continue with the same command") from None
         done.append(trial)
+        made += 1
         longest = max(longest, trial.seconds)
         write_trials(folder / LOG, done)
         reporter.message(_trial_message(trial, done, seconds - (time.monotonic() - started)))
@@ -150,7 +151,7 @@ def set_option(settings: Mapping[str, Any]) -> str:
 
 def _trial_message(trial: Trial, trials: list[Trial], left: float) -> str:
     best = best_of(trials)
-    figure = "–" if math.isnan(trial.figure) else f"{trial.figure:.4f}"
+    figure = "–" if trial.figure is None else f"{trial.figure:.4f}"
     ended = {None: "", "worse": " (stopped: worse)", "time": " (stopped: the time is over)"}[trial.stopped]
     so_far = "" if best is None else f", best {best.figure:.4f}"
     time_left = f", {format_duration(left)} left" if left > 0 else ""
