@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from fansrec.client import Client as Client
     from fansrec.data.prepare import prepare as prepare
     from fansrec.data.settings import Preparation as Preparation
+    from fansrec.evaluation.evaluate import evaluate as evaluate
     from fansrec.experiments.compare.comparison import Comparison as Comparison
     from fansrec.experiments.compare.comparison import compare as compare
     from fansrec.experiments.tune.tuning import Tuned as Tuned
@@ -25,6 +26,7 @@ __all__ = [
     "Tuned",
     "__version__",
     "compare",
+    "evaluate",
     "load",
     "prepare",
     "train",
@@ -37,6 +39,7 @@ _MODULES = {
     "Comparison": "fansrec.experiments.compare.comparison",
     "Preparation": "fansrec.data.settings",
     "compare": "fansrec.experiments.compare.comparison",
+    "evaluate": "fansrec.evaluation.evaluate",
     "load": "fansrec.api.continuer",
     "prepare": "fansrec.data.prepare",
     "Epoch": "fansrec.training.reporting",

@@ -52,9 +52,9 @@ def test_several_runs_and_protocols_give_one_table_and_one_json(evaluate: Evalua
     code, out, err = evaluate("popularity", "again", "--corpus", "corpus", "--json", file)
     assert (code, err) == (0, "")
     rows = strict_json(file)
-    kinds = [("popularity", "paper"), ("popularity", "standard"), ("again", "paper"), ("again", "standard")]
-    assert [(row["run"], row["protocol"]) for row in rows] == kinds
-    assert out.count("popularity  popularity") == 4 and out.count("again       popularity") == 4
+    kinds = [("popularity", "standard"), ("again", "standard"), ("popularity", "paper"), ("again", "paper")]
+    assert [(row["run"], row["protocol"]) for row in rows] == kinds  # of equal models, the first stays first
+    assert out.count("popularity  popularity") == 6 and out.count("again       popularity") == 6
     assert f"{rows[1]['NDCG@5']:.4f} [{rows[1]['NDCG@5_ci'][0]:.4f}, {rows[1]['NDCG@5_ci'][1]:.4f}]" in out
 
 
@@ -72,14 +72,42 @@ def test_given_items_add_rows_and_curves(evaluate: Evaluate, tmp_path: Path) -> 
     assert "Short inputs" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+def test_metrics_at_other_positions(evaluate: Evaluate, tmp_path: Path) -> None:
+    options = ("--at", "1,20", "--by", "recall@20", "--examples", 2, "--protocol", "standard")
+    code, out, _ = evaluate("popularity", "again", "--corpus", "corpus", "--json", tmp_path / "rows.json", *options)
+    assert code == 0
+    rows = strict_json(tmp_path / "rows.json")
+    assert [row["masks"] for row in rows] == ["20", "20"]
+    assert [len(row["examples"]) for row in rows] == [2, 2]
+    assert "recall@20" in out and "NDCG@1 " in out and "standard, masks 20" in out
+
+
+def test_equal_runs_are_said_not_to_differ(evaluate: Evaluate) -> None:
+    _, out, _ = evaluate("popularity", "again", "--corpus", "corpus", "--protocol", "standard")
+    assert "standard: popularity has the highest NDCG@5, but no difference to the others is significant" in out
+    assert "[+0.0000, +0.0000] not significant" in out
+    assert "NDCG@5 by groups of lists" in out and "items of the input" in out
+
+
+def test_examples_are_printed_by_name(evaluate: Evaluate, tmp_path: Path) -> None:
+    options = ("--corpus", "corpus", "--protocol", "standard", "--part", "train", "--json", tmp_path / "rows.json")
+    _, out, _ = evaluate("popularity", *options)
+    example = strict_json(tmp_path / "rows.json")[0]["examples"][1]
+    assert f"{', '.join(example['input'][-3:])}  (list {example['list']})" in out
+    assert "real continuation" in out
+    _, out, _ = evaluate("popularity", *options, "--examples", 0)
+    assert "real continuation" not in out
+
+
 def test_row_has_every_documented_field(evaluate: Evaluate, tmp_path: Path) -> None:
     assert evaluate("popularity", "--corpus", "corpus", "--json", tmp_path / "rows.json")[0] == 0
-    paper, standard = strict_json(tmp_path / "rows.json")
+    standard, paper = strict_json(tmp_path / "rows.json")
     documented = (
         "model variant generation protocol input masks given NDCG@5 HR@5 NDCG@10 HR@10 lists@5 lists@10 latency_ms"
     )
     more = "NDCG@5_ci HR@5_ci NDCG@10_ci HR@10_ci latency_lists order order_pairs exact coverage@10 categories@10"
-    assert {*documented.split(), *more.split(), "run", "seconds"} <= paper.keys() == standard.keys()
+    new = "recall@5 precision@5 MAP@10 MRR@10 novelty@10 recall@10_ci place verdict differences breakdown examples"
+    assert {*documented.split(), *more.split(), *new.split(), "run", "seconds"} <= paper.keys() == standard.keys()
     assert (paper["model"], paper["variant"], paper["generation"]) == ("popularity", "popularity", "recall")
     assert (paper["input"], paper["masks"]) == ("kept", "target")
     assert (standard["input"], standard["masks"]) == ("excluded", "10")
@@ -143,6 +171,9 @@ def test_folder_without_a_model_is_refused_before_any_evaluation(evaluate: Evalu
         (("--device", "abacus"), "no device abacus"),
         (("--fill", "arranged"), "popularity cannot arrange an answer; only fans of --recipe best can"),
         (("--json", "."), "is a folder"),
+        (("--at", "5,x"), "--at 5,x is not a comma-separated list of integers >= 1"),
+        (("--by", "NDCG@7"), "--by 'NDCG@7' is not a metric to compare by; choose one of NDCG@5"),
+        (("--at", "20", "--masks", "10"), "--masks 10 requests too few items for metrics at 20; leave it out"),
         (("--given", "1,0"), "--given 1,0 is not a comma-separated list of integers >= 1"),
         (("--html", "corpus/summary.json/report.html"), "cannot write"),
     ],

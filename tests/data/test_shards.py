@@ -9,7 +9,7 @@ from fansrec.data.corpus import Corpus, fingerprint, read_corpus, write_all_but_
 from fansrec.data.describe import describe_source
 from fansrec.data.shards import Shards, shard_name
 from fansrec.errors import BadArtifact
-from fansrec.evaluation.diversity import training_shares
+from fansrec.evaluation.diversity import training_counts
 from training_runs import train
 from worlds import MINUTE, walks
 
@@ -65,7 +65,7 @@ def test_corpus_knows_the_lists_of_each_shard(pair: tuple[Corpus, Corpus]) -> No
 def test_fingerprints_descriptions_and_shares_are_the_same(pair: tuple[Corpus, Corpus], tmp_path: Path) -> None:
     one, four = pair
     assert fingerprint(one) == fingerprint(four)
-    assert np.array_equal(training_shares(one), training_shares(four))
+    assert np.array_equal(training_counts(one), training_counts(four))
     here, there = (describe_source(str(tmp_path / name)) for name in ("one", "four"))
     assert here.statistics == there.statistics and np.array_equal(here.counts, there.counts)
 

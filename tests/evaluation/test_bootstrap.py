@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fansrec.evaluation import bootstrap
-from fansrec.evaluation.bootstrap import interval
+from fansrec.evaluation.bootstrap import interval, mean_intervals
 
 
 def test_interval_matches_the_normal_approximation() -> None:
@@ -46,6 +46,12 @@ def test_ratio_of_sums_weights_lists_by_their_denominator() -> None:
 
 def test_resamples_without_weight_are_left_out() -> None:
     assert interval([0, 0, 0, 1], [0, 0, 0, 1]) == (1.0, 1.0)
+
+
+def test_intervals_of_several_metrics_are_those_of_each() -> None:
+    values = np.random.default_rng(5).random((3, 60))
+    assert mean_intervals([*values]) == [pytest.approx(interval(one)) for one in values]
+    assert mean_intervals([[], []]) == [None, None]
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))

@@ -7,7 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fansrec.evaluation.metrics import PAPER, STANDARD, counted, hit_ratio, hits, ideal_lengths, ndcg
+from fansrec.evaluation.metrics import (
+    PAPER,
+    STANDARD,
+    average_precision,
+    counted,
+    distinct_lengths,
+    hit_ratio,
+    hits,
+    ideal_lengths,
+    ndcg,
+    novelty,
+    precision,
+    recall,
+    reciprocal_rank,
+    spread,
+)
 
 Targets = list[NDArray[np.int32]]
 
@@ -110,20 +125,50 @@ def test_moving_hits_forward_never_lowers_ndcg(answer: list[int], target: list[i
     assert ndcg_of(best_first, target, 5, PAPER) >= ndcg_of(answer, target, 5, PAPER) - 1e-12
 
 
-@pytest.mark.parametrize("n", [5, 10])
+@pytest.mark.parametrize("n", [1, 5, 10])
 def test_standard_metrics_equal_ir_measures(n: int) -> None:
     random = np.random.default_rng(n)
     answers = np.stack([random.permutation(40)[:10] for _ in range(300)])
     sampled = targets_of(*(random.integers(0, 40, random.integers(1, 25)).tolist() for _ in range(300)))
     found = hits(answers, sampled)
+    relevant = distinct_lengths(sampled)
     ours = {
-        f"nDCG@{n}": ndcg(found, n, ideal_lengths(sampled, n, STANDARD)),
-        f"Success@{n}": hit_ratio(found, n),
+        ir_measures.nDCG @ n: ndcg(found, n, ideal_lengths(sampled, n, STANDARD)),
+        ir_measures.Success @ n: hit_ratio(found, n),
+        ir_measures.R @ n: recall(found, n, relevant),
+        ir_measures.P @ n: precision(found, n),
+        ir_measures.AP @ n: average_precision(found, n, relevant),
+        ir_measures.RR @ n: reciprocal_rank(found, n),
     }
-    theirs = independent([ir_measures.nDCG @ n, ir_measures.Success @ n], answers, sampled)
-    for name, values in ours.items():
+    theirs = independent([*ours], answers, sampled)
+    for measure, values in ours.items():
         assert 0 < values.mean() < 1
-        np.testing.assert_allclose(values, theirs[name], atol=1e-6)
+        np.testing.assert_allclose(values, theirs[str(measure)], atol=1e-6)
+
+
+@given(rows, targets, st.sampled_from([1, 5, 10]))
+def test_more_metrics_are_shares_and_positive_only_with_a_hit(answer: list[int], target: list[int], n: int) -> None:
+    found = hits(answers_of(answer), targets_of(target))
+    relevant = distinct_lengths(targets_of(target))
+    hit = hit_ratio(found, n)[0]
+    for values in (recall(found, n, relevant), precision(found, n), average_precision(found, n, relevant)):
+        assert 0 <= values[0] <= 1 and (values[0] > 0) == (hit > 0)
+    assert (reciprocal_rank(found, n)[0] > 0) == (hit > 0)
+
+
+def test_positions_without_an_item_lower_precision() -> None:
+    assert precision(hits(answers_of([1, 2]), targets_of([1, 2, 3])), 5)[0] == pytest.approx(2 / 5)
+
+
+def test_novelty_is_the_mean_of_the_bits_of_the_answered_items() -> None:
+    shares = np.array([0.5, 0.25, 0.0, 1.0])
+    found = novelty(answers_of([0, 1, 3], [3], [2], []), 2, shares)
+    assert found.tolist() == [1.5, 0, 2, 0]  # an item of no training list is as novel as the rarest of the others
+
+
+def test_values_are_spread_over_all_lists() -> None:
+    every = spread(np.array([0.5, 1.0]), np.array([False, True, False, True]))
+    np.testing.assert_array_equal(every, [np.nan, 0.5, np.nan, 1.0])
 
 
 def independent(measures: list[object], answers: NDArray[np.int64], sampled: Targets) -> dict[str, list[float]]:

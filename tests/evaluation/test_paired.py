@@ -89,3 +89,9 @@ def test_verdict_says_plainly_whether_the_difference_is_significant() -> None:
     assert "no difference to the others is significant" in verdict(rank(dict([cheap, best])), "HR@5")
     found = verdict(rank(systems()), "HR@5", {"poor": "P", "cheap": "C", "best": "B"})
     assert found == "B has the highest HR@5, but is not significantly better than C"
+
+
+def test_nothing_is_said_without_lists() -> None:
+    found = rank({"a": np.empty(0), "b": np.empty(0)})
+    assert found.order == ["a", "b"] and found.behind["b"].lists == 0
+    assert verdict(found, "HR@10") == "no list counts for HR@10"

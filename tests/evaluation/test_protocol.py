@@ -78,6 +78,16 @@ def test_answers_are_cut_or_padded_to_ten_items() -> None:
     assert answers.tolist() == [[0, 1, 2] + [-1] * 7, list(range(10))]
 
 
+def test_metrics_at_later_positions_request_more_items() -> None:
+    engine = FakeEngine("recall")
+    lists = lists_of([1] * 3, [1] * 24)
+    answers = predict(engine, lists, protocol("standard", most=20), most=20)
+    assert engine.k == [20, 20] and answers.shape == (2, 20)
+    answers = predict(engine, lists, protocol("paper", most=20), most=20)
+    assert engine.k == [3, 20] and answers[0].tolist() == [0, 1, 2] + [-1] * 17
+    assert protocol("standard", most=3).masks == "10"
+
+
 def test_input_is_the_first_half_and_target_the_second() -> None:
     corpus = corpus_of([[0, 1, 2, 3, 4], [3, 3, 3], [1, 2]], vocabulary_of([5]), [2, 0, 2])
     lists = evaluation_lists(corpus, "test")

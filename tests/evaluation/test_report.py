@@ -1,3 +1,4 @@
+import re
 import warnings
 from html.parser import HTMLParser
 from pathlib import Path
@@ -9,13 +10,14 @@ from rich.console import Console
 
 from fansrec.artifact import Artifact
 from fansrec.data.corpus import Corpus
+from fansrec.evaluation.evaluate import evaluate
 from fansrec.evaluation.formatting import Row, curves, format_interval, format_value, given_cells, given_label
-from fansrec.evaluation.protocol import METRICS, protocol
+from fansrec.evaluation.protocol import METRICS
 from fansrec.evaluation.report import draw_history, write_report
-from fansrec.evaluation.rows import measure_run
 from fansrec.evaluation.short_inputs import curve_pictures
-from fansrec.evaluation.tables import print_tables
+from fansrec.evaluation.tables import print_evaluation
 
+Configs = dict[str, dict[str, Any]]
 NASTY = '<script>alert("x")</script> & $\\frac$'
 
 
@@ -38,22 +40,21 @@ class ParsedPage(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def rows(fans_run: Artifact, popularity_run: Artifact, corpus: Corpus) -> list[Row]:
-    protocols = (protocol("paper"), protocol("standard", input="kept"))
-    return [measure_run(run, corpus, one).row for run in (fans_run, popularity_run) for one in protocols]
+def rows(world: Path, corpus: Corpus) -> list[Row]:
+    return evaluate([world / "popularity", world / "fans"], corpus, input="kept", examples=12)
 
 
 @pytest.fixture
-def configs(fans_run: Artifact, popularity_run: Artifact) -> list[dict[str, Any]]:
-    return [fans_run.config, popularity_run.config]
+def configs(fans_run: Artifact, popularity_run: Artifact) -> Configs:
+    return {"fans": fans_run.config, "popularity": popularity_run.config}
 
 
-def written(path: Path, rows: list[Row], configs: list[dict[str, Any]], summary: dict[str, Any]) -> str:
+def written(path: Path, rows: list[Row], configs: Configs, summary: dict[str, Any]) -> str:
     write_report(path, rows, configs, summary)
     return path.read_text(encoding="utf-8")
 
 
-def test_report_loads_nothing(tmp_path: Path, rows: list[Row], configs: list[dict[str, Any]], corpus: Corpus) -> None:
+def test_report_loads_nothing(tmp_path: Path, rows: list[Row], configs: Configs, corpus: Corpus) -> None:
     page = written(tmp_path / "report.html", rows, configs, corpus.summary)
     seen = ParsedPage(page)
     assert len(seen.loads) == 2 * len(METRICS)  # one for light and one for dark pages each
@@ -63,7 +64,7 @@ def test_report_loads_nothing(tmp_path: Path, rows: list[Row], configs: list[dic
 
 
 def test_report_contains_every_metric_with_its_interval(
-    tmp_path: Path, rows: list[Row], configs: list[dict[str, Any]], corpus: Corpus
+    tmp_path: Path, rows: list[Row], configs: Configs, corpus: Corpus
 ) -> None:
     text = ParsedPage(written(tmp_path / "report.html", rows, configs, corpus.summary)).text
     for row in rows:
@@ -73,20 +74,51 @@ def test_report_contains_every_metric_with_its_interval(
             assert format_interval(row[f"{name}_ci"]) in text
     assert "standard, input kept" in text
     assert "splits test" in text
-    assert "training epochs" in text
 
 
-def test_report_escapes_all_text(tmp_path: Path, rows: list[Row], configs: list[dict[str, Any]]) -> None:
-    nasty = [row | {"run": NASTY, "variant": NASTY} for row in rows]
-    configs = [config | {"config": {NASTY: NASTY}} for config in configs]
-    seen = ParsedPage(written(tmp_path / "report.html", nasty, configs, {"source": NASTY, NASTY: {NASTY: NASTY}}))
+def test_report_escapes_all_text(tmp_path: Path, rows: list[Row], configs: Configs) -> None:
+    example = {"list": 0, "input": [NASTY], "target": [NASTY], "answer": [NASTY], "hits": [True], "found": [True]}
+    group = rows[0]["breakdown"][0] | {"by": NASTY, "group": NASTY}
+    odd = {"variant": NASTY, "best": NASTY, "verdict": NASTY, "examples": [example], "breakdown": [group]}
+    nasty = [row | odd | {"run": f"{NASTY} {row['run']}"} for row in rows]
+    of_runs = {f"{NASTY} {name}": config | {"config": {NASTY: NASTY}} for name, config in configs.items()}
+    seen = ParsedPage(written(tmp_path / "report.html", nasty, of_runs, {"source": NASTY, NASTY: {NASTY: NASTY}}))
     assert "script" not in seen.tags
     assert seen.text.count(NASTY) > 10
 
 
-def test_metric_without_lists_is_a_dash(
-    tmp_path: Path, rows: list[Row], configs: list[dict[str, Any]], corpus: Corpus
+def test_report_begins_with_the_comparison_and_ends_with_folded_settings(
+    tmp_path: Path, rows: list[Row], configs: Configs, corpus: Corpus
 ) -> None:
+    page = written(tmp_path / "report.html", rows, configs, corpus.summary)
+    headings = re.findall(r"<h2>(.*?)</h2>", page)
+    assert headings[0] == "Comparison, protocol standard, input kept"
+    assert headings[1] == "Comparison, protocol paper"
+    assert headings[2:4] == ["For which lists", "Examples"]
+    assert headings[-1] == "Corpus and settings"
+    folded = page[page.index("Corpus and settings") :]
+    assert re.findall(r"<summary>(.*?)</summary>", folded) == ["corpus", *dict.fromkeys(row["run"] for row in rows)]
+    assert " open" not in folded and "checkpoint" not in folded and "None" not in folded
+
+
+def test_report_says_which_run_is_better_and_marks_hits(
+    tmp_path: Path, rows: list[Row], configs: Configs, corpus: Corpus
+) -> None:
+    page = written(tmp_path / "report.html", rows, configs, corpus.summary)
+    assert rows[0]["verdict"] in page and rows[2]["verdict"] in page
+    difference = rows[1]["differences"]["NDCG@5"]
+    assert f"{difference['difference']:+.4f}" in page
+    assert ("not significant" in ParsedPage(page).text.partition("For which lists")[0]) == any(
+        one["interval"] and one["interval"][0] <= 0 <= one["interval"][1]
+        for row in rows
+        for name, one in row["differences"].items()
+        if name in METRICS
+    )
+    hits = sum(sum(example["hits"]) for row in rows[:2] for example in row["examples"])
+    assert hits and page.count("✓</li>") >= hits
+
+
+def test_metric_without_lists_is_a_dash(tmp_path: Path, rows: list[Row], configs: Configs, corpus: Corpus) -> None:
     without: Row = {"NDCG@10": None, "NDCG@10_ci": None, "HR@10": None, "HR@10_ci": None, "order": None}
     text = ParsedPage(written(tmp_path / "r.html", [row | without for row in rows], configs, corpus.summary)).text
     assert "–" in text
@@ -94,16 +126,16 @@ def test_metric_without_lists_is_a_dash(
 
 
 def printed_lines(rows: list[Row], folder: Path) -> list[str]:
-    """Return the lines of all tables that begin with the name of a run, printed to a file."""
+    """Return the printed lines that begin with the name of a run: those of all tables but the one of groups."""
     with (folder / "out.txt").open("w+") as file:
-        print_tables(rows, Console(file=file, width=60))
+        print_evaluation(rows, Console(file=file, width=60))
         file.seek(0)
-        return [line for line in file.read().splitlines() if line.startswith(("fans ", "popularity "))]
+        return re.findall(r"^(?:fans|popularity) (?!of the target).*", file.read(), re.MULTILINE)
 
 
 def test_file_gets_one_line_per_row(rows: list[Row], tmp_path: Path) -> None:
     ours = printed_lines(rows, tmp_path)
-    assert len(ours) == 2 * len(rows)  # accuracy, and order and diversity
+    assert len(ours) == 3 * len(rows) + 2  # accuracy, other metrics, order and diversity; differences per protocol
     for line, row in zip(ours[: len(rows)], rows, strict=True):
         assert all(
             f"{format_value(row[name])} {format_interval(row[f'{name}_ci'])}".strip() in line for name in METRICS
@@ -112,7 +144,7 @@ def test_file_gets_one_line_per_row(rows: list[Row], tmp_path: Path) -> None:
 
 def test_narrow_terminal_gets_intervals_below_values(rows: list[Row], tmp_path: Path) -> None:
     with (tmp_path / "out.txt").open("w+") as file:
-        print_tables(rows, Console(file=file, width=100, force_terminal=True, color_system=None))
+        print_evaluation(rows, Console(file=file, width=100, force_terminal=True, color_system=None))
         file.seek(0)
         lines = file.read().splitlines()
     assert max(map(len, lines)) <= 100
@@ -121,10 +153,9 @@ def test_narrow_terminal_gets_intervals_below_values(rows: list[Row], tmp_path: 
 
 
 @pytest.fixture(scope="module")
-def short_rows(fans_run: Artifact, popularity_run: Artifact, corpus: Corpus) -> list[Row]:
-    """Return rows of both runs as the command makes them: the usual one, then those with 1, 2 and 5 given items."""
-    protocols = [protocol("standard", given=given) for given in (None, 1, 2, 5)]
-    return [measure_run(run, corpus, one, timed=False).row for run in (fans_run, popularity_run) for one in protocols]
+def short_rows(world: Path, corpus: Corpus) -> list[Row]:
+    """Return rows of both runs: the usual one, then those with 1, 2 and 5 given items."""
+    return evaluate([world / "fans", world / "popularity"], corpus, protocol="standard", given=(5, 1, 2))
 
 
 def test_curve_goes_from_few_given_items_to_the_whole_input(short_rows: list[Row]) -> None:
@@ -139,7 +170,7 @@ def test_rows_without_short_inputs_have_no_curve(rows: list[Row]) -> None:
 
 
 def test_report_shows_the_curves_of_short_inputs(
-    tmp_path: Path, short_rows: list[Row], configs: list[dict[str, Any]], corpus: Corpus
+    tmp_path: Path, short_rows: list[Row], configs: Configs, corpus: Corpus
 ) -> None:
     page = written(tmp_path / "report.html", short_rows, configs, corpus.summary)
     seen = ParsedPage(page)
@@ -148,9 +179,7 @@ def test_report_shows_the_curves_of_short_inputs(
     for row in short_rows:
         assert f"{format_value(row['NDCG@5'])} {format_interval(row['NDCG@5_ci'])}" in seen.text
         assert f"{given_label(row)} {format_value(row['HR@10'])}" in page
-    assert (
-        page.count('<tr><th scope="row"') == 3 * 2
-    )  # a line per run in accuracy, short inputs, and order and diversity
+    assert page.index("Comparison") < page.index("Examples") < page.index("Short inputs")
 
 
 def test_curves_with_odd_names_and_missing_values_can_be_drawn(short_rows: list[Row]) -> None:
@@ -164,7 +193,7 @@ def test_curves_with_odd_names_and_missing_values_can_be_drawn(short_rows: list[
 
 def test_terminal_shows_short_inputs_in_a_table_of_their_own(short_rows: list[Row], tmp_path: Path) -> None:
     ours = printed_lines(short_rows, tmp_path)
-    assert len(ours) == 3 * 2
+    assert len(ours) == 4 * 2 + 1  # and the difference of the second run
     for line, curve in zip(ours[-2:], curves(short_rows), strict=True):
         assert all(f"{format_value(row['NDCG@5'])} {format_interval(row['NDCG@5_ci'])}" in line for row in curve)
 

@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 from rich.progress import TimeRemainingColumn
@@ -13,12 +13,9 @@ from fansrec.cli.terminal import Terminal, echo
 from fansrec.files import write_json
 from fansrec.printable import printable
 
-if TYPE_CHECKING:
-    from fansrec.data.corpus import Corpus
-    from fansrec.evaluation.protocol import Protocol
-
-file_option, protocol_option = (
-    partial(typer.Option, rich_help_panel=panel) for panel in ("Files", "Protocol (each has its own defaults)")
+file_option, metric_option, protocol_option = (
+    partial(typer.Option, rich_help_panel=panel)
+    for panel in ("Files", "Metrics and examples", "Protocol (each has its own defaults)")
 )
 
 RUNS = "Folders of trained models, made by `fans train`"
@@ -32,6 +29,9 @@ GIVEN = (
     "Evaluate short inputs too: comma-separated numbers of given items, such as 1,2,3,5,10. A model is given only "
     "the last items before the target, which stays the same"
 )
+AT = "Positions n at which metrics are taken, comma-separated. Above 10, the protocol standard requests that many items"
+BY = "Metric that decides which run is better: NDCG, HR, recall, precision, MAP or MRR at 5, 10 or a position of --at"
+EXAMPLES = "Number of test lists whose continuations are shown, evenly spaced over all"
 BACKEND = "the fastest in full precision: native or torch"
 
 
@@ -41,6 +41,9 @@ def evaluate(
     json: Annotated[Path | None, file_option(help="Write the rows to this JSON file")] = None,
     html: Annotated[Path | None, file_option(help="Write a report with plots to this HTML file")] = None,
     part: Annotated[Literal["test", "valid", "train"], typer.Option(help="Part of the corpus to evaluate on")] = "test",
+    at: Annotated[str, metric_option(help=AT)] = "5,10",
+    by: Annotated[str, metric_option(help=BY)] = "NDCG@5",
+    examples: Annotated[int, metric_option(min=0, help=EXAMPLES)] = 3,
     protocol: Annotated[Literal["paper", "standard", "both"], protocol_option(help="Evaluation protocol")] = "both",
     input_: Annotated[
         Literal["kept", "excluded"] | None, protocol_option("--input", help="Whether answers may repeat input items")
@@ -55,33 +58,46 @@ def evaluate(
     device: Device = None,
     backend: Annotated[Backend | None, typer.Option(help="Backend to run on", show_default=BACKEND)] = None,
 ) -> None:
-    """Evaluate trained models: NDCG and HR at 5 and 10 with confidence intervals, order, coverage, latency.
+    """Evaluate trained models and compare them list by list, with confidence intervals of the differences.
 
-    Example: `fans evaluate runs/fans runs/popularity --corpus corpora/aotm --json metrics.json --html report.html`
+    Example: `fans evaluate runs/fans runs/ease --corpus corpora/aotm --json metrics.json --html report.html`
 
-    The metrics of the two protocols cannot be compared with each other; each row says how many lists it is based on.
+    Prints the runs sorted by --by, which differences are significant, for which lists each run is good, and example
+    continuations. The metrics of the two protocols cannot be compared with each other; each row says how many lists it
+    is based on.
 
     People begin with one item: `--given 1,2,3,5,10` shows how accuracy grows with the number of given items.
     """
-    if html is not None:
-        from fansrec.evaluation.report import write_report  # first, so that a missing extra is reported before the work
-    from fansrec.data.corpus import read_corpus
+    from fansrec.evaluation.evaluate import evaluate as evaluate_runs
     from fansrec.evaluation.formatting import protocol_label
-    from fansrec.evaluation.protocol import protocol as protocol_by_name
-    from fansrec.evaluation.tables import print_tables
+    from fansrec.evaluation.tables import print_evaluation
 
     check_writable(json, html)
-    names = ("paper", "standard") if protocol == "both" else (protocol,)
-    lengths = [None, *_parse_given(given)]
-    prepared = read_corpus(corpus)
-    protocols = [protocol_by_name(name, input_, masks, length) for name in names for length in lengths]
-    settings: dict[str, Any] = {"part": part, "fill": fill, "device": usable_device(device), "backend": backend}
-    rows, configs = _evaluate(runs, prepared, protocols, generation, **settings)
+    with progress_bar(Terminal(stderr=True), TimeRemainingColumn()) as bar:
+        task = bar.add_task("reading", total=None)
+        rows = evaluate_runs(
+            runs,
+            corpus,
+            at=_parse("--at", at),
+            by=by,
+            part=part,
+            protocol=protocol,
+            input=input_,
+            masks=masks,
+            given=[] if given is None else _parse("--given", given),
+            generation=generation,
+            fill=fill,
+            device=usable_device(device),
+            backend=backend,
+            examples=examples,
+            html=html,
+            progress=lambda title, done, total: bar.update(
+                task, description=printable(title), completed=done, total=total
+            ),
+        )
     if json is not None:
         write_json(json, rows)
-    if html is not None:
-        write_report(html, rows, configs, prepared.summary)
-    print_tables(rows, Terminal())
+    print_evaluation(rows, Terminal())
     for row in rows:
         if row["short_answers"]:
             echo(
@@ -93,35 +109,7 @@ def evaluate(
         echo(f"written: {path}")
 
 
-def _parse_given(text: str | None) -> list[int]:
+def _parse(option: str, text: str) -> list[int]:
     from fansrec.experiments.command_line import parse_integers
 
-    return [] if text is None else sorted(parse_integers("--given", text, minimum=1))
-
-
-def _evaluate(
-    runs: list[Path], corpus: "Corpus", protocols: "list[Protocol]", generation: str | None, **settings: Any
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return one row per run and protocol, timed if its inputs are whole, and the configuration of every run."""
-    from fansrec.evaluation.rows import measure_run, open_run
-
-    for run in runs[1:]:  # all are checked before the first is evaluated, so that an error does not waste its work
-        open_run(run, corpus, generation)
-    rows, configs = [], []
-    with progress_bar(Terminal(stderr=True), TimeRemainingColumn()) as bar:
-        task = bar.add_task("reading", total=None)
-
-        def advance(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        for run in runs:
-            artifact = open_run(run, corpus, generation)
-            configs.append(artifact.config)
-            for one in protocols:
-                title = f"{artifact.folder.name}, {one.name}" + (f", {one.given} given" if one.given else "")
-                bar.update(task, description=printable(title), completed=0, total=None)
-                measured = measure_run(
-                    artifact, corpus, one, **settings, progress=advance, generation=generation, timed=one.given is None
-                )
-                rows.append(measured.row)
-    return rows, configs
+    return parse_integers(option, text, minimum=1)

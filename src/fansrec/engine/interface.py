@@ -66,10 +66,10 @@ def requested_counts(inputs: Inputs, k: int | Sequence[int], items: int, longest
     """Return how many items each list requests, at most all `items`; raise BadSetting if a model cannot hold them."""
     counts = [k] * len(inputs) if isinstance(k, int) else list(k)
     if len(counts) != len(inputs):
-        raise ValueError(f"there are {len(counts)} numbers of items for {len(inputs)} lists")
+        raise ValueError(f"k has {len(counts)} numbers for {len(inputs)} lists; give one number per list")
     if min(counts, default=1) < 1:
         raise BadSetting(f"k is {min(counts)}; ask for at least one item")
-    sizes = list(map(add, map(len, inputs), counts))  # without a loop in Python, which thousands of lists would notice
+    sizes = list(map(add, map(len, inputs), counts))  # no Python loop: there may be thousands of lists
     if longest is not None and max(sizes, default=0) > longest:
         too_long = next(i for i, size in enumerate(sizes) if size > longest)
         raise BadSetting(

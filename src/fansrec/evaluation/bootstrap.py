@@ -1,5 +1,6 @@
 """How far a metric would differ on other test lists: percentile bootstrap intervals over resampled lists."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,20 @@ def interval(values: ArrayLike, weights: ArrayLike | None = None) -> tuple[float
     denominators = np.ones_like(numerators) if weights is None else np.asarray(weights, dtype=np.float64)
     if not denominators.any():
         return None
-    means = _resampled(np.stack([numerators, denominators], 1))
-    low, high = np.quantile(means[np.isfinite(means)], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    sums, totals = _resampled_sums(np.stack([numerators, denominators]))
+    means = sums[totals > 0] / totals[totals > 0]
+    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
+
+
+def mean_intervals(values: Sequence[ArrayLike]) -> list[list[float] | None]:
+    """Return `interval_list` of several metrics over the same lists, which are resampled once for all of them."""
+    table = np.asarray(values, dtype=np.float64)
+    if not table.size:
+        return [None] * len(values)
+    means = _resampled_sums(table) / table.shape[1]
+    bounds = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=1)
+    return [*map(list, bounds.T.tolist())]
 
 
 def interval_list(values: ArrayLike, weights: ArrayLike | None = None) -> list[float] | None:
@@ -36,14 +48,17 @@ def ratio_of_sums(part: NDArray[Any], whole: NDArray[Any]) -> float | None:
     return float(part.sum() / whole.sum()) if whole.any() else None
 
 
-def _resampled(columns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the first column's sum over the second's in each resample, (RESAMPLES,); NaN where the second is 0."""
+def _resampled_sums(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the sum of each row, (rows, lists), in each resample of the lists, (rows, RESAMPLES)."""
     random = np.random.default_rng(SEED)
-    lists = len(columns)
+    lists = rows.shape[1]
     step = max(1, DRAWS_AT_ONCE // lists)
-    sums = [
-        columns[random.integers(0, lists, (min(step, RESAMPLES - first), lists))].sum(1)
-        for first in range(0, RESAMPLES, step)
-    ]
-    numerators, denominators = np.concatenate(sums).T
-    return np.asarray(np.divide(numerators, denominators, out=np.full(RESAMPLES, np.nan), where=denominators > 0))
+    sums = [rows @ _draw(random, min(step, RESAMPLES - first), lists) for first in range(0, RESAMPLES, step)]
+    return np.concatenate(sums, axis=1)
+
+
+def _draw(random: np.random.Generator, resamples: int, lists: int) -> NDArray[np.float64]:
+    """Return how often each list is drawn in some resamples, (lists, resamples)."""
+    drawn = random.integers(0, lists, (resamples, lists))
+    cells = drawn * resamples + np.arange(resamples)[:, None]
+    return np.bincount(cells.ravel(), minlength=lists * resamples).reshape(lists, resamples).astype(np.float64)

@@ -9,6 +9,7 @@ from fansrec.data.corpus import Corpus
 from fansrec.evaluation.metrics import lengths
 from fansrec.evaluation.protocol import MAX_CUTOFF, EvaluationLists, first_items, mean
 from fansrec.models.linear.popularity import list_counts
+from fansrec.vocabulary import Vocabulary
 
 
 def coverage(answers: NDArray[np.int64], items: int) -> float:
@@ -39,12 +40,15 @@ def coherence(answers: NDArray[np.int64], categories: NDArray[np.int64]) -> NDAr
     return _ratio(same, given * (given - 1) // 2)
 
 
-def diversity_part(answers: NDArray[np.int64], lists: EvaluationLists, corpus: Corpus) -> dict[str, Any]:
+def diversity_part(
+    answers: NDArray[np.int64], lists: EvaluationLists, vocabulary: Vocabulary, shares: NDArray[np.float64]
+) -> dict[str, Any]:
     """Return the diversity of answers, of answers cut to the target's length (`_matched`) and of targets (`_real`).
 
     An answer of 10 items is more diverse than a target of 6, so only the cut one can be compared with the target.
+    `shares` is the share of the training lists that contain each item, (items,).
     """
-    items, categories, shares = len(corpus.vocabulary), corpus.vocabulary.categories, training_shares(corpus)
+    items, categories = len(vocabulary), vocabulary.categories
     real = first_items(lists.targets)
     matched = np.where(np.arange(MAX_CUTOFF) < lengths(lists.targets)[:, None], answers, -1)
     row: dict[str, Any] = {}
@@ -56,10 +60,9 @@ def diversity_part(answers: NDArray[np.int64], lists: EvaluationLists, corpus: C
     return row
 
 
-def training_shares(corpus: Corpus) -> NDArray[np.float64]:
-    """Return the share of the training lists that contain each item, (items,)."""
-    items, offsets = corpus.flat("train")
-    return list_counts(items, offsets, len(corpus.vocabulary)) / max(1, len(offsets) - 1)
+def training_counts(corpus: Corpus) -> NDArray[np.int64]:
+    """Return how many training lists contain each item, (items,)."""
+    return list_counts(*corpus.flat("train"), len(corpus.vocabulary))
 
 
 def _mean(values: NDArray[np.float64]) -> float:

@@ -1,136 +1,166 @@
 """The report as one HTML page: it contains everything, loads nothing, and all text is escaped."""
 
-import base64
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
 from typing import Any
 
 from fansrec import __version__
+from fansrec.engine.rules import Rules
 from fansrec.evaluation.formatting import (
     GIVEN_NOTE,
     METRIC_NOTES,
     PROTOCOL_NOTES,
-    Cell,
     Row,
-    accuracy_cells,
+    breakdown_lines,
+    by_protocol,
+    comparison_cells,
     curves,
+    difference_cell,
     diversity_cells,
     given_cells,
-    protocol_label,
+    more_cells,
+    shown_metrics,
 )
+from fansrec.evaluation.markup import (
+    Picture,
+    folded,
+    heading,
+    pairs,
+    paragraph,
+    pictures_html,
+    rows_table,
+    style,
+    table,
+    terms,
+)
+from fansrec.evaluation.settings import readable, readable_settings
 
-NOT_SHOWN = {"category_starts"}  # one number per category; the corpus summary has their count
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A plot for light and for dark pages, as PNG."""
-
-    light: bytes
-    dark: bytes
-    text: str  # for those who do not see it
+GIVEN_ITEMS, ANSWERED_ITEMS = 8, 10  # of an example
 
 
 def page(
     rows: Sequence[Row],
-    configs: Sequence[Mapping[str, Any]],
+    configs: Mapping[str, Mapping[str, Any]],
     summary: Mapping[str, Any],
     pictures: Sequence[Picture],
     curve_pictures: Sequence[Picture],
 ) -> str:
-    """Return the report of `rows`; each of `configs`, the runs' configurations, has the same number of rows."""
-    usual = [row for row in rows if row["given"] is None]
-    source = str(summary.get("source", "a corpus"))
+    """Return the report of `rows`; `configs` are the runs' configurations by the name of the run."""
+    content = [
+        *_comparison(rows, pictures),
+        *_breakdown(rows),
+        *_examples(rows),
+        *_short_inputs(rows, curve_pictures),
+        *_other_metrics(rows),
+        *_notes(rows),
+        *_settings(rows, configs, summary),
+    ]
+    title = f"List continuation on {summary.get('source', 'a corpus')}"
     return Template(files("fansrec.evaluation").joinpath("page.html").read_text(encoding="utf-8")).substitute(
-        title=escape(f"List continuation on {source}"),
-        style=style(),
-        about=_about(rows[0], len(configs)),
-        accuracy=_table([(row, accuracy_cells(row)) for row in usual]),
-        pictures="\n".join(picture_html(picture) for picture in pictures),
-        short_inputs=_short_inputs(rows, curve_pictures),
-        diversity=_table([(row, diversity_cells(row)) for row in usual]),
-        protocols=_terms({name: PROTOCOL_NOTES[name] for name in dict.fromkeys(row["protocol"] for row in rows)}),
-        metrics=_terms(METRIC_NOTES),
-        corpus=f'<div class="card scroll">{_pairs(flatten(summary))}</div>',
-        settings="\n".join(
-            _settings(row, config) for row, config in zip(rows[:: len(rows) // len(configs)], configs, strict=True)
-        ),
+        title=escape(title), style=style(), about=_about(rows[0], len(configs)), content="\n".join(content)
     )
-
-
-def style() -> str:
-    """Return the style sheet of all reports."""
-    return files("fansrec.evaluation").joinpath("page.css").read_text(encoding="utf-8")
 
 
 def _about(row: Row, runs: int) -> str:
     scope = f"{runs} {'model' if runs == 1 else 'models'} on {row['lists']:,} {row['part']} lists"
-    return escape(f"{scope}, positions filled {row['fill']}, on {row['device']}; fansrec {__version__}.")
+    fill = "" if row["fill"] == Rules.fill else f", positions filled {row['fill']}"
+    return escape(f"{scope}{fill}, on {row['device']}; fansrec {__version__}.")
 
 
-def _short_inputs(rows: Sequence[Row], pictures: Sequence[Picture]) -> str:
-    """Return the section with the curves, or nothing if no inputs were shortened."""
+def _comparison(rows: Sequence[Row], pictures: Sequence[Picture]) -> Iterator[str]:
+    """Yield the metrics under each protocol, and how far each run is from the best one."""
+    for label, own in by_protocol(rows).items():
+        compared = own[0]["compared"] > 0
+        yield heading(f"{'Comparison' if compared else 'Accuracy'}, protocol {label}")
+        if compared:
+            yield paragraph(f"{own[0]['verdict']}.", "verdict")
+        yield rows_table([(row, comparison_cells(row)) for row in own])
+        if compared:
+            yield paragraph(f"Differences from {own[0]['best']}, list by list, with 95% intervals:")
+            yield rows_table([(row, {m: difference_cell(row, m) for m in shown_metrics(row)}) for row in own[1:]])
+    yield pictures_html(pictures)
+
+
+def _breakdown(rows: Sequence[Row]) -> Iterator[str]:
+    yield heading("For which lists")
+    for label, own in by_protocol(rows).items():
+        yield paragraph(f"{own[0]['by']} by groups of lists, protocol {label}:")
+        lines = [
+            (f"{escape(group)}<small>{escape(by)}</small>", [(f"{lists:,}", ""), *cells])
+            for by, group, lists, cells in breakdown_lines(own)
+        ]
+        yield table(["lists with", "lists", *(row["run"] for row in own)], lines)
+
+
+def _examples(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield example continuations under the first protocol, the same lists for every run."""
+    label, own = next(iter(by_protocol(rows).items()))
+    if not own[0]["examples"]:
+        return
+    yield heading("Examples")
+    yield paragraph(f"Evenly spaced lists, protocol {label}; items that are in both are marked with ✓.")
+    for examples in zip(*(row["examples"] for row in own), strict=True):
+        first = examples[0]
+        given, target = first["input"], first["target"]
+        before = len(given) - GIVEN_ITEMS
+        found = [any(marks) for marks in zip(*(one["found"] for one in examples), strict=True)]
+        columns = [
+            _items("given" if before <= 0 else f"given, after {before} others", given[-GIVEN_ITEMS:], ()),
+            _items("real continuation", target[:ANSWERED_ITEMS], found, max(0, len(target) - ANSWERED_ITEMS)),
+            *(
+                _items(row["run"], one["answer"][:ANSWERED_ITEMS], one["hits"])
+                for row, one in zip(own, examples, strict=True)
+            ),
+        ]
+        yield f'<div class="card scroll example">{"".join(columns)}</div>'
+
+
+def _items(title: str, names: Sequence[str], marks: Sequence[bool], more: int = 0) -> str:
+    marked = [*marks, *[False] * len(names)]
+    lines = "".join(
+        f'<li class="hit">{escape(name)} ✓</li>' if hit else f"<li>{escape(name)}</li>"
+        for name, hit in zip(names, marked, strict=False)
+    )
+    rest = f'<p class="soft">and {more} more</p>' if more else ""
+    return f"<section><h3>{escape(title)}</h3><ol>{lines}</ol>{rest}</section>"
+
+
+def _short_inputs(rows: Sequence[Row], pictures: Sequence[Picture]) -> Iterator[str]:
+    """Yield the section with the curves, or nothing if no inputs were shortened."""
     found = curves(rows)
-    if not found:
-        return ""
-    table = _table([(curve[-1], given_cells(curve)) for curve in found])
-    plots = "\n".join(picture_html(picture) for picture in pictures)
-    text = f"<h2>Short inputs</h2>\n<p>{escape(GIVEN_NOTE)}</p>\n<p>NDCG@5 by the number of given items:</p>"
-    return f'{text}\n{table}\n<p>All metrics as curves, with 95% intervals:</p>\n<div class="pictures">{plots}</div>\n'
+    if found:
+        yield heading("Short inputs")
+        yield paragraph(GIVEN_NOTE)
+        yield paragraph("NDCG@5 by the number of given items:")
+        yield rows_table([(curve[-1], given_cells(curve)) for curve in found])
+        yield paragraph("All metrics as curves, with 95% intervals:")
+        yield pictures_html(pictures)
 
 
-def _table(lines: Sequence[tuple[Row, Mapping[str, Cell]]]) -> str:
-    """Return a table with one line per row, headed by its run."""
-    head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in ["run", *lines[0][1]])
-    body = "\n".join(_line(row, cells.values()) for row, cells in lines)
-    return f'<div class="card scroll"><table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>'
+def _other_metrics(rows: Sequence[Row]) -> Iterator[str]:
+    usual = [row for row in rows if row["given"] is None]
+    yield heading("Recall, precision, rank and novelty")
+    for n in usual[0]["at"]:
+        yield rows_table([(row, more_cells(row, n)) for row in usual])
+    yield heading("Order and diversity")
+    yield rows_table([(row, diversity_cells(row)) for row in usual])
 
 
-def _line(row: Row, cells: Iterable[Cell]) -> str:
-    about = escape(f"{row['variant']}, {row['generation']}, {protocol_label(row)}")
-    values = "".join(f"<td>{escape(value)} <small>{escape(note)}</small></td>" for value, note in cells)
-    return f'<tr><th scope="row">{escape(row["run"])}<small>{about}</small></th>{values}</tr>'
+def _notes(rows: Sequence[Row]) -> Iterator[str]:
+    yield heading("What the metrics mean")
+    yield terms(METRIC_NOTES)
+    yield heading("The protocols")
+    yield paragraph("Values of different protocols cannot be compared: they run models and count lists differently.")
+    yield terms({name: PROTOCOL_NOTES[name] for name in dict.fromkeys(row["protocol"] for row in rows)})
 
 
-def picture_html(picture: Picture) -> str:
-    light, dark = (base64.b64encode(content).decode() for content in (picture.light, picture.dark))
-    return (
-        f'<div class="card"><picture><source media="(prefers-color-scheme: dark)" '
-        f'srcset="data:image/png;base64,{dark}">'
-        f'<img alt="{escape(picture.text)}" src="data:image/png;base64,{light}"></picture></div>'
-    )
-
-
-def _terms(terms: Mapping[str, str]) -> str:
-    entries = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in terms.items())
-    return f'<dl class="card">{entries}</dl>'
-
-
-def _settings(row: Row, config: Mapping[str, Any]) -> str:
-    """Return a run's settings; those of training say nothing about a model that was not trained by gradient."""
-    parts = ("model", "config", "training", "validation") if config.get("validation") else ("model", "config")
-    shown = flatten({name: config[name] for name in parts if name in config})
-    title = escape(f"{row['run']}: {row['variant']}")
-    return f'<details class="card"><summary>{title}</summary><div class="scroll">{_pairs(shown)}</div></details>'
-
-
-def _pairs(values: Mapping[str, Any]) -> str:
-    lines = (
-        f"<tr><th>{escape(name)}</th><td>{escape(f'{v:,}' if isinstance(v, int) else str(v))}</td></tr>"
-        for name, v in values.items()
-    )
-    return f'<table class="names"><tbody>{"".join(lines)}</tbody></table>'
-
-
-def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return nested settings as one level: `splits test`, `training epochs`, …"""
-    flat: dict[str, Any] = {}
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            flat |= flatten(value, f"{prefix}{name} ")
-        elif name not in NOT_SHOWN:
-            flat[prefix + name] = value
-    return flat
+def _settings(
+    rows: Sequence[Row], configs: Mapping[str, Mapping[str, Any]], summary: Mapping[str, Any]
+) -> Iterator[str]:
+    yield heading("Corpus and settings")
+    yield folded("corpus", pairs(readable(summary)))
+    for name in dict.fromkeys(row["run"] for row in rows):
+        sections = readable_settings(configs[name]).items()
+        yield folded(name, "".join(heading(section, 3) + pairs(values) for section, values in sections))

@@ -84,13 +84,15 @@ def paired_differences(left: Floats, right: Floats) -> list[Difference]:
 
     All pairs are resampled with the same draws of lists, so the intervals of several metrics can be compared.
     """
+    if not left.shape[1]:
+        left = right = np.full((len(left), 1), np.nan)  # no list counts
     both = ~np.isnan(left) & ~np.isnan(right)
     pairs = np.where(both, np.stack([left, right]), np.nan)
     means, resamples = list_means(pairs), resampled_means(pairs)  # (2, pairs) and (resamples, 2, pairs)
     absolute, drawn = means[0] - means[1], resamples[:, 0] - resamples[:, 1]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        percent, drawn_percent = 100 * absolute / means[1], 100 * drawn / resamples[:, 1]
-    columns = (absolute, *bounds(drawn), percent, *bounds(drawn_percent), both.sum(1))
+    with np.errstate(divide="ignore", invalid="ignore"):  # of a mean of 0
+        percent, percent_bounds = 100 * absolute / means[1], bounds(100 * drawn / resamples[:, 1])
+    columns = (absolute, *bounds(drawn), percent, *percent_bounds, both.sum(1))
     return [Difference(*own) for own in zip(*(column.tolist() for column in columns), strict=True)]
 
 
@@ -118,6 +120,8 @@ def verdict(ranking: Ranking, metric: str, titles: Mapping[str, str] | None = No
     """Return in one sentence which system is best in `metric`, or that the difference is not significant."""
     titles = titles or {name: name for name in ranking.order}
     best, *equal = (titles[name] for name in ranking.as_good)
+    if math.isnan(ranking.means[ranking.best]):
+        return f"no list counts for {metric}"
     if not ranking.behind:
         return f"there is nothing to compare {best} with"
     if len(equal) == len(ranking.behind):

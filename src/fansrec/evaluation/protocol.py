@@ -13,11 +13,27 @@ from fansrec.engine.interface import Engine
 from fansrec.engine.modes import ONE_PASS
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting
-from fansrec.evaluation.metrics import PAPER, STANDARD, counted, hit_ratio, hits, ideal_lengths, ndcg
+from fansrec.evaluation.metrics import (
+    PAPER,
+    STANDARD,
+    Floats,
+    average_precision,
+    counted,
+    distinct_lengths,
+    hit_ratio,
+    hits,
+    ideal_lengths,
+    ndcg,
+    novelty,
+    precision,
+    recall,
+    reciprocal_rank,
+)
 
 CUTOFFS = (5, 10)
-MAX_CUTOFF = 10  # no metric looks at a later position
+MAX_CUTOFF = 10  # items that answers have and metrics look at, unless metrics at a later position are requested
 METRICS = ("NDCG@5", "HR@5", "NDCG@10", "HR@10")
+QUALITY = ("NDCG", "HR", "recall", "precision", "MAP", "MRR")  # metrics of which more is better
 
 
 @dataclass(frozen=True)
@@ -26,17 +42,27 @@ class Protocol:
 
     name: str = PAPER
     input: str = "kept"  # or "excluded"
-    masks: str = "target"  # or "10"
+    masks: str = "target"  # or a number, "10" unless metrics at a later position are requested
     given: int | None = None  # items of the input that a model is given; None: all of them
 
 
-def protocol(name: str, input: str | None = None, masks: str | None = None, given: int | None = None) -> Protocol:
-    """Return a protocol by name; `input` and `masks` override its defaults."""
-    defaults = {PAPER: ("kept", "target"), STANDARD: ("excluded", "10")}
+def protocol(
+    name: str, input: str | None = None, masks: str | None = None, given: int | None = None, most: int = MAX_CUTOFF
+) -> Protocol:
+    """Return a protocol by name; `input` and `masks` override its defaults.
+
+    `most` is the last position that a metric looks at. `standard` requests that many items if it is above 10.
+    """
+    items = str(max(MAX_CUTOFF, most))
+    defaults = {PAPER: ("kept", "target"), STANDARD: ("excluded", items)}
     if name not in defaults:
         raise BadSetting(f"there is no protocol {name!r}; choose {PAPER} or {STANDARD}")
     if given is not None and given < 1:
         raise BadSetting(f"{given} given items are too few; give a model at least 1")
+    if masks not in (None, "target", str(MAX_CUTOFF)):
+        raise BadSetting(f"--masks is {masks!r}; it can be target or {MAX_CUTOFF}")
+    if masks == str(MAX_CUTOFF) != items:
+        raise BadSetting(f"--masks {masks} requests too few items for metrics at {most}; leave it out")
     return Protocol(name, input or defaults[name][0], masks or defaults[name][1], given)
 
 
@@ -81,43 +107,66 @@ def shorten(lists: EvaluationLists, given: int) -> EvaluationLists:
     return EvaluationLists([items[-given:] for items in lists.inputs], lists.targets)
 
 
-def predict(engine: Engine, lists: EvaluationLists, protocol: Protocol, fill: str = Rules.fill) -> NDArray[np.int64]:
-    """Return the first 10 items of every answer, (lists, 10), -1 where an answer is shorter."""
+def predict(
+    engine: Engine, lists: EvaluationLists, protocol: Protocol, fill: str = Rules.fill, most: int = MAX_CUTOFF
+) -> NDArray[np.int64]:
+    """Return the first `most` items of every answer, (lists, most), -1 where an answer is shorter."""
     counts = answer_counts(lists, protocol)
     if engine.generation != ONE_PASS:  # later items do not change the first ones, and only those are scored
-        counts = [min(count, MAX_CUTOFF) for count in counts]
+        counts = [min(count, most) for count in counts]
     answers = engine.continue_lists(lists.inputs, counts, protocol_rules(protocol, fill))
-    return first_items([answer.items for answer in answers])
+    return first_items([answer.items for answer in answers], most)
 
 
 def answer_counts(lists: EvaluationLists, protocol: Protocol) -> list[int]:
     """Return how many items each answer is to have."""
-    return [len(target) if protocol.masks == "target" else MAX_CUTOFF for target in lists.targets]
+    return [len(target) if protocol.masks == "target" else int(protocol.masks) for target in lists.targets]
 
 
 def protocol_rules(protocol: Protocol, fill: str = Rules.fill) -> Rules:
     return Rules(keep_seen=protocol.input == "kept", fill=fill)
 
 
-def first_items(rows: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
-    """Return the first 10 items of each row as (rows, 10), -1 where a row is shorter."""
-    firsts = np.full((len(rows), MAX_CUTOFF), -1, dtype=np.int64)
+def first_items(rows: Sequence[NDArray[Any]], most: int = MAX_CUTOFF) -> NDArray[np.int64]:
+    """Return the first items of each row as (rows, most), -1 where a row is shorter."""
+    firsts = np.full((len(rows), most), -1, dtype=np.int64)
     for first, row in zip(firsts, rows, strict=True):
-        first[: len(row)] = row[:MAX_CUTOFF]
+        first[: len(row)] = row[:most]
     return firsts
 
 
 def list_metrics(
-    answers: NDArray[np.int64], lists: EvaluationLists, protocol: Protocol
-) -> dict[str, NDArray[np.float64]]:
+    answers: NDArray[np.int64], lists: EvaluationLists, protocol: Protocol, at: Sequence[int] = CUTOFFS
+) -> dict[str, Floats]:
     """Return NDCG and HR of every list that counts, (lists that count,) by metric."""
     hit = hits(answers, lists.targets)
     values = {}
-    for n in CUTOFFS:
+    for n in at:
         counts = counted(lists.targets, n, protocol.name)
         values[f"NDCG@{n}"] = ndcg(hit, n, ideal_lengths(lists.targets, n, protocol.name))[counts]
         values[f"HR@{n}"] = hit_ratio(hit, n)[counts]
     return values
+
+
+def more_list_metrics(
+    answers: NDArray[np.int64], lists: EvaluationLists, protocol: Protocol, at: Sequence[int], shares: Floats
+) -> dict[str, Floats]:
+    """Return the other metrics of every list that counts, (lists that count,) by metric; `shares` as in `novelty`."""
+    hit, relevant = hits(answers, lists.targets), distinct_lengths(lists.targets)
+    values = {}
+    for n in at:
+        counts = counted(lists.targets, n, protocol.name)
+        values[f"recall@{n}"] = recall(hit, n, relevant)[counts]
+        values[f"precision@{n}"] = precision(hit, n)[counts]
+        values[f"MAP@{n}"] = average_precision(hit, n, relevant)[counts]
+        values[f"MRR@{n}"] = reciprocal_rank(hit, n)[counts]
+        values[f"novelty@{n}"] = novelty(answers, n, shares)[counts]
+    return values
+
+
+def cutoff(metric: str) -> int:
+    """Return the last position that a metric looks at: 5 for NDCG@5."""
+    return int(metric.rpartition("@")[2])
 
 
 def mean(values: NDArray[np.float64]) -> float:

@@ -1,7 +1,7 @@
 """The HTML report of an evaluation, and the curves of a training run."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from fansrec.evaluation.drawing import DARK, LIGHT, Theme, new_figure, png, tidy, truncate
-from fansrec.evaluation.formatting import Row, format_value, protocol_label
-from fansrec.evaluation.page import Picture, page
-from fansrec.evaluation.protocol import METRICS
+from fansrec.evaluation.formatting import Row, format_value, protocol_label, shown_metrics
+from fansrec.evaluation.markup import Picture
+from fansrec.evaluation.page import page
 from fansrec.evaluation.short_inputs import curve_pictures
 from fansrec.files import write_atomically, write_text
 
@@ -27,12 +27,14 @@ PANELS = {
 }
 
 
-def write_report(path: Path, rows: Sequence[Row], configs: Sequence[dict[str, Any]], summary: dict[str, Any]) -> None:
-    """Write one self-contained HTML file; `configs` are those of the runs, `summary` is that of the corpus."""
+def write_report(
+    path: Path, rows: Sequence[Row], configs: Mapping[str, Mapping[str, Any]], summary: Mapping[str, Any]
+) -> None:
+    """Write one self-contained HTML file; `configs` are those of the runs by name, `summary` is that of the corpus."""
     usual = [row for row in rows if row["given"] is None]
     pictures = [
         Picture(light=png(_bars(metric, usual, LIGHT)), dark=png(_bars(metric, usual, DARK)), text=_text(metric, usual))
-        for metric in METRICS
+        for metric in shown_metrics(rows[0])
     ]
     write_text(path, page(rows, configs, summary, pictures, curve_pictures(rows)))
 
@@ -78,15 +80,15 @@ def _shade_steps(axes: Axes, history: list[dict[str, Any]]) -> None:
 
 def _bars(metric: str, rows: Sequence[Row], theme: Theme) -> Figure:
     """Draw one bar per row with its interval, the rows of one protocol together."""
-    ordered = sorted(rows, key=lambda row: list(theme.bars).index(row["protocol"]))
     picture = new_figure(5.2, 1.0 + 0.45 * len(rows), theme, dpi=150)
     axes = picture.add_subplot()
-    for y, row in enumerate(ordered):
+    for y, row in enumerate(rows):
         _draw_bar(axes, y, row, metric, theme)
-    labels = [f"{truncate(row['run'])}\n{truncate(protocol_label(row))}" for row in ordered]
-    axes.set_yticks(range(len(ordered)), labels, parse_math=False)  # a $ in a name is not math
+    labels = [f"{truncate(row['run'])}\n{truncate(protocol_label(row))}" for row in rows]
+    axes.set_yticks(range(len(rows)), labels, parse_math=False)  # a $ in a name is not math
     axes.invert_yaxis()
     axes.set_xlim(left=0, right=1.25 * max(0.001, *(_end(row, metric) for row in rows)))
+    axes.set_xticks([tick for tick in axes.get_xticks() if tick <= 1])  # beyond are only labels
     axes.set_title(metric, fontsize=13, fontweight="bold", color=theme.ink)
     tidy(axes, theme)
     axes.tick_params(axis="y", length=0, labelsize=9)

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,9 @@ from fansrec.engine.interface import Engine
 from fansrec.engine.modes import generation_mode
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting
-from fansrec.evaluation.bootstrap import interval_list
-from fansrec.evaluation.diversity import diversity_part
+from fansrec.evaluation.bootstrap import mean_intervals
+from fansrec.evaluation.diversity import diversity_part, training_counts
+from fansrec.evaluation.metrics import Floats
 from fansrec.evaluation.order import OrderCounts, ShuffledCounts, count_order, count_shuffled, order_part
 from fansrec.evaluation.protocol import (
     CUTOFFS,
@@ -27,9 +28,11 @@ from fansrec.evaluation.protocol import (
     EvaluationLists,
     Protocol,
     answer_counts,
+    cutoff,
     evaluation_lists,
     list_metrics,
     mean,
+    more_list_metrics,
     predict,
     protocol_rules,
     shorten,
@@ -59,10 +62,11 @@ class Measured:
     """A row, and what each list contributes to it."""
 
     row: Row
-    metrics: dict[str, NDArray[np.float64]]  # (lists that count,) by metric
+    metrics: dict[str, Floats]  # (lists that count,) by metric
     order: OrderCounts
     shuffled: ShuffledCounts
     lists: EvaluationLists
+    answers: NDArray[np.int64]  # (lists, 10 or the last position that a metric looks at)
 
 
 def measure_run(
@@ -76,25 +80,33 @@ def measure_run(
     generation: str | None = None,
     backend: str | None = None,  # default: full precision, which on a GPU is plain torch
     timed: bool = True,
+    at: Sequence[int] = CUTOFFS,
 ) -> Measured:
-    """Continue every list of a part, and score and time the answers."""
+    """Continue every list of a part, and score and time the answers.
+
+    The metrics are those at 5, at 10 and `at` other positions, for which `protocol` must request enough items.
+    """
     started = time.perf_counter()
     lists = evaluation_lists(corpus, part)
     if not lists.inputs:
         raise BadSetting(f"the corpus has no {part} lists; choose another --part")
     if protocol.given is not None:
         lists = shorten(lists, protocol.given)
+    shown, at = sorted({*at}), sorted({*CUTOFFS, *at})
     exact = "torch" if torch.device(device).type == "cuda" else "auto"
     engine = open_engine(artifact.stored, len(corpus.vocabulary), device, generation, backend or exact)
-    answers = _predict(engine, lists, protocol, fill, progress)
+    answers = _predict(engine, lists, protocol, fill, at[-1], progress)
     latency = _latency(engine, lists, protocol, fill) if timed else {"latency_ms": None, "latency_lists": 0}
-    metrics = list_metrics(answers, lists, protocol)
-    order, shuffled = count_order(answers, lists.targets), count_shuffled(answers, lists.targets)
+    shares = training_counts(corpus) / max(1, len(corpus.part("train")))
+    metrics = list_metrics(answers, lists, protocol, at) | more_list_metrics(answers, lists, protocol, at, shares)
+    first = answers[:, :MAX_CUTOFF]
+    order, shuffled = count_order(first, lists.targets), count_shuffled(first, lists.targets)
     row = {
         **_names(artifact, engine.generation, protocol, part, fill),
-        **_accuracy(metrics),
+        "at": shown,
+        **_accuracy(metrics, at),
         **order_part(order, shuffled),
-        **diversity_part(answers, lists, corpus),
+        **diversity_part(first, lists, corpus.vocabulary, shares),
         "lists": len(lists.inputs),
         "short_answers": _short_answers(answers, answer_counts(lists, protocol)),
         **latency,
@@ -103,7 +115,7 @@ def measure_run(
         "seconds": round(time.perf_counter() - started, 3),
     }
     row = {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
-    return Measured(row, metrics, order, shuffled, lists)
+    return Measured(row, metrics, order, shuffled, lists, answers)
 
 
 def _names(artifact: Artifact, generation: str, protocol: Protocol, part: str, fill: str) -> Row:
@@ -122,13 +134,14 @@ def _names(artifact: Artifact, generation: str, protocol: Protocol, part: str, f
 
 
 def _predict(
-    engine: Engine, lists: EvaluationLists, protocol: Protocol, fill: str, progress: Progress | None
+    engine: Engine, lists: EvaluationLists, protocol: Protocol, fill: str, most: int, progress: Progress | None
 ) -> NDArray[np.int64]:
     """Return the answers of `predict`, batch by batch so that a long evaluation can report its progress."""
     total, answers = len(lists.inputs), []
     for first in range(0, total, LISTS_AT_ONCE):
         batch = slice(first, first + LISTS_AT_ONCE)
-        answers.append(predict(engine, EvaluationLists(lists.inputs[batch], lists.targets[batch]), protocol, fill))
+        own = EvaluationLists(lists.inputs[batch], lists.targets[batch])
+        answers.append(predict(engine, own, protocol, fill, most))
         if progress is not None:
             progress(min(batch.stop, total), total)
     return np.concatenate(answers)
@@ -150,12 +163,16 @@ def _latency(engine: Engine, lists: EvaluationLists, protocol: Protocol, fill: s
     return {"latency_ms": 1000 * sum(timed) / len(timed), "latency_lists": len(timed)}
 
 
-def _accuracy(metrics: dict[str, NDArray[np.float64]]) -> Row:
+def _accuracy(metrics: Mapping[str, Floats], at: Sequence[int]) -> Row:
+    """Return mean and interval of every metric, and the numbers of lists that count."""
     row: Row = {name: mean(values) for name, values in metrics.items()}
-    row |= {f"lists@{n}": len(metrics[f"HR@{n}"]) for n in CUTOFFS}
-    return row | {f"{name}_ci": interval_list(values) for name, values in metrics.items()}
+    row |= {f"lists@{n}": len(metrics[f"HR@{n}"]) for n in at}
+    for n in at:  # the same lists count for all metrics at n
+        own = {name: values for name, values in metrics.items() if cutoff(name) == n}
+        row |= {f"{name}_ci": bounds for name, bounds in zip(own, mean_intervals([*own.values()]), strict=True)}
+    return row
 
 
 def _short_answers(answers: NDArray[np.int64], counts: Sequence[int]) -> int:
     """Return how many answers have fewer items than requested: the rules left the model no more."""
-    return int(((answers >= 0).sum(1) < np.minimum(counts, MAX_CUTOFF)).sum())
+    return int(((answers >= 0).sum(1) < np.minimum(counts, answers.shape[1])).sum())

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from fansrec.evaluation.drawing import DARK, LIGHT, Theme, new_figure, png, tidy, truncate
 from fansrec.evaluation.formatting import Row, curves, format_value, given_label, protocol_label
-from fansrec.evaluation.page import Picture
+from fansrec.evaluation.markup import Picture
 from fansrec.evaluation.protocol import METRICS
 
 COLORS = ("#2a6f97", "#d9731a", "#3a8f4f", "#a04a9c", "#c23b4e", "#8a7a2b")  # of runs, on light and dark pages

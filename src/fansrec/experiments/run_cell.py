@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fansrec.artifact import CONFIG, Artifact
 from fansrec.data.corpus import Corpus, read_corpus
 from fansrec.errors import Interrupted
-from fansrec.evaluation.metrics import counted
+from fansrec.evaluation.metrics import counted, spread
 from fansrec.evaluation.protocol import CUTOFFS
 from fansrec.evaluation.rows import measure_run, open_run
 from fansrec.experiments.cells import Cell, Content, Evaluation, agrees, write_cell
@@ -107,9 +107,7 @@ def _figures(artifact: Artifact, corpus: Corpus, evaluation: Evaluation, part: s
 
 
 def _per_list(values: NDArray[np.float64], counts: NDArray[np.bool_]) -> list[float | None]:
-    every = np.full(len(counts), math.nan)
-    every[counts] = values
-    return [None if math.isnan(value) else round(value, DIGITS) for value in every.tolist()]
+    return [None if math.isnan(value) else round(value, DIGITS) for value in spread(values, counts).tolist()]
 
 
 def _trained(artifact: Artifact) -> Content:

@@ -69,6 +69,9 @@ def test_reason_is_given_for_models_that_the_kernels_cannot_run() -> None:
     assert "64" in str(cuda_backend.why_not(Fans(replace(config, width=32)), ONE_PASS))
     assert "heads" in str(cuda_backend.why_not(Fans(replace(config, heads=16)), ONE_PASS))
     assert "autoregressive" in str(cuda_backend.why_not(Fans(config), AUTOREGRESSIVE))
+    large = Fans(config)
+    torch.nn.init.constant_(large.embed.positions.weight, 7e4)
+    assert "fp16" in str(cuda_backend.why_not(large, ONE_PASS))
     assert "recipe" in str(cuda_backend.why_not(build("markov", {"category_starts": STARTS}), ONE_PASS))
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from engine.cuda.emulation import emulate_gpu, why_not_here
 from engine.native.test_hybrid import ALL, ITEMS, TRAINED, hybrid_model, requests
 from engine.parity import FP16, FP32, faults
-from fansrec.engine.cuda import backend
+from fansrec.engine.cuda import backend, launcher
 from fansrec.engine.interface import Continuation
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
@@ -101,6 +101,37 @@ def test_paper_models_match_float64(kind: str) -> None:
 @pytest.mark.parametrize("kind", PAPER)
 def test_paper_models_and_rules_match_float64(kind: str, rules: Rules) -> None:
     check_paper(kind, rules, 24)  # more lists than clusters that run at once
+
+
+def test_kernels_for_many_lists_match_float64(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launcher, "CLUSTERS", 2)  # so that five lists are many
+    check_paper("two-stage", Rules(exclude=[1, 2, 3]), 5)
+
+
+def test_rules_are_applied_after_too_little_memory_for_their_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = open_kernels(paper_model("two-stage"), STARTS[-1], "one-pass")
+    rules = Rules(groups=np.arange(STARTS[-1]) // 20, max_per_group=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(engine._buffers, "_copied", out_of_memory)
+        with pytest.raises(MemoryError):
+            engine.continue_lists([np.array([5])], 6, rules)
+    (answer,) = engine.continue_lists([np.array([5])], 6, rules)
+    assert len(set((answer.items // 20).tolist())) == 6
+
+
+def test_buffers_are_usable_after_too_little_memory_for_shortlists(monkeypatch: pytest.MonkeyPatch) -> None:
+    buffers = open_kernels(paper_model("two-stage"), STARTS[-1], "one-pass")._buffers
+    with monkeypatch.context() as patch:
+        new = buffers._new
+        patch.setattr(buffers, "_new", lambda size, dtype: out_of_memory() if size == 2 * 10**6 else new(size, dtype))
+        with pytest.raises(MemoryError):
+            buffers._reserve(1, 600, 10**6, 0)
+    assert buffers.queries.query32 == buffers._query32.data_ptr()
+    assert buffers.queries.positions == 600
+
+
+def out_of_memory(*_: object) -> Any:
+    raise MemoryError
 
 
 @pytest.mark.parametrize("count", [4, pytest.param(24, marks=pytest.mark.long)])

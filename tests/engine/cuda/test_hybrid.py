@@ -21,6 +21,7 @@ from fansrec.engine.interface import Engine
 from fansrec.engine.native.compile import find_compiler
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
+from fansrec.errors import BadSetting
 from fansrec.models.config import from_settings
 from fansrec.models.hybrid.config import HybridConfig
 from fansrec.models.hybrid.model import HybridFans
@@ -244,7 +245,7 @@ def test_groups_that_need_more_candidates_fall_back_to_torch(where: str, monkeyp
 def test_invalid_index_is_refused(where: str, patch: pytest.MonkeyPatch) -> None:
     engine = opened(model_of("as trained"), where, patch)
     for inputs in ([np.array([ITEMS])], [np.array([1]), np.array([-1])]):
-        with pytest.raises(Exception, match="index"):
+        with pytest.raises(BadSetting, match="index"):
             engine.continue_lists(inputs, 3, Rules())
     assert len(engine.continue_lists([np.array([1])], 3, Rules(groups=GROUPS, max_per_group=1))[0].items) == 3
 

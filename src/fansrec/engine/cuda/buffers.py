@@ -46,7 +46,7 @@ class Buffers(Exchange):
         self._reserve(batch.lists, batch.positions, batch.positions * depth, int(batch.offsets[-1]))
 
     def _reserve(self, lists: int, positions: int, entries: int, given: int) -> None:
-        """Make room for lists with `given` items in all, and for so many positions and entries of their shortlists."""
+        """Make room for lists with `given` items in all, that many positions, and entries of their shortlists."""
         enough = lists <= self._lists and positions <= self._positions and given <= len(self._seen)
         if enough and entries <= self._shortlisted:
             return
@@ -54,16 +54,19 @@ class Buffers(Exchange):
         if given > len(self._seen):
             self._seen = self._new(given, torch.int32)
         # A size is noted when all is allocated: there may be too little memory.
-        if lists > self._lists:
-            self._blocked, self._rules = self._base_blocked.repeat(lists, 1), None
-            self._finished = torch.zeros(lists, dtype=torch.int32, device=self.packed.device)
-            self._lists = lists
-        if positions > self._positions:
-            self._make_positions(positions)
-            self._positions = positions
-        if entries > self._shortlisted:
-            self._shortlists, self._shortlisted = self._new(2 * entries, torch.int32), entries
-        self._point()
+        try:
+            if lists > self._lists:
+                self._blocked, self._rules = self._base_blocked.repeat(lists, 1), None
+                self._finished = torch.zeros(lists, dtype=torch.int32, device=self.packed.device)
+                self._lists = lists
+            if positions > self._positions:
+                self._make_positions(positions)
+                self._positions = positions
+            if entries > self._shortlisted:
+                self._shortlists, self._shortlisted = self._new(2 * entries, torch.int32), entries
+        finally:
+            if self._shortlisted:  # also after an error: tensors that were replaced are freed
+                self._point()
         torch.cuda.synchronize(self.packed.device)  # allocated on torch's stream, and used on another
 
     def _make_positions(self, count: int) -> None:
@@ -111,18 +114,20 @@ class Buffers(Exchange):
         if rules is self._rules and growing == self._growing:
             return
         check_rules(rules, len(self.blocks.slot_of))
+        groups = self._groups_of_items(rules)  # may raise: nothing has changed yet
         restrictions = (rules.exclude, rules.allow)
         if self._restrictions != restrictions:
             bits = torch.from_numpy(blocked_bits(rules, self.blocks.slot_of, self.blocks.count))
             with torch.cuda.stream(self.stream):
                 self._base_blocked.copy_(bits)
                 self.restore_blocked()
-        self._rules, self._growing, self._restrictions = rules, growing, restrictions
+        self._restrictions = restrictions
         all_allowed = rules.keep_seen and restrictions == ((), None) and not growing
         self.request.blocked = None if all_allowed else self._blocked.data_ptr()
         self.request.mark_seen = int(not rules.keep_seen)
-        self.answer.groups, self.answer.max_per_group = self._groups_of_items(rules), rules.max_per_group or 0
+        self.answer.groups, self.answer.max_per_group = groups, rules.max_per_group or 0
         self.answer.min_score = ALL_SCORES if rules.min_score is None else rules.min_score
+        self._rules, self._growing = rules, growing  # last: after an error, the next call applies its rules
 
     def restore_blocked(self) -> None:
         """Unblock the input items of all lists."""

@@ -35,7 +35,6 @@ from fansrec.engine.interface import (
 from fansrec.engine.modes import AUTOREGRESSIVE
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
-from fansrec.errors import BadSetting
 from fansrec.models.alphabet import SPECIALS
 
 
@@ -43,7 +42,7 @@ class CudaEngine:
     """Continues lists with the CUDA kernels; what these do not support falls back to torch."""
 
     backend = "cuda"
-    slower = "group limits item by item, and fills other than by-position, run on torch, which is slower"
+    slower = "group limits item by item and fills other than by-position run on torch, which is slower"
 
     def __init__(self, model: Any, items: int, generation: str) -> None:
         self.model, self.items, self.generation = model, items, generation
@@ -78,7 +77,8 @@ class CudaEngine:
         with self._lock:
             self._launcher.program.enter()
             answers = self._continue(inputs, counts, rules)
-        for i in [i for i, answer in enumerate(answers) if answer is not None and not len(answer.items)]:
+        empty = [i for i, answer in enumerate(answers) if answer is not None and not len(answer.items)]
+        for i in empty:
             check_not_empty(inputs[i], answers[i], counts[i], rules, self.items)  # type: ignore[arg-type]
         if None not in answers:
             return answers  # type: ignore[return-value]
@@ -172,7 +172,7 @@ class CudaEngine:
         """Check the indices of all lists while the GPU works on the first ones; its kernels ignore invalid indices."""
         try:
             check_indices(inputs, self.items)
-        except BadSetting:
+        except Exception:
             driver.wait(self._stream)  # until the memory of the batch is free
             raise
 

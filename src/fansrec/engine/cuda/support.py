@@ -9,6 +9,7 @@ from fansrec.engine.cuda.sizes import CLUSTER, feedforward
 from fansrec.models.sequence.sasrec import Layer, SasRec
 
 MAX_CATEGORIES = 1024  # their logits must fit into shared memory
+FP16_MAX = 65504.0
 MAX_ITEMS = 1_300_000  # of the catalog: one bit per item in the shared memory of a block
 
 
@@ -22,6 +23,8 @@ def why_not_encoder(model: Any, sizes: Any, category_starts: Sequence[int], two_
     head, wide = sizes.width // sizes.heads, feedforward(sizes)
     if any(tensor.dtype != torch.float32 for tensor in model.parameters()):
         return "its weights are not float32"
+    if any(tensor.numel() and tensor.abs().max() > FP16_MAX for tensor in model.parameters()):
+        return f"it has weights above {FP16_MAX:,.0f}, which fp16 cannot represent"
     if sizes.width not in (64, 128):
         return "width must be 64 or 128"
     if not is_sasrec(model) and (wide % 64 or wide < 2 * sizes.width + 8):

@@ -149,12 +149,13 @@ class HybridBuffers(Exchange):
         if rules is self._rules:
             return
         check_rules(rules, self.items)
+        groups = self._groups_of_items(rules)  # may raise: nothing has changed yet
         restrictions = (rules.exclude, rules.allow)
         if restrictions != self._restrictions or (self._rules is None and restrictions != ((), None)):
             words = -(-self.items // BLOCK)
             self._blocked = self._copied(torch.from_numpy(blocked_bits(rules, np.arange(self.items), words)))
         self.rules.blocked = None if restrictions == ((), None) else self._blocked.data_ptr()
-        self.rules.groups, self.rules.max_per_group = self._groups_of_items(rules), rules.max_per_group or 0
+        self.rules.groups, self.rules.max_per_group = groups, rules.max_per_group or 0
         self.request.all_masks = int(rules.fill == "arranged")
         self.request.most_masks = ALL_MASKS if self.request.all_masks else self._usual_masks
         self.rules.keep_seen = int(rules.keep_seen)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from fansrec.evaluation.page import Picture, picture_html, style
+from fansrec.evaluation.markup import Picture, picture_html, style
 from fansrec.experiments.paper.report.entries import BEST, SECOND, Entry
 from fansrec.files import write_bytes, write_text
 

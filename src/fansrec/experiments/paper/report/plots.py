@@ -6,7 +6,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from fansrec.evaluation.drawing import DARK, LIGHT, Theme, new_figure, png, tidy
-from fansrec.evaluation.page import Picture
+from fansrec.evaluation.markup import Picture
 
 # The paper's circles are blue, orange and green; two more colors follow.
 ON_LIGHT = ("#2a6f97", "#d9731a", "#3a8f4f", "#8a5fb0", "#7a7a7a")
