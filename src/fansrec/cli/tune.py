@@ -9,7 +9,7 @@ from fansrec.cli.options import Corpus, TrainingDevice, choose_device, parse_dur
 from fansrec.cli.progress_bars import TrainingBar
 from fansrec.cli.terminal import Terminal, echo
 
-OUT = "Folder for the log of trials, the best settings and the best model; the same folder goes on with its search"
+OUT = "Folder for the log of trials, the best settings and the best model; the same folder continues its search"
 TIME = "Time limit of this call, such as 90s, 10m or 2h"
 
 

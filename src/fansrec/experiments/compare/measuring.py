@@ -91,8 +91,9 @@ def _train(job: Job, reporter: Reporter) -> float | None:
     """Train the model, or resume its training; return the seconds if it was not interrupted."""
     started, resumed = time.monotonic(), (job.run / FOLDER).is_dir()
     job.run.parent.mkdir(parents=True, exist_ok=True)
-    settings, limit = job.system.training_settings(job.seed), job.search_seconds
-    train(job.corpus, job.run, job.system.model, settings, reporter, resumed, None, False, "paper", (), limit)
+    options: dict[str, Any] = {"resume": resumed, "compare": False, "search_seconds": job.search_seconds}
+    settings = job.system.training_settings(job.seed)
+    train(job.corpus, job.run, job.system.model, settings, reporter, recipe="paper", **options)
     return None if resumed else round(time.monotonic() - started, 1)
 
 

@@ -60,7 +60,7 @@ def tune(
     """Search the settings of a model on the validation lists, for at most `seconds` and at most `trials`.
 
     `out` gets a log of all trials (trials.jsonl), the best settings (best.toml) and the best model (model/). The same
-    call goes on with the search in `out`. Which settings a trial has depends only on the seed and on the trials before.
+    call continues the search in `out`. Which settings a trial has depends only on the seed and on the trials before.
     """
     source, folder = Path(corpus), Path(out)
     reporter = default_reporter() if reporter is None else reporter
