@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
+from fansrec.evaluation.settings import readable_value
 from fansrec.models.config import setting_name
 from fansrec.models.hybrid.config import NetworkConfig
 from fansrec.models.neighbors.config import MemoryConfig
@@ -36,7 +37,6 @@ Figures on the validation lists, if it was trained by gradient or by a search. T
 
 {settings}
 """
-DIGITS = 4  # significant ones of a number
 # The settings of a part of the hybrid model, by its weight: without a weight they have no effect.
 ONLY_WITH = {
     "network_weight": (
@@ -84,14 +84,7 @@ def _comparison(result: Comparison) -> str:
 
 
 def _table(rows: dict[str, Any]) -> str:
-    return _markdown(["", ""], [[name, _text(value)] for name, value in rows.items()])
-
-
-def _text(value: Any) -> str:
-    """Return a value as text, numbers rounded."""
-    if isinstance(value, float):
-        return f"{value:.{DIGITS}g}" if abs(value) < 10**DIGITS else f"{value:,.0f}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return _markdown(["", ""], [[name, readable_value(value)] for name, value in rows.items()])
 
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
