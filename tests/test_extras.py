@@ -75,7 +75,7 @@ COMMANDS: dict[str, str | None] = {
     "bench sweep --json sweep.json": "train",
     "reproduce table1": "train",
 }
-FUNCTIONS = {"prepare": "train", "train": "train", "evaluate": "train", "export": "export"} | dict.fromkeys(
+FUNCTIONS = {"prepare": "train", "train": "train", "evaluate": "train"} | dict.fromkeys(
     ("Client", "AsyncClient"), "client"
 )
 

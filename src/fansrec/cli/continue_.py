@@ -13,6 +13,7 @@ from fansrec.cli.options import (
     Address,
     Backend,
     Engine,
+    Fallback,
     Fill,
     Force,
     Run,
@@ -31,6 +32,7 @@ Items = list[str] | None
 SEVERAL = "takes all values up to the next option, or @FILE with one per line"
 MIN_SCORE = "Minimum score; FANS has scores >= 0 with `--recipe best`, log-probabilities with `--recipe paper`"
 FILL = "How items are assigned to positions; arranged: the best items in their most likely order"
+FALLBACK = "What a list of only unknown items gets: nothing, or popular items"
 INPUT = (
     'JSON lines {"id": 1, "items": ["a"]} or ["a"], or CSV with the columns list_id and item_id, or items; '
     "- for standard input; with Ray also a folder, pattern or URL"
@@ -55,6 +57,7 @@ def continue_lists(
     min_score: Annotated[float | None, rule_option(help=MIN_SCORE)] = None,
     keep_seen: Annotated[bool, rule_option("--keep-seen", help="Allow input items in the answer")] = False,
     fill: Annotated[Fill, rule_option(help=FILL)] = "by-position",
+    fallback: Annotated[Fallback, rule_option(help=FALLBACK)] = "none",
     input: Annotated[str | None, file_option(help=INPUT)] = None,
     output: Annotated[str | None, file_option(help=OUTPUT)] = None,
     force: Force = False,
@@ -92,6 +95,7 @@ def continue_lists(
         "min_score": min_score,
         "keep_seen": keep_seen,
         "fill": fill,
+        "fallback": fallback,
     }
     if engine == "ray" and shards is None:
         if input is None or output is None:
@@ -101,14 +105,14 @@ def continue_lists(
         continue_on_cluster(make_batch(run, output, rules, device, backend), input, output, address, workers)
         return
     with _open(run, device, backend, address, workers, shards) as continuer:
-        _warn_of_unknown(continuer.vocabulary, exclude=rules["exclude"], allow=rules["allow"])
+        _warn_of_unknown(continuer, exclude=rules["exclude"], allow=rules["allow"])
         if input is not None and output is not None:
             continue_file(continuer, input, output, rules)
             return
         if not items and context.meta.get(SEVERAL_GIVEN):
             _warn(f"the input is empty: {context.meta[SEVERAL_GIVEN]} takes all values up to the next option")
         (answer,) = continuer.continue_lists([items or []], **rules)
-        _print(answer, as_json)
+        _print(answer, as_json, "" if answer.fallback else continuer.did_you_mean(answer.unknown))
 
 
 @contextmanager
@@ -152,22 +156,23 @@ def _warn(text: str) -> None:
     Terminal(stderr=True).say(text)
 
 
-def _warn_of_unknown(vocabulary: Any, **rules: list[str] | None) -> None:
+def _warn_of_unknown(continuer: Any, **rules: list[str] | None) -> None:
     """Report the items of rules that the model does not know, which therefore have no effect."""
     for name, items in rules.items():
-        known, unknown = vocabulary.indices(items or ())
+        known, unknown = continuer.vocabulary.indices(items or ())
         if unknown and (known or name != "allow"):  # --allow without a known item is refused
             more = f" and {len(unknown) - MAX_SHOWN:,} more" if len(unknown) > MAX_SHOWN else ""
             shown = ", ".join(map(repr, unknown[:MAX_SHOWN]))
-            _warn(f"--{name}: the model does not know {shown}{more}; check the spelling")
+            meant = continuer.did_you_mean(unknown) or "; check the spelling"
+            _warn(f"--{name}: the model does not know {shown}{more}{meant}")
 
 
-def _print(answer: Any, as_json: bool) -> None:
+def _print(answer: Any, as_json: bool, did_you_mean: str) -> None:
     if as_json:
         echo_json(answer.to_json())
         return
     if answer.unknown:
-        _warn(f"unknown items were skipped: {', '.join(map(str, answer.unknown))}")
+        _warn(f"unknown items were skipped: {', '.join(map(str, answer.unknown))}{did_you_mean}")
     for position in answer.positions:
         echo_row(position.item, *([] if position.name is None else [position.name]))
     if answer.reason:

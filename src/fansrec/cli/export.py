@@ -1,4 +1,4 @@
-"""`fans export`: a trained model for other runtimes."""
+"""`fans export`: a trained model for other runtimes, or its item vectors."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,20 +11,23 @@ from fansrec.cli.terminal import echo
 
 def export(
     run: Run,
-    out: Annotated[Path, typer.Option(help="File to write")],
-    format: Annotated[Literal["onnx"], typer.Option(help="Format of the file")] = "onnx",
+    out: Annotated[Path, typer.Option(help="File to write; of vectors .parquet or .npz")],
+    format: Annotated[Literal["onnx", "vectors"], typer.Option(help="A whole model, or its item vectors")] = "onnx",
     force: Force = False,
 ) -> None:
-    """Export a trained model to ONNX, including the selection of distinct items.
+    """Export a trained model to ONNX, including the selection of distinct items, or its item vectors.
 
     Example: `fans export runs/mine --format onnx --out mine.onnx`
 
     ONNX Runtime runs the file without this package; docs/how-to/export.md shows how. Models that can be exported: fans
     with both recipes, bert4rec and bert4rec-nar.
+
+    Item vectors: `fans export runs/mine --format vectors --out vectors.parquet`
     """
     from fansrec.exporting.export import export as run_export
 
     check_writable(out, force=force)
     for path in run_export(run, out, format, force):
         echo(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
-    echo(f"Item index n of an answer is line n + 1 of {run / 'items.jsonl'}")
+    if format == "onnx":
+        echo(f"Item index n of an answer is line n + 1 of {run / 'items.jsonl'}")

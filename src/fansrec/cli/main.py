@@ -8,6 +8,7 @@ import typer
 
 from fansrec import __version__
 from fansrec.cli import bench, data, keys
+from fansrec.cli.compare import compare
 from fansrec.cli.continue_ import continue_lists
 from fansrec.cli.crossval import crossval
 from fansrec.cli.demo import demo
@@ -19,6 +20,7 @@ from fansrec.cli.serve import serve
 from fansrec.cli.several_values import SeveralValues
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.cli.train import train
+from fansrec.cli.tune import tune
 from fansrec.errors import FansError, Interrupted, missing_extras
 from fansrec.files import format_os_error
 from fansrec.validation_messages import in_our_words
@@ -35,6 +37,8 @@ app.command()(demo)
 app.add_typer(data.app, name="data")
 app.command()(prepare)
 app.command(context_settings={"allow_extra_args": True})(train)  # --set takes several values
+app.command()(compare)
+app.command()(tune)
 app.command()(evaluate)
 app.command()(crossval)
 app.command("continue", cls=SeveralValues)(continue_lists)
