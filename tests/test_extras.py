@@ -62,6 +62,8 @@ COMMANDS: dict[str, str | None] = {
     "evaluate run --corpus corpus": "train",
     "evaluate run --corpus corpus --html report.html": "train",
     "crossval corpus": "train",
+    "compare corpus": "train",
+    "tune corpus --out tuned": "train",
     "continue run i1 --device cpu": None,
     "continue run i1 --device cuda": "gpu",
     "continue run --input in.jsonl --output out --engine ray": "ray",
@@ -75,9 +77,10 @@ COMMANDS: dict[str, str | None] = {
     "bench sweep --json sweep.json": "train",
     "reproduce table1": "train",
 }
-FUNCTIONS = {"prepare": "train", "train": "train", "evaluate": "train"} | dict.fromkeys(
-    ("Client", "AsyncClient"), "client"
-)
+FUNCTIONS = dict.fromkeys(("prepare", "train", "evaluate", "compare", "Comparison", "tune", "Tuned"), "train") | {
+    "Client": "client",
+    "AsyncClient": "client",
+}
 
 
 def packages(extra: str) -> set[str]:
