@@ -48,6 +48,16 @@ def test_columns_can_be_named(fans: Fans, tmp_path: Path) -> None:
     assert fans("prepare", source, "--out", tmp_path / "corpus", *SMALL, *columns)[0] == 0
 
 
+def test_word_for_groups_is_given_or_the_name_of_their_column(fans: Fans, lists: Path, tmp_path: Path) -> None:
+    items = tmp_path / "items.csv"
+    items.write_text("item,author\n" + "".join(f"{n},A{n % 3}\n" for n in range(12)))
+    for out, options, word in (("a", (), "author"), ("b", ("--group-name", "writer"), "writer")):
+        assert fans("prepare", lists, "--out", tmp_path / out, *SMALL, "--items", items, *options)[0] == 0
+        assert json.loads((tmp_path / out / "categories.json").read_text())["group_name"] == word
+    code, _, err = fans("prepare", lists, "--out", tmp_path / "c", *SMALL, "--group-name", "x" * 41)
+    assert code == 2 and "--group-name must be a word with at most 40 characters" in err
+
+
 def test_public_data_set_has_its_own_lengths_and_items(
     fans: Fans, tmp_path: Path, real_data: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

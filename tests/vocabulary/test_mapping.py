@@ -128,6 +128,19 @@ def test_integer_ids_survive_writing_and_reading(tmp_path: Path) -> None:
     assert read_vocabulary(write(before, tmp_path)).id(0) == 3
 
 
+def test_word_for_groups_survives_writing_and_reading(tmp_path: Path) -> None:
+    assert b"group_name" not in SONGS.files()[CATEGORIES_FILE]  # as in earlier versions
+    assert read_vocabulary(write(SONGS, tmp_path)).group_name == "group"
+    assert read_vocabulary(write(replace(SONGS, group_name="singer"), tmp_path)).group_name == "singer"
+
+
+@pytest.mark.parametrize("word", ["", " ", 3, None, ["a"], "x" * 41, "a\x1b[31m"])
+def test_invalid_word_for_groups_is_refused(tmp_path: Path, word: object) -> None:
+    write(replace(SONGS, group_name=word), tmp_path)  # type: ignore[arg-type]
+    with pytest.raises(BadArtifact, match="group_name is not a word"):
+        read_vocabulary(tmp_path)
+
+
 def test_missing_columns_stay_missing(tmp_path: Path) -> None:
     bare = replace(SONGS, names=None, groups=[None] * 5)
     after = read_vocabulary(write(bare, tmp_path))

@@ -1,8 +1,10 @@
 """A trained model that continues lists of the user's own items: `fansrec.load(RUN).continue_lists(…)`."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +12,14 @@ from numpy.typing import NDArray
 from fansrec.api.answers import Answer as Answer
 from fansrec.api.answers import Position as Position
 from fansrec.api.formatting import Details, format_answer, item_details
+from fansrec.api.popular import NONE, POPULAR, check_fallback, popular_items
 from fansrec.artifact import Artifact, read_artifact
 from fansrec.engine.backends import open_engine
-from fansrec.engine.interface import Engine
+from fansrec.engine.interface import CategoryLookup, Continuation, Engine
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting, UnknownItems
+
+UNKNOWN = "no item of the list is known to this model"
 
 
 class Continuer:
@@ -34,6 +39,7 @@ class Continuer:
         if engine is None:
             engine = open_engine(artifact.stored, len(artifact.vocabulary), device, generation, backend)
         self.engine = engine
+        self._popular: tuple[Rules, int, Continuation] | None = None
 
     def continue_lists(
         self,
@@ -46,8 +52,11 @@ class Continuer:
         min_score: float | None = None,
         keep_seen: bool = False,
         fill: str = "by-position",
+        fallback: str = NONE,
     ) -> list[Answer]:
         """Return the continuation of each list.
+
+        Of several lists, one of only unknown items gets an empty answer that says so.
 
         Args:
             lists: Lists of item ids or names; a list may be empty.
@@ -58,6 +67,10 @@ class Continuer:
             min_score: Items with a lower score are left out.
             keep_seen: Whether items of the input may be answered again.
             fill: How positions share the items: by-position, depth-first or arranged.
+            fallback: What a list of only unknown items gets: none, or popular for the most popular items.
+
+        Raises:
+            UnknownItems: If there is one list, of only unknown items, and no fallback.
         """
         rules = self.rules(
             exclude=exclude,
@@ -67,12 +80,60 @@ class Continuer:
             keep_seen=keep_seen,
             fill=fill,
         )
-        inputs, unknown = zip(*[self.indices(items) for items in lists], strict=True) if lists else ((), ())
-        answers = self.engine.continue_lists(inputs, k, rules)
+        check_fallback(fallback)
+        if len(lists) == 1 and fallback == NONE:
+            refuse_unknown(*self.indices(lists[0]))
+        return self.answers(lists, k, rules, fallback)
+
+    def answers(self, lists: Sequence[Iterable[object]], k: int, rules: Rules, fallback: str = NONE) -> list[Answer]:
+        """Return the continuation of each list, also of a single one of only unknown items."""
+        given = [self.indices(items) for items in lists]
+        known = [indices for indices, unknown in given if not is_unknown(indices, unknown)]
+        found = iter(self.engine.continue_lists(known, k, rules))
         return [
-            Answer.from_fields(format_answer(answer, own_unknown, k, rules, self.details))
-            for answer, own_unknown in zip(answers, unknown, strict=True)
+            Answer.from_fields(
+                self.answer_unknown(unknown, k, rules, fallback)
+                if is_unknown(indices, unknown)
+                else format_answer(next(found), unknown, k, rules, self.details)
+            )
+            for indices, unknown in given
         ]
+
+    def answer_unknown(
+        self, unknown: list[object], k: int, rules: Rules, fallback: str, digits: int | None = None
+    ) -> dict[str, Any]:
+        """Return the answer to a list of only unknown items, as `format_answer` does for others."""
+        if fallback == NONE:
+            return {"positions": [], "unknown": unknown, "reason": UNKNOWN, "fallback": None}
+        answer = format_answer(self.popular(k, rules), unknown, k, replace(rules, min_score=None), self.details, digits)
+        reasons = [f"{UNKNOWN}; these are its most popular items", answer["reason"]]
+        return answer | {"reason": "; ".join(filter(None, reasons)), "fallback": POPULAR}
+
+    def popular(self, k: int, rules: Rules) -> Continuation:
+        """Return the `k` most popular items under the rules, whose minimum score is ignored.
+
+        A model without counts gives what continues an empty list. The last answer is kept: the lists of a call, and
+        often those of many calls, share their rules.
+        """
+        if self._popular is None or self._popular[0] is not rules or self._popular[1] != k:
+            counts = self.artifact.counts
+            if counts is None:
+                inputs, unlimited = [np.zeros(0, dtype=np.int64)], replace(rules, min_score=None)
+                found = self.engine.continue_lists(inputs, k, unlimited)[0]
+            else:
+                found = popular_items(counts, self._by_popularity, self._category_lookup, k, rules)
+            self._popular = rules, k, found
+        return self._popular[2]
+
+    @cached_property
+    def _by_popularity(self) -> NDArray[np.int64]:
+        """All items, those of the most training lists first, (M,)."""
+        assert self.artifact.counts is not None
+        return np.argsort(-self.artifact.counts, kind="stable")
+
+    @cached_property
+    def _category_lookup(self) -> CategoryLookup:
+        return CategoryLookup(self.vocabulary.starts.tolist())
 
     def rules(
         self,
@@ -117,16 +178,10 @@ class Continuer:
         return indices
 
     def indices(self, items: Iterable[object]) -> tuple[NDArray[np.int64], list[object]]:
-        """Return the indices of a list's known items, and its unknown items.
-
-        Raises:
-            UnknownItems: If the list has items, and none of them is known.
-        """
+        """Return the indices of a list's known items, and its unknown items."""
         if isinstance(items, str):
             raise BadSetting(f"{items!r} is a text; give lists of items, such as [[{items!r}]]")
         known, unknown = self.vocabulary.indices(items)
-        if unknown and not known:
-            raise UnknownItems(f"no item of the list is known to this model: {_shown(unknown)}")
         return np.array(known, dtype=np.int64), unknown
 
     @cached_property
@@ -144,6 +199,17 @@ def load(run: str | Path, device: str = "cpu", backend: str = "auto", generation
         generation: one-pass, autoregressive or recall; by default the model's own generation mode.
     """
     return Continuer(read_artifact(Path(run)), device, backend, generation)
+
+
+def is_unknown(indices: NDArray[np.int64], unknown: Sequence[object]) -> bool:
+    """Return whether a list has items, and none of them is known; arguments are what `Continuer.indices` returns."""
+    return bool(unknown) and not len(indices)
+
+
+def refuse_unknown(indices: NDArray[np.int64], unknown: Sequence[object]) -> None:
+    """Raise UnknownItems if the list has items, and none of them is known."""
+    if is_unknown(indices, unknown):
+        raise UnknownItems(f"{UNKNOWN}: {_shown(unknown)}")
 
 
 def _shown(items: Sequence[object], most: int = 5) -> str:

@@ -103,6 +103,10 @@ def prepare(
     name_column: Annotated[str | None, detail_option(help=_column("names", DETAIL_NAMES["name"]))] = None,
     group_column: Annotated[str | None, detail_option(help=_column("groups", DETAIL_NAMES["group"]))] = None,
     category_column: Annotated[str | None, detail_option(help=_column("categories", DETAIL_NAMES["category"]))] = None,
+    group_name: Annotated[
+        str | None,
+        detail_option(help="What a group is: artist, author, brand", show_default="the name of the column of groups"),
+    ] = None,
     engine: Engine = "local",
     address: Address = None,
 ) -> None:
@@ -139,6 +143,7 @@ def prepare(
         duplicates=duplicates,
         separator=separator,
         null_values=None if null_values is None else tuple(text.strip() for text in null_values.split(",")),
+        group_name=group_name,
     )
     columns = Columns(
         list=list_column,

@@ -41,6 +41,7 @@ class Rules(TypedDict, total=False):
     max_per_group: int | None
     keep_seen: bool
     min_score: float | None
+    fallback: str  # "popular": a list of only unknown items gets popular items
 
 
 def continue_request(lists: Sequence[Iterable[object]], k: int, rules: Rules) -> Request:

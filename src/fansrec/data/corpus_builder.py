@@ -76,6 +76,7 @@ def ordered_vocabulary(
         category_names=categories.names,
         integer_ids=bool(are_integers.all()),
         integer_items=are_integers if 0 < np.count_nonzero(are_integers) < len(ids) else None,
+        group_name=details.group_name,
     )
 
 

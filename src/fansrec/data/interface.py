@@ -43,6 +43,7 @@ def prepare(
     name_column: str | None = None,
     group_column: str | None = None,
     category_column: str | None = None,
+    group_name: str | None = None,
     report: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
     """Write the corpus of a source to the folder `out`, and return its summary.
@@ -78,6 +79,7 @@ def prepare(
         name_column: column of names in `items`.
         group_column: column of groups in `items`, for example artists.
         category_column: column of categories in `items`.
+        group_name: what a group is, for example "artist"; by default the name of its column.
         report: called with one line per stage, for example `print`: the chosen columns, what was skipped, sizes.
 
     Raises:
@@ -100,6 +102,7 @@ def prepare(
         duplicates=duplicates,
         separator=separator,
         null_values=None if null_values is None else tuple(null_values),
+        group_name=group_name,
     )
     columns = Columns(
         list=list_column,

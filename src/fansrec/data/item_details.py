@@ -1,8 +1,9 @@
 """The items file: the name, the group (an artist, an author) and the user's own category of each item."""
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from fansrec.data.problems import Problems
 from fansrec.data.reading import Reading
 from fansrec.data.tables import ROW, Table, format_of, from_dataframe, is_dataframe, json_rows, open_table, readable
 from fansrec.errors import BadInput
+from fansrec.vocabulary import GROUP, is_group_name
 
 TWICE = "with an item that occurs before with other details"
 FLAGS = {"name": "--name-column", "group": "--group-column", "category": "--category-column"}
@@ -26,6 +28,14 @@ class ItemDetails:
     names: dict[str, str] = field(default_factory=dict)
     groups: dict[str, str] = field(default_factory=dict)
     categories: dict[str, str] = field(default_factory=dict)
+    group_name: str = GROUP
+    """The word for groups: the name of their column."""
+
+
+def group_word(column: str | None) -> str:
+    """Return the word for groups that the name of their column contains: artist for `Artist_Name`."""
+    word = " ".join(re.split(r"[\s_-]+", (column or GROUP).lower())).removesuffix("name").strip()
+    return word if is_group_name(word) else GROUP
 
 
 def read_details(
@@ -45,7 +55,7 @@ def read_details(
             report(line)
     if details is None:
         raise BadInput(f"{where} contains none of the items in the lists; check that both use the same ids")
-    return details
+    return replace(details, group_name=reading.group_name or group_word(columns["group"]))
 
 
 @contextmanager

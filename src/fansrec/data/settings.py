@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fansrec.errors import BadSetting
+from fansrec.vocabulary import GROUP, MAX_GROUP_NAME, is_group_name
 
 Order = Literal["auto", "position", "time", "file"]
 Split = Literal["random", "file-order", "time"]
@@ -35,6 +36,8 @@ class Preparation:
     separator: str | None = None
     null_values: tuple[str, ...] | None = None
     """Texts that mean "missing" in CSV, TSV and pair files; None: NULL_VALUES."""
+    group_name: str | None = None
+    """What a group is: artist, author, brand; None: the name of its column in the items file."""
 
 
 def check(preparation: Preparation) -> None:
@@ -57,6 +60,10 @@ def check(preparation: Preparation) -> None:
             f"--categories {preparation.categories!s:.40} must be 1 or more, or own",
         ),
         *_choices(preparation),
+        (
+            not is_group_name(preparation.group_name or GROUP),
+            f"--group-name must be a word with at most {MAX_GROUP_NAME} characters, such as artist",
+        ),
         (not 0 <= preparation.seed < 2**32, f"--seed {preparation.seed} must be from 0 to 4294967295"),
         (
             preparation.separator is not None and len(separator_of(preparation.separator)) != 1,

@@ -147,11 +147,12 @@ def _add_items(app: FastAPI, service: Service) -> None:
         id: Annotated[list[str] | None, Query(max_length=500, description="Exact ids")] = None,
         limit: Annotated[int, Query(ge=1, le=100)] = 10,
         model: Annotated[str | None, Query(max_length=64)] = None,
+        category: Annotated[str | None, Query(max_length=4096, description="Find only items of this category")] = None,
     ) -> Response:
         if (search is None) == (id is None):
             raise Problem(422, "invalid-request", "Give either `search` or one or more `id`.")
         served = service.model_named(model)
-        found = await service.find_items(served, search, id or [], limit)
+        found = await service.find_items(served, search, id or [], limit, category)
         name = {"name": served["name"], "hash": served["hash"]}
         return Response(to_json({"model": name, "items": found}), media_type=JSON)
 

@@ -48,7 +48,10 @@ class ContinueRoute:
             raise invalid_request(error) from None
         self._check_answer_size(request)
         model = self._service.model_named(request.model)["name"]
-        job = Job(next(dispatcher.ids), model, request.lists, request.k, request.rules, since, since + timeout)
+        deadline = since + timeout
+        job = Job(
+            next(dispatcher.ids), model, request.lists, request.k, request.rules, since, deadline, request.fallback
+        )
         return await self._wait(dispatcher.submit(job, _cost(request)), receive)
 
     def _check_answer_size(self, request: ContinueRequest) -> None:

@@ -20,6 +20,8 @@ CATEGORIES_FILE = "categories.json"
 BLOCK_BYTES = 1 << 20
 MAX_LINE_BYTES = 1 << 20  # JSON of one item
 MAX_STRING_BYTES = 1 << 12  # an id, a name or a group: an answer may contain thousands of them
+MAX_GROUP_NAME = 40  # characters of the word for groups, which is shown in sentences
+GROUP = "group"  # that word, unless the data has its own
 MAX_DIGITS = 18  # of integer ids, so that they fit into 64 bits
 CACHED_LOOKUPS = 1 << 14  # a cached lookup is ten times as fast
 
@@ -35,6 +37,8 @@ class Vocabulary:
     category_names: Sequence[str] = field(default_factory=tuple)
     integer_ids: bool = False  # all ids are integers
     integer_items: NDArray[np.bool_] | None = None  # (M,): the ids that are integers, if only some are
+    group_name: str = GROUP
+    """What a group is in this data: an artist, an author, a brand."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -114,11 +118,13 @@ class Vocabulary:
 
     def files(self) -> dict[str, bytes]:
         """Return the contents of the two vocabulary files of a corpus or an artifact, by file name."""
-        categories = {
+        categories: dict[str, Any] = {
             "names": list(self.category_names),
             "starts": [int(start) for start in self.starts],
             "integer_ids": self.integer_ids,
         }
+        if self.group_name != GROUP:  # the files of other vocabularies stay as they are
+            categories["group_name"] = self.group_name
         return {
             ITEMS_FILE: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in self._rows()).encode(),
             CATEGORIES_FILE: (json.dumps(categories, ensure_ascii=False) + "\n").encode(),
@@ -154,6 +160,7 @@ def read_vocabulary(folder: Path) -> Vocabulary:
             category_names=categories["names"],
             integer_ids=categories["integer_ids"],
             integer_items=integers if integers.any() else None,
+            group_name=categories.get("group_name", GROUP),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise BadArtifact(f"{folder} does not hold a readable vocabulary ({error}); create the folder again") from error
@@ -190,6 +197,11 @@ def _read_rows(path: Path) -> Iterator[list[dict[str, Any]]]:
             yield rows
 
 
+def is_group_name(value: object) -> bool:
+    """Return whether a value can be the word for groups."""
+    return isinstance(value, str) and 0 < len(value.strip()) <= MAX_GROUP_NAME and value.isprintable()
+
+
 def _check_categories(categories: Any) -> dict[str, Any]:
     """Return the content of the categories file; raise ValueError unless every value has its type."""
     names, starts = categories["names"], categories["starts"]
@@ -199,6 +211,8 @@ def _check_categories(categories: Any) -> dict[str, Any]:
         raise ValueError("the starts of categories are not all integers")
     if not isinstance(categories["integer_ids"], bool):
         raise ValueError("integer_ids is neither true nor false")
+    if not is_group_name(categories.get("group_name", GROUP)):
+        raise ValueError(f"group_name is not a word with 1 to {MAX_GROUP_NAME} printable characters")
     return dict(categories)
 
 

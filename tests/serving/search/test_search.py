@@ -153,6 +153,14 @@ def test_limit_bounds_the_number_of_results(index: ItemIndex) -> None:
     assert [len(index.search("b", limit)) for limit in (0, 1, 2, 3)] == [0, 1, 2, 3]
 
 
+def test_only_items_of_a_category_are_found(index: ItemIndex) -> None:
+    assert [song.name for song in index.search("beatles", category="first")] == ["Help!", "Yesterday"]
+    assert index.search("beatles", category="rest") == index.search("beatles", category="no such one") == []
+    assert index.search("beatles", category="\ud800") == []
+    assert next(song.name for song in index.search("quen", category="rest")) == "Queen"  # misspelled
+    assert [song.item for song in index.search("song-1", category="first")] == ["Song-1"]
+
+
 @pytest.mark.parametrize("nothing", ["", " ", "\0", "*", '"', "-", "()", "\ud800", "🦆", "qqqqqq", "NEAR(qq, 2)"])
 def test_unknown_text_finds_nothing(index: ItemIndex, nothing: str) -> None:
     assert index.search(nothing) == []

@@ -75,4 +75,4 @@ def _details(corpus: Corpus) -> ItemDetails:
     names = {vocabulary.ids[i]: name for i in indices if (name := vocabulary.name(i)) is not None}
     groups = {vocabulary.ids[i]: group for i in indices if (group := vocabulary.group(i)) is not None}
     own = {vocabulary.ids[i]: vocabulary.category(i) for i in indices} if _has_own_categories(corpus) else {}
-    return ItemDetails(names, groups, own)
+    return ItemDetails(names, groups, own, corpus.vocabulary.group_name)

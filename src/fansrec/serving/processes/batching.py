@@ -62,7 +62,8 @@ def _run(model: LoadedModel, batch: list[PreparedJob], heartbeat: Heartbeat) -> 
             return [*late, _refusal(current[0].job, error)]
         return late + [reply for prepared in current for reply in _run(model, [prepared], heartbeat)]
     return late + [
-        Reply(p.job.id, body, len(p.inputs), len(p.inputs) * p.job.k) for p, body in zip(current, bodies, strict=True)
+        Reply(p.job.id, body, len(p.job.lists), len(p.job.lists) * p.job.k)
+        for p, body in zip(current, bodies, strict=True)
     ]
 
 

@@ -19,6 +19,7 @@ class Job(NamedTuple):
     rules: dict[str, Any]
     since: float  # when it arrived, by the monotonic clock that all processes of a machine share
     deadline: float
+    fallback: str = "none"  # what lists of only unknown items get
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from pydantic_core import to_json
 
 from fansrec.api.answers import SCORE_DIGITS
-from fansrec.api.continuer import Continuer
+from fansrec.api.continuer import Continuer, is_unknown, refuse_unknown
 from fansrec.api.formatting import format_answer
+from fansrec.api.popular import NONE
 from fansrec.engine.interface import Continuation, requested_counts
 from fansrec.engine.rules import Rules
 from fansrec.errors import FansError
@@ -30,8 +31,9 @@ class PreparedJob:
     """A job whose items and rules are item indices of the model."""
 
     job: Job
-    inputs: list[NDArray[np.int64]]
-    unknown: list[list[object]]
+    inputs: list[NDArray[np.int64]]  # of the lists that the engine continues: all but those of only unknown items
+    unknown: list[list[object]]  # of every list
+    continued: list[bool]  # whether the engine continues it
     rules: Rules
 
     @property
@@ -57,16 +59,21 @@ class LoadedModel:
 
     def prepare(self, job: Job) -> PreparedJob:
         rules = self.rules(job.rules)
-        longest, inputs, unknown = self.continuer.artifact.stored.longest_sequence(), [], []
+        longest = self.continuer.artifact.stored.longest_sequence()
+        prepared = PreparedJob(job, [], [], [], rules)
         for position, items in enumerate(job.lists):
             try:
-                indices, unknown_items = self.continuer.indices(items)
+                indices, unknown = self.continuer.indices(items)
+                if len(job.lists) == 1 and job.fallback == NONE:
+                    refuse_unknown(indices, unknown)
                 requested_counts([indices], job.k, len(self.continuer.vocabulary), longest)
             except FansError as error:
                 raise type(error)(f"lists.{position}: {error}") from error
-            inputs.append(indices)
-            unknown.append(unknown_items)
-        return PreparedJob(job, inputs, unknown, rules)
+            prepared.unknown.append(unknown)
+            prepared.continued.append(not is_unknown(indices, unknown))
+            if prepared.continued[-1]:
+                prepared.inputs.append(indices)
+        return prepared
 
     def rules(self, given: dict[str, Any]) -> Rules:
         """Return the same object for the same rules, since engines cache what they derive from the last ones."""
@@ -94,14 +101,17 @@ class LoadedModel:
         return [self.body(prepared, [next(rest) for _ in prepared.inputs]) for prepared in batch]
 
     def body(self, prepared: PreparedJob, answers: Iterable[Continuation]) -> bytes:
-        """Return the body of the HTTP answer to a job."""
+        """Return the body of the HTTP answer to a job; `answers` are those of the engine."""
+        job, rules, rest = prepared.job, prepared.rules, iter(answers)
         return to_json(
             {
                 "model": {"name": self.name, "hash": self.continuer.artifact.hash},
-                "milliseconds": round((time.monotonic() - prepared.job.since) * 1e3, 3),
+                "milliseconds": round((time.monotonic() - job.since) * 1e3, 3),
                 "answers": [
-                    format_answer(answer, unknown, prepared.job.k, prepared.rules, self.continuer.details, SCORE_DIGITS)
-                    for answer, unknown in zip(answers, prepared.unknown, strict=True)
+                    format_answer(next(rest), unknown, job.k, rules, self.continuer.details, SCORE_DIGITS)
+                    if continued
+                    else self.continuer.answer_unknown(unknown, job.k, rules, job.fallback, SCORE_DIGITS)
+                    for unknown, continued in zip(prepared.unknown, prepared.continued, strict=True)
                 ],
             }
         )
@@ -116,4 +126,5 @@ def _calls(inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> Iterat
             yield start, position
             start, tokens = position, 0
         tokens += size
-    yield start, len(inputs)
+    if inputs:
+        yield start, len(inputs)
