@@ -32,12 +32,12 @@ def test_fans_is_far_ahead_of_popularity_on_the_papers_test_lists(
 
 
 @pytest.mark.long
-def test_what_is_trained_by_default_is_ahead_of_ease_and_item_knn_there(
+def test_what_is_trained_by_default_is_ahead_of_the_fast_models_there(
     real_data: Callable[[str], Path], tmp_path: Path
 ) -> None:
     prepare(real_data("aotm/AotM.txt.zip"), tmp_path / "corpus", HOW)
     train(tmp_path / "corpus", tmp_path / "run", values={"epochs": 10})
     comparison = json.loads((tmp_path / "run" / "config.json").read_text())["comparison"]
     *others, ours = comparison["rows"]
-    assert {row["model"] for row in others} == {"popularity", "item-knn", "ease"}
+    assert {row["model"] for row in others} == {"popularity", "item-knn", "ease", "slist", "vstan"}
     assert all(ours[figure] > row[figure] for row in others for figure in ("NDCG@5", "HR@5", "HR@10"))

@@ -8,17 +8,40 @@ if TYPE_CHECKING:
     from fansrec.client import Client as Client
     from fansrec.data.interface import prepare as prepare
     from fansrec.evaluation.evaluate import evaluate as evaluate
+    from fansrec.experiments.compare.comparison import Comparison as Comparison
+    from fansrec.experiments.compare.comparison import compare as compare
+    from fansrec.experiments.tune.tuning import Tuned as Tuned
+    from fansrec.experiments.tune.tuning import tune as tune
+    from fansrec.training.reporting import Epoch as Epoch
     from fansrec.training.trainer import train as train
 
 __version__ = "0.1.0"
-__all__ = ["AsyncClient", "Client", "__version__", "evaluate", "load", "prepare", "train"]
+__all__ = [
+    "AsyncClient",
+    "Client",
+    "Comparison",
+    "Epoch",
+    "Tuned",
+    "__version__",
+    "compare",
+    "evaluate",
+    "load",
+    "prepare",
+    "train",
+    "tune",
+]
 
 _MODULES = {
     "AsyncClient": "fansrec.client",
     "Client": "fansrec.client",
+    "Comparison": "fansrec.experiments.compare.comparison",
+    "compare": "fansrec.experiments.compare.comparison",
     "evaluate": "fansrec.evaluation.evaluate",
     "load": "fansrec.api.continuer",
     "prepare": "fansrec.data.interface",
+    "Epoch": "fansrec.training.reporting",
+    "Tuned": "fansrec.experiments.tune.tuning",
+    "tune": "fansrec.experiments.tune.tuning",
     "train": "fansrec.training.trainer",
 }
 

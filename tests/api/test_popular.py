@@ -6,17 +6,15 @@ import numpy as np
 import pytest
 
 from artifacts import reseal, write_kind
-from fansrec.api.continuer import UNKNOWN, load
-from fansrec.api.popular import popular_items
+from fansrec.api.continuer import load
+from fansrec.api.popular import allowed_items
+from fansrec.api.unknown import UNKNOWN
 from fansrec.artifact import COUNTS, read_artifact
-from fansrec.engine.interface import CategoryLookup
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadArtifact, BadSetting, UnknownItems
 
-COUNTS_OF_SIX = np.array([1, 5, 5, 0, 9, 2])  # the order by hand: 4, 1, 2, 5, 0, 3
 ORDER = np.array([4, 1, 2, 5, 0, 3])
 GROUPS = np.array([0, 1, 1, 2, 0, 0])
-HALVES = CategoryLookup([0, 3, 6])
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +35,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_popular_items_obey_the_rules(rules: Rules, expected: list[int]) -> None:
-    answer = popular_items(COUNTS_OF_SIX, ORDER, HALVES, 4, rules)
-    assert answer.items.tolist() == expected
-    assert answer.scores == pytest.approx(COUNTS_OF_SIX[expected] / 22)
-    assert answer.categories.tolist() == [item // 3 for item in expected]
+    assert allowed_items(ORDER, rules).tolist()[:4] == expected
 
 
 def test_list_of_unknown_items_gets_a_reason_beside_others(run: Path) -> None:
@@ -61,6 +56,8 @@ def test_fallback_gives_the_items_of_most_training_lists(run: Path) -> None:
     cold, warm = continuer.continue_lists([["nobody"], ["i1"]], 5, exclude=["i3"], fallback="popular")
     best = [index for index in np.argsort(-counts, kind="stable").tolist() if index != 3][:5]
     assert cold.items == [continuer.vocabulary.id(index) for index in best]
+    assert [p.score for p in cold.positions] == pytest.approx(counts[best] / counts.sum())
+    assert [p.category for p in cold.positions] == [continuer.vocabulary.category(index) for index in best]
     assert cold.fallback == "popular" and cold.unknown == ["nobody"] and str(cold.reason).startswith(UNKNOWN)
     assert warm == continuer.continue_lists([["i1"]], 5, exclude=["i3"])[0]
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from fansrec.api.continuer import UNKNOWN
 from fansrec.api.popular import FALLBACKS
+from fansrec.api.unknown import UNKNOWN
 
 Fans = Callable[..., tuple[int, str, str]]
 
@@ -36,6 +36,13 @@ def test_unknown_items_are_reported_and_skipped(fans: Fans, songs: Path) -> None
     code, out, err = fans("continue", songs / "run", "i1", "nobody")
     assert code == 0 and "nobody" in err
     assert ids(out) == ids(fans("continue", songs / "run", "i1")[1])
+
+
+def test_similar_names_are_suggested_for_unknown_items(fans: Fans, songs: Path) -> None:
+    code, _, err = fans("continue", songs / "run", "i1", "snog 12")
+    assert code == 0 and "unknown items were skipped: snog 12; did you mean 'Song 12'?" in err
+    code, _, err = fans("continue", songs / "run", "snog 12")
+    assert code == 2 and "snog 12; did you mean 'Song 12'?" in err and err.count("\n") == 1
 
 
 def test_only_unknown_items_are_refused(fans: Fans, songs: Path) -> None:

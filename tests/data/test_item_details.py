@@ -56,6 +56,24 @@ def test_bad_items_files_are_refused(tmp_path: Path, text: str, message: str) ->
         read_details(path, ["1"])
 
 
+@pytest.mark.parametrize(
+    ("column", "word"),
+    [
+        ("group", "group"),
+        ("Author", "author"),
+        ("artist_name", "artist"),
+        ("brand", "brand"),
+        ("Book-Author", "author"),
+        (None, "group"),
+    ],
+)
+def test_groups_are_called_as_their_column(tmp_path: Path, column: str | None, word: str) -> None:
+    path = tmp_path / "items.csv"
+    path.write_text(f"item,{column or 'other'}\n1,Ann\n")
+    assert read_details(path, ["1"]).group_name == word
+    assert read_details(path, ["1"], group_name="maker").group_name == "maker"
+
+
 def test_columns_of_the_items_file_are_recognized_in_any_spelling_or_named(tmp_path: Path) -> None:
     path = tmp_path / "items.csv"
     path.write_text("ISBN;Book-Title;Book Author;shelf;Genre\n1;T;A;S;\n")
@@ -84,21 +102,3 @@ def test_repeated_items_must_agree_unless_bad_rows_are_skipped(tmp_path: Path) -
     with pytest.raises(BadInput, match=r"1 row cannot be used: 1 with an item that occurs before .* \(line 5: '2'\)"):
         read_details(path, ["1", "2", "3"])
     assert read_details(path, ["1", "2", "3"], Reading(skip_bad_rows=True)).names == {"1": "a", "2": "b"}
-
-
-@pytest.mark.parametrize(
-    ("column", "word"),
-    [
-        ("group", "group"),
-        ("Author", "author"),
-        ("artist_name", "artist"),
-        ("brand", "brand"),
-        ("Album-Artist", "album artist"),
-        (None, "group"),
-    ],
-)  # fmt: skip
-def test_groups_are_called_as_their_column(tmp_path: Path, column: str | None, word: str) -> None:
-    path = tmp_path / "items.csv"
-    path.write_text(f"item,{column or 'other'}\n1,Ann\n")
-    assert read_details(path, ["1"]).group_name == word
-    assert read_details(path, ["1"], Reading(group_name="maker")).group_name == "maker"

@@ -13,7 +13,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from fansrec.api.continuer import UNKNOWN, load
+from fansrec.api.continuer import load
+from fansrec.api.unknown import UNKNOWN
 from serving.service import DEADLINE_S, Running, until
 
 PROBLEM = "application/problem+json"
@@ -116,6 +117,38 @@ def test_items_are_found_by_name_misspelled_name_and_id(service: Running) -> Non
     assert exact[0] == {"item": "i7", "name": "Song 7", "group": "artist 1", "category": "c0"}
 
 
+@pytest.mark.parametrize("model", ["fans", "best"])
+def test_similar_items_are_those_of_the_library(service: Running, songs: Path, best: Path, model: str) -> None:
+    path, alone = "/v1/items/i7/similar", load({"fans": songs / "run", "best": best}[model])
+    found = service.http.get(path, params={"k": 4, "model": model}).json()
+    (expected,) = alone.similar_items(["i7"], 4)
+    assert [item["item"] for item in found["items"]] == expected.items and found["reason"] is None
+    assert found["items"][0]["score"] == pytest.approx(expected.positions[0].score, abs=1e-6)
+    assert found["item"]["item"] == "i7" and found["model"]["hash"] == alone.artifact.hash
+    assert len(service.http.get(path).json()["items"]) == 10
+    assert service.http.get("/v1/items/song%207/similar").json()["item"]["item"] == "i7"
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "kind"),
+    [
+        ("/v1/items/snog%2012/similar", 404, "unknown-items"),
+        ("/v1/items/a%2Fb/similar", 404, "unknown-items"),
+        ("/v1/items//similar", 404, "unknown-items"),
+        ("/v1/items/%FF/similar", 404, "unknown-items"),
+        (f"/v1/items/{'x' * 2000}/similar", 422, "invalid-request"),
+        ("/v1/items/i7/similar?k=0", 422, "invalid-request"),
+        ("/v1/items/i7/similar?k=100000", 422, "invalid-request"),
+        ("/v1/items/i7/similar?model=other", 404, "unknown-model"),
+        ("/v1/items/i7/similar/more", 404, "not-found"),
+        ("/v1/items/i7", 404, "not-found"),
+    ],
+)
+def test_similar_items_are_refused_with_a_problem(service: Running, path: str, status: int, kind: str) -> None:
+    problem = refused(service.http.get(path), status, kind)
+    assert "snog" not in path or problem["detail"].endswith("did you mean 'Song 12'?")
+
+
 @pytest.mark.parametrize(
     ("request_", "status", "kind"),
     [
@@ -163,6 +196,7 @@ def test_unknown_paths_and_forbidden_actions_are_problems(service: Running) -> N
     refused(service.http.get("/v1/continue"), 405, "wrong-method")
     refused(service.http.get("/v1/items"), 422, "invalid-request")
     refused(service.http.get("/v1/items", params={"search": "x", "limit": "many"}), 422, "invalid-request")
+    refused(service.http.get("/v1/items", params={"id": "x", "category": "c0"}), 422, "invalid-request")
     refused(service.http.get("/static/../../settings.py"), 404, "not-found")
     refused(service.http.post("/v1/models/reload"), 403, "no-admin")
 

@@ -1,5 +1,6 @@
 import csv
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from fansrec.evaluation.protocol import evaluation_lists, list_metrics, mean, pr
 from fansrec.models.linear.ease import Ease
 from fansrec.models.linear.slist import Slist
 from fansrec.models.registry import build
+from fansrec.training import grid_search
 from fansrec.training.grid_search import PROTOCOL, candidates
+from fansrec.training.plan import make_plan
 from fansrec.training.reporting import Reporter
 from training_runs import Recorder, train
 from worlds import corpus_of, vocabulary_of, walks
@@ -152,3 +155,25 @@ def test_settings_of_scoring_share_a_fit(tmp_path: Path, monkeypatch: pytest.Mon
 def test_candidates_are_all_combinations(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Ease, "search", {"regularization": (1.0, 2.0), "predictors": (9, 5)})
     assert [tuple(values.values()) for values in candidates("ease")] == [(1, 9), (1, 5), (2, 9), (2, 5)]
+
+
+@pytest.mark.parametrize("model", ["item-knn", "ease", "rp3beta", "slist", "vstan"])
+def test_search_with_a_time_limit_begins_like_the_defaults_and_keeps_fits_together(model: str) -> None:
+    plan, every = make_plan(model, BEST, walks()), list(candidates(model))
+    order = grid_search._spread(plan, every)
+    assert sorted(map(every.index, order)) == list(range(len(every)))
+    assert order == grid_search._spread(plan, every)
+    different = [sum(plan.config[name] != value for name, value in values.items()) for values in order]
+    assert different[0] == min(different)
+    fits = [json.dumps(grid_search._to_fit(plan, values)) for values in order]
+    assert sum(one != other for one, other in pairwise(fits)) == len(set(fits)) - 1
+
+
+def test_search_ends_at_the_time_limit_and_finds_the_same_with_enough_time() -> None:
+    corpus = hubs()
+    plan = make_plan("ease", BEST, corpus)
+    lists = corpus.flat("train")
+    whole, limited = (grid_search.search(plan, corpus, lists, Reporter(), seconds) for seconds in (None, 1e9))
+    assert whole.figures == limited.figures
+    assert [row["regularization"] for row in limited.tried] == list(GRID)
+    assert len(grid_search.search(plan, corpus, lists, Reporter(), 0.0).tried) == 1

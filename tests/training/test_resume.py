@@ -49,14 +49,14 @@ class At(Reporter):
 
 
 MOMENTS = [
-    ("batch", 0, 1),  # nothing saved yet
-    ("batch", 0, 2),  # the last batch of an epoch
-    ("epoch", 0, 0),  # between two epochs of a curriculum step
-    ("batch", 1, 1),
-    ("epoch", 1, 0),  # at the boundary of two curriculum steps
-    ("batch", 2, 1),  # the first batch of the next
-    ("batch", 3, 2),
-    ("epoch", 3, 0),  # all epochs done, no artifact yet
+    ("batch", 1, 1),  # nothing saved yet
+    ("batch", 1, 2),  # the last batch of an epoch
+    ("epoch", 1, 0),  # between two epochs of a curriculum step
+    ("batch", 2, 1),
+    ("epoch", 2, 0),  # at the boundary of two curriculum steps
+    ("batch", 3, 1),  # the first batch of the next
+    ("batch", 4, 2),
+    ("epoch", 4, 0),  # all epochs done, no artifact yet
 ]
 
 
@@ -92,7 +92,7 @@ def test_repeatedly_killed_run_is_resumed_with_the_same_bytes(
 
 def test_history_of_a_resumed_run_is_complete(corpus: Path, tmp_path: Path) -> None:
     with pytest.raises(Killed):
-        train(corpus, tmp_path / "run", "fans", SAVING, At(("batch", 2, 1), kill))
+        train(corpus, tmp_path / "run", "fans", SAVING, At(("batch", 3, 1), kill))
     train(corpus, tmp_path / "run", "fans", {}, Reporter(), resume=True)
     train(corpus, tmp_path / "whole", "fans", SHORT)
 
@@ -108,12 +108,12 @@ def test_signal_saves_a_checkpoint_and_says_how_to_resume(
 ) -> None:
     run = tmp_path / "run"
     with pytest.raises(Interrupted, match="everything is saved, continue .*--resume"):
-        train(corpus, run, "fans", SHORT, At(("batch", 1, 1), lambda: os.kill(os.getpid(), number)))
+        train(corpus, run, "fans", SHORT, At(("batch", 2, 1), lambda: os.kill(os.getpid(), number)))
     messages: list[str] = []
     reporter = Reporter()
     reporter.message = messages.append  # type: ignore[method-assign]
     train(corpus, run, "fans", {}, reporter, resume=True)
-    assert messages == ["resuming in epoch 1, batch 1"]  # the batch was saved although no checkpoint was due
+    assert messages == ["resuming in epoch 2, batch 2"]  # the batch was saved although no checkpoint was due
     assert weights_of(run) == weights()
 
 
@@ -126,7 +126,7 @@ epoch = reporting.PlainReporter.epoch
 
 def waiting(self, row):
     epoch(self, row)
-    if row["epoch"] == 1:
+    if row["epoch"] == 2:
         sys.stdin.readline()
 
 reporting.PlainReporter.epoch = waiting
@@ -148,7 +148,7 @@ def started(corpus: Path, run: Path) -> Iterator[subprocess.Popen[str]]:
     )
     assert process.stdout is not None
     try:
-        while not (line := process.stdout.readline()).startswith("epoch 1"):
+        while not (line := process.stdout.readline()).startswith("epoch 2"):
             assert line, process.stderr and process.stderr.read()
         yield process
     finally:
@@ -185,7 +185,7 @@ def test_killed_process_leaves_a_checkpoint(corpus: Path, tmp_path: Path, weight
 def interrupted(corpus: Path, tmp_path: Path) -> Path:
     """A run that was killed in its third epoch."""
     with pytest.raises(Killed):
-        train(corpus, tmp_path / "run", "fans", SAVING, At(("batch", 2, 2), kill))
+        train(corpus, tmp_path / "run", "fans", SAVING, At(("batch", 3, 2), kill))
     return tmp_path / "run"
 
 

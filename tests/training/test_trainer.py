@@ -1,6 +1,8 @@
 import csv
 import json
 import math
+import re
+import sys
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -11,10 +13,13 @@ import pytest
 import torch
 
 from fansrec.artifact import read_artifact
+from fansrec.data.corpus import read_corpus
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadArtifact, BadSetting, FansError
-from fansrec.training.reporting import PlainReporter, Reporter
+from fansrec.training.model_card import applying_settings
+from fansrec.training.plan import make_plan
+from fansrec.training.reporting import Epoch, PlainReporter, Reporter
 from training_runs import train
 from worlds import MINUTE, SHORT, SMALL, walks, write_walks
 
@@ -70,7 +75,7 @@ def test_a_trained_model_continues_the_walk(learned: Path) -> None:
 
 def test_history_contains_every_epoch(learned: Path) -> None:
     history = rows(learned)
-    assert [int(row["epoch"]) for row in history] == list(range(30))
+    assert [int(row["epoch"]) for row in history] == list(range(1, 31))
     assert [int(row["curriculum_step"]) for row in history] == [0] * 10 + [1] * 10 + [2] * 10
     shares = [float(row["masked_share"]) for row in history]
     assert shares == pytest.approx([1 / 3] * 10 + [2 / 3] * 10 + [1.0] * 10)
@@ -94,6 +99,31 @@ def test_configuration_is_stored(learned: Path) -> None:
 def test_model_card(learned: Path) -> None:
     card = (learned / "README.md").read_text()
     assert card.startswith("# FANS_TSC-STEP") and "| lists | 120 |" in card and "| width | 16 |" in card
+    assert not re.search(r"\d\.\d{5}", card)  # numbers are rounded
+
+
+@pytest.mark.parametrize(
+    ("model", "values", "without"),
+    [
+        ("item-knn", {}, {"epochs", "learning_rate", "scheduler", "precision", "category_starts"}),
+        ("sasrec", {"epochs": 1, "width": 8}, {"scheduler", "steps"}),
+    ],
+)
+def test_model_card_has_no_settings_without_effect(
+    corpus: Path, tmp_path: Path, model: str, values: dict[str, Any], without: set[str]
+) -> None:
+    train(corpus, tmp_path / "run", model, values)
+    settings = re.findall(r"^\| (\w+) \|", (tmp_path / "run" / "README.md").read_text(), re.MULTILINE)
+    assert {"recipe", "seed"} <= set(settings) and not without & set(settings)
+
+
+def test_model_card_has_no_settings_of_parts_without_weight(corpus: Path) -> None:
+    both = make_plan("fans", {"recipe": "best", "network_weight": 0, "linear_weight": 1}, read_corpus(corpus))
+    assert "sharpness" in applying_settings(both)
+    assert not {"width", "epochs", "learning_rate"} & applying_settings(both).keys()
+    linear = make_plan("fans", {"recipe": "best", "memory_weight": 0, "linear_weight": 0}, read_corpus(corpus))
+    assert "width" in applying_settings(linear)
+    assert not {"sharpness", "linear_decay"} & applying_settings(linear).keys()
 
 
 def test_the_weights_are_the_best_of_the_last_curriculum_step(learned: Path) -> None:
@@ -102,7 +132,7 @@ def test_the_weights_are_the_best_of_the_last_curriculum_step(learned: Path) -> 
     figure = f"valid {config['training']['watch']}"
     best = max(float(row[figure]) for row in last)
     assert config["validation"][figure] == best
-    assert float(last[config["validation"]["epoch"] - 20][figure]) == best
+    assert float(last[config["validation"]["epoch"] - 21][figure]) == best
 
 
 def test_the_same_seed_gives_the_same_bytes(corpus: Path, tmp_path: Path, weights: Callable[..., bytes]) -> None:
@@ -162,7 +192,7 @@ def test_every_batch_and_epoch_is_reported(corpus: Path, tmp_path: Path) -> None
             calls.append(row["epoch"])
 
     train(corpus, tmp_path / "run", "fans", MINUTE, RecordingReporter())
-    assert calls == [(2, 2), (0, 1), (0, 2), 0, (1, 1), (1, 2), 1]
+    assert calls == [(2, 2), (1, 1), (1, 2), 1, (2, 1), (2, 2), 2]
 
 
 def test_plain_reporter_prints_a_line_per_epoch(
@@ -171,7 +201,38 @@ def test_plain_reporter_prints_a_line_per_epoch(
     train(corpus, tmp_path / "run", "fans", MINUTE, PlainReporter())
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "training: at most 2 epochs of 2 batches"
-    assert [line.split()[:2] for line in lines[1:]] == [["epoch", "0"], ["epoch", "1"]]
+    assert re.fullmatch(r"epoch 1 of at most 2   50% masked  loss .* NDCG@5 .* s, at most \d+ s left", lines[1])
+    assert re.fullmatch(r"epoch 2 of at most 2  100% masked  loss .* NDCG@5 .* s", lines[2])
+
+
+def test_callbacks_get_every_epoch(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    epochs: list[Epoch] = []
+    train(corpus, tmp_path / "run", "fans", MINUTE, callbacks=[epochs.append])
+    history = rows(tmp_path / "run")
+    assert [(epoch.number, epoch.epochs) for epoch in epochs] == [(1, 2), (2, 2)]
+    assert [epoch.loss for epoch in epochs] == [float(row["loss"]) for row in history]
+    assert [epoch.validation["NDCG@5"] for epoch in epochs] == [float(row["valid NDCG@5"]) for row in history]
+    assert capsys.readouterr().out == ""  # no progress where there is neither a terminal nor a notebook
+
+
+def test_exception_of_a_callback_ends_training_and_it_can_be_resumed(corpus: Path, tmp_path: Path) -> None:
+    def stop(epoch: Epoch) -> None:
+        raise RuntimeError(f"enough after epoch {epoch.number}")
+
+    with pytest.raises(RuntimeError, match="enough after epoch 1"):
+        train(corpus, tmp_path / "run", "fans", MINUTE | {"checkpoint_seconds": 0}, callbacks=[stop])
+    train(corpus, tmp_path / "run", resume=True)
+    assert len(rows(tmp_path / "run")) == 2
+
+
+def test_progress_is_shown_in_a_terminal(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    train(corpus, tmp_path / "run", "fans", MINUTE)
+    *lines, end = capsys.readouterr().out.split("\n")
+    assert any("epoch 1 of at most 2   50%" in part for part in lines[1].split("\r"))
+    assert lines[-1].split("\x1b[K")[-1].startswith("epoch 2 of at most 2  100% masked  loss ") and end == ""
 
 
 def test_plot_of_the_history_is_in_the_manifest(corpus: Path, tmp_path: Path) -> None:

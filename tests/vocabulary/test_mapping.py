@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fansrec.errors import BadArtifact
-from fansrec.vocabulary import CATEGORIES_FILE, ITEMS_FILE, Vocabulary, read_vocabulary
+from fansrec.vocabulary import CATEGORIES_FILE, ITEMS_FILE, Vocabulary, mapping, read_vocabulary
 
 SONGS = Vocabulary(
     ids=["a", "b", "c", "d", "e"],
@@ -34,6 +34,30 @@ def test_a_name_that_two_items_share_finds_neither() -> None:
     assert SONGS.find("Hello") is None
     thrice = Vocabulary(ids=["x", "y", "z"], starts=np.array([0, 3]), names=["same", "same", "same"])
     assert thrice.find("same") is None
+
+
+def test_case_of_a_name_does_not_matter_if_one_item_has_it() -> None:
+    assert SONGS.find("yesterday") == SONGS.find("YESTERDAY") == 1
+    assert SONGS.find("hello") is None  # two items have it
+    assert SONGS.find("B") is None  # the case of ids does
+    assert SONGS.find("") is None and SONGS.find("\ud800") is None
+
+
+def test_exact_name_wins_over_one_in_another_case() -> None:
+    cased = Vocabulary(ids=["1", "2"], starts=np.array([0, 2]), names=["Help", "HELP"])
+    assert (cased.find("Help"), cased.find("HELP"), cased.find("help")) == (0, 1, None)
+
+
+def test_suggestions_are_items_that_are_found() -> None:
+    assert SONGS.suggestions("Yestreday") == ["Yesterday"]
+    assert SONGS.suggestions("hello") == ["a", "c"]  # ids, since the name stands for both
+    assert SONGS.suggestions("B") == ["b"]
+    assert SONGS.suggestions("nobody") == SONGS.suggestions(7) == []
+
+
+def test_large_catalogs_give_no_suggestions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapping, "MAX_SUGGESTED", 4)
+    assert SONGS.suggestions("Yestreday") == []
 
 
 def test_an_id_wins_over_a_name() -> None:

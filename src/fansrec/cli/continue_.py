@@ -99,7 +99,7 @@ def continue_lists(
             continue_file(continuer, Path(input), Path(output), rules)
             return
         (answer,) = continuer.continue_lists([items or []], **rules)
-        _print(answer, as_json)
+        _print(answer, as_json, "" if answer.fallback else continuer.did_you_mean(answer.unknown))
 
 
 @contextmanager
@@ -139,13 +139,13 @@ def _read_items(items: list[str] | None) -> list[str] | None:
     return found
 
 
-def _print(answer: Any, as_json: bool) -> None:
+def _print(answer: Any, as_json: bool, did_you_mean: str) -> None:
     if as_json:
         echo_json(answer.to_json())
         return
     warnings = Terminal(stderr=True)
     if answer.unknown:
-        warnings.say(f"unknown items were skipped: {', '.join(map(str, answer.unknown))}")
+        warnings.say(f"unknown items were skipped: {', '.join(map(str, answer.unknown))}{did_you_mean}")
     for position in answer.positions:
         echo_row(position.item, *([] if position.name is None else [position.name]))
     if answer.reason:

@@ -25,7 +25,7 @@ def demo(
 
     Example: `fans demo --out demo`
 
-    Needs no data or network. Takes about two minutes on two cores.
+    Needs no data or network. Takes about a minute of processor time.
     """
     from fansrec.experiments.demo import run_demo
 

@@ -8,6 +8,7 @@ import typer
 
 from fansrec import __version__
 from fansrec.cli import bench, data, keys
+from fansrec.cli.compare import compare
 from fansrec.cli.continue_ import continue_lists
 from fansrec.cli.crossval import crossval
 from fansrec.cli.demo import demo
@@ -18,6 +19,7 @@ from fansrec.cli.reproduce import reproduce
 from fansrec.cli.serve import serve
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.cli.train import train
+from fansrec.cli.tune import tune
 from fansrec.errors import FansError, Interrupted, not_installed
 from fansrec.files import format_os_error
 
@@ -33,6 +35,8 @@ app.command()(demo)
 app.add_typer(data.app, name="data")
 app.command()(prepare)
 app.command(context_settings={"allow_extra_args": True})(train)  # --set takes several values
+app.command()(compare)
+app.command()(tune)
 app.command()(evaluate)
 app.command()(crossval)
 app.command("continue")(continue_lists)

@@ -1,5 +1,7 @@
 """Options that several commands share, and their checks before the work begins."""
 
+import os
+import re
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -48,6 +50,20 @@ Workers = Annotated[
 ]
 
 
+TrainingDevice = Annotated[
+    str | None, typer.Option(help="Device to train on: cpu, cuda, cuda:1, …", show_default=DEFAULT_DEVICE)
+]
+UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+
+def parse_duration(option: str, text: str) -> float:
+    """Return the seconds of a duration such as 90, 90s, 10m or 1.5h."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", text.strip())
+    if found is None or float(found[1]) == 0:
+        raise BadSetting(f"{option} is {text!r}; it must be a duration above 0 such as 90s, 10m or 2h")
+    return float(found[1]) * UNITS[found[2]]
+
+
 def refuse_without_ray(engine: str, **options: object) -> None:
     """Refuse options that only have an effect with `--engine ray`."""
     for name, value in options.items():
@@ -72,6 +88,27 @@ def usable_device(name: str | None) -> str:
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise BadSetting(f"there is no device {name} here; leave out --device, or give cpu") from error
     return name
+
+
+def choose_device(name: str | None) -> None:
+    """Make this process train on the given device; raise BadSetting if it does not work here.
+
+    Training uses the first GPU that it sees, so this must come before anything uses a GPU.
+    """
+    if name is None:
+        return
+    if name == "cpu":
+        os.environ |= {"CUDA_VISIBLE_DEVICES": "", "ACCELERATE_USE_CPU": "true"}
+        return
+    kind, _, number = name.partition(":")
+    if kind == "cuda" and number.isdigit():
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        listed = visible != [""]
+        os.environ["CUDA_VISIBLE_DEVICES"] = "".join(visible[int(number) :][:1]) if listed else number
+    try:
+        usable_device(kind)
+    except BadSetting as error:
+        raise BadSetting(f"there is no device {name} here; leave out --device, or give cpu") from error
 
 
 def check_writable(*paths: Path | None) -> None:

@@ -136,6 +136,7 @@ def prepare(
         split=split,
         split_by=split_by,
         seed=seed,
+        group_name=group_name,
         split_at=None if split_at is None else parse_boundaries(split_at),
         split_time=split_time,
         order=order,
@@ -143,7 +144,6 @@ def prepare(
         duplicates=duplicates,
         separator=separator,
         null_values=None if null_values is None else tuple(text.strip() for text in null_values.split(",")),
-        group_name=group_name,
     )
     columns = Columns(
         list=list_column,

@@ -14,7 +14,7 @@ from rich.progress import (
 
 from fansrec.cli.terminal import Terminal
 from fansrec.printable import printable_lines
-from fansrec.training.reporting import Reporter
+from fansrec.training.reporting import EpochLines, Reporter, format_validation
 
 if TYPE_CHECKING:
     from fansrec.experiments.pool import Outcome
@@ -55,24 +55,21 @@ class TrainingBar(Bar, Reporter):
     def __init__(self, console: Terminal) -> None:
         figures, at_most = TextColumn("{task.fields[figures]}"), TextColumn("at most")
         super().__init__(console, MofNCompleteColumn(), figures, at_most, TimeRemainingColumn())
-        self.batches = 0
-        self.validation = ""
+        self.batches, self.validation, self.lines = 0, "", EpochLines()
 
     def start(self, epochs: int, batches: int) -> None:
         self.batches, self.validation = batches, ""
-        self.progress.reset(self.task, total=epochs * batches, description="epoch 0", visible=True, figures="")
+        self.lines.start(epochs)
+        self.progress.reset(self.task, total=epochs * batches, description="epoch 1", visible=True, figures="")
 
     def batch(self, epoch: int, batch: int, loss: float, category_accuracy: float | None) -> None:
         figures = f"loss {loss:.3f}" + ("" if category_accuracy is None else f"  category {category_accuracy:.1%}")
-        done, title = epoch * self.batches + batch, f"epoch {epoch}"
+        done, title = (epoch - 1) * self.batches + batch, f"epoch {epoch}"
         self.progress.update(self.task, completed=done, description=title, figures=figures + self.validation)
 
     def epoch(self, row: dict[str, Any]) -> None:
-        self.validation = f"  valid HR@5 {row['valid HR@5']:.4f} NDCG@5 {row['valid NDCG@5']:.4f}"
-        masked = "" if row["masked_share"] is None else f"{row['masked_share']:>4.0%} masked  "
-        self.console.print(
-            f"epoch {row['epoch']:>3}  {masked}loss {row['loss']:.4f}{self.validation}  {row['seconds']:.1f} s"
-        )
+        self.validation = f"  {format_validation(row)}"
+        self.say(self.lines.line(row))
 
     message = Bar.say
 

@@ -79,7 +79,7 @@ def prepare(
         name_column: column of names in `items`.
         group_column: column of groups in `items`, for example artists.
         category_column: column of categories in `items`.
-        group_name: what a group is, for example "artist"; by default the name of its column.
+        group_name: what a group is: artist, author, brand; None: the name of its column.
         report: called with one line per stage, for example `print`: the chosen columns, what was skipped, sizes.
 
     Raises:
@@ -95,6 +95,7 @@ def prepare(
         split=split,
         split_by=split_by,
         seed=seed,
+        group_name=group_name,
         split_at=as_boundaries(split_at),
         split_time=split_time,
         order=order,
@@ -102,7 +103,6 @@ def prepare(
         duplicates=duplicates,
         separator=separator,
         null_values=None if null_values is None else tuple(null_values),
-        group_name=group_name,
     )
     columns = Columns(
         list=list_column,

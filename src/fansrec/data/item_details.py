@@ -34,7 +34,8 @@ class ItemDetails:
 
 def group_word(column: str | None) -> str:
     """Return the word for groups that the name of their column contains: artist for `Artist_Name`."""
-    word = " ".join(re.split(r"[\s_-]+", (column or GROUP).lower())).removesuffix("name").strip()
+    words = re.findall(r"[^\W_]+", (column or GROUP).lower())
+    word = next((word for word in reversed(words) if word not in ("name", "id")), GROUP)
     return word if is_group_name(word) else GROUP
 
 
@@ -43,6 +44,7 @@ def read_details(
     ids: Collection[str],
     reading: Reading = Reading(),  # noqa: B008
     report: Callable[[str], None] = lambda _: None,
+    group_name: str | None = None,
 ) -> ItemDetails:
     """Return the details of the items `ids` from a csv, tsv, parquet or jsonl file, or from a dataframe."""
     where = "the items dataframe" if is_dataframe(source) else str(source)
@@ -55,7 +57,7 @@ def read_details(
             report(line)
     if details is None:
         raise BadInput(f"{where} contains none of the items in the lists; check that both use the same ids")
-    return replace(details, group_name=reading.group_name or group_word(columns["group"]))
+    return replace(details, group_name=group_name or group_word(columns["group"]))
 
 
 @contextmanager

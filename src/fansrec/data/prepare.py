@@ -45,7 +45,8 @@ def prepare(
     if preparation.duplicates == "drop":
         raw = drop_repeats(raw, report)
     selection = filter_and_split(raw, preparation, report)
-    details = ItemDetails() if items is None else read_details(items, selection.ids, reading, report)
+    name = preparation.group_name
+    details = ItemDetails() if items is None else read_details(items, selection.ids, reading, report, name)
     categories = categorize(raw, selection, details, preparation, report)
     corpus = build_corpus(selection, details, categories)
     corpus.summary.update(summarize(corpus, categories, preparation, source_name(source), selection.keys, raw.columns))

@@ -18,7 +18,6 @@ class Reading:
     skip_bad_rows: bool = False
     separator: str | None = None
     null_values: tuple[str, ...] = NULL_VALUES
-    group_name: str | None = None
 
     def settle(self, problems: Problems) -> list[str]:
         """Refuse the problems of a source; if bad rows are skipped, return the lines of the report instead."""
@@ -38,5 +37,4 @@ def reading_of(preparation: Preparation, columns: Columns = RECOGNIZED) -> Readi
         skip_bad_rows=preparation.on_bad_row == "skip",
         separator=None if preparation.separator is None else separator_of(preparation.separator),
         null_values=NULL_VALUES if preparation.null_values is None else tuple(preparation.null_values),
-        group_name=preparation.group_name,
     )

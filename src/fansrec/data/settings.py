@@ -25,6 +25,8 @@ class Preparation:
     split: Split = "random"
     split_by: str | None = None
     seed: int = 0
+    group_name: str | None = None
+    """What a group is: artist, author, brand; None: the name of its column in the items file."""
     split_at: tuple[float, float] | tuple[str, str] | None = None
     """Where the validation and the test part begin, for split="time": shares of the lists, or dates (ISO 8601)."""
     split_time: Literal["latest", "first"] = "latest"
@@ -36,8 +38,6 @@ class Preparation:
     separator: str | None = None
     null_values: tuple[str, ...] | None = None
     """Texts that mean "missing" in CSV, TSV and pair files; None: NULL_VALUES."""
-    group_name: str | None = None
-    """What a group is: artist, author, brand; None: the name of its column in the items file."""
 
 
 def check(preparation: Preparation) -> None:
@@ -59,11 +59,11 @@ def check(preparation: Preparation) -> None:
             not _is_category_count(preparation.categories),
             f"--categories {preparation.categories!s:.40} must be 1 or more, or own",
         ),
-        *_choices(preparation),
         (
             not is_group_name(preparation.group_name or GROUP),
             f"--group-name must be a word with at most {MAX_GROUP_NAME} characters, such as artist",
         ),
+        *_choices(preparation),
         (not 0 <= preparation.seed < 2**32, f"--seed {preparation.seed} must be from 0 to 4294967295"),
         (
             preparation.separator is not None and len(separator_of(preparation.separator)) != 1,

@@ -22,7 +22,7 @@ class ContinueRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", title="ContinueRequest", json_schema_extra={"examples": [EXAMPLE]})
 
-    lists: list[list[Item]] = Field(description="Lists of item ids, or names that only one item has")
+    lists: list[list[Item]] = Field(description="Lists of item ids, or names that only one item has (in any case)")
     k: StrictInt = Field(10, ge=1, description="Number of items for each list")
     model: StrictStr | None = Field(None, max_length=64, description="Name of the model; default: the first one")
     exclude: list[Item] = Field(default_factory=list, description="Items that are never returned")
@@ -100,6 +100,13 @@ class ContinueAnswer(BaseModel):
 class FoundItems(BaseModel):
     model: ModelName
     items: list[FoundItem]
+
+
+class SimilarItems(BaseModel):
+    model: ModelName
+    item: FoundItem
+    items: list[AnsweredItem] = Field(description="The most similar items; the score is their similarity")
+    reason: str | None = Field(description="Why there are fewer than k items, or null")
 
 
 class Category(BaseModel):

@@ -82,7 +82,7 @@ class Loop:
             weights, self.counters = checkpoint.load(self.folder, self.network, self.optimizer)
             self.best = weights["best"]
             self.average.load(weights["average"])
-            self.reporter.message(f"resuming in epoch {self.counters.epoch}, batch {self.counters.batch}")
+            self.reporter.message(f"resuming in epoch {self.counters.epoch + 1}, batch {self.counters.batch + 1}")
         self.wrapped = self.accelerator.prepare_model(self.network)
         self.events = Events(self.out) if self.accelerator.is_main_process else None
         if self.processes > 1:
@@ -144,12 +144,12 @@ class Loop:
         for loss, hits in figures[:, :2].tolist():
             if not math.isfinite(loss):
                 raise BadSetting(
-                    f"the loss became {loss} in epoch {counters.epoch}; start again with a lower learning_rate"
+                    f"the loss became {loss} in epoch {counters.epoch + 1}; start again with a lower learning_rate"
                 )
             counters.loss += loss
             counters.category_hits += hits
         mean_loss = counters.loss / counters.batch
-        self.reporter.batch(counters.epoch, counters.batch, mean_loss, self._category_accuracy())
+        self.reporter.batch(counters.epoch + 1, counters.batch, mean_loss, self._category_accuracy())
 
     def _sum(self, tensor: Tensor) -> Tensor:
         summed: Tensor = self.accelerator.reduce(tensor, "sum")
@@ -190,7 +190,7 @@ class Loop:
     def _row(self, figures: dict[str, float], seconds: float) -> dict[str, Any]:
         """Return the line of the epoch in metrics.csv."""
         return {
-            "epoch": self.counters.epoch,
+            "epoch": self.counters.epoch + 1,
             "curriculum_step": self.counters.progress.step,
             "masked_share": self._masked_share(),
             "loss": self.counters.loss / len(self.batches),
@@ -214,7 +214,7 @@ class Loop:
         self._save()
         self.saved_at = time.monotonic()
         if stops:
-            epoch = self.counters.epoch
+            epoch = self.counters.epoch + 1
             raise Interrupted(
                 f"stopped in epoch {epoch}; everything is saved, continue with the same command and --resume"
             )

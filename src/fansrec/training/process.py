@@ -1,6 +1,7 @@
 """What a training process sets up: device, precision and other processes through accelerate, and its memory."""
 
 import ctypes
+import os
 
 import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
@@ -20,13 +21,15 @@ def check_precision(precision: str) -> None:
 
 
 def has_only_cpu() -> bool:
-    """Return whether there is no accelerator; accelerate needs to know it to connect several processes."""
-    return not (torch.cuda.is_available() or torch.backends.mps.is_available())
+    """Return whether there is no accelerator to use; accelerate needs to know it to connect several processes."""
+    return os.environ.get("ACCELERATE_USE_CPU") == "true" or not (
+        torch.cuda.is_available() or torch.backends.mps.is_available()
+    )
 
 
 def make_accelerator(precision: str) -> Accelerator:
     check_precision(precision)
-    use_bf16 = precision == "bf16" or (precision == "auto" and torch.cuda.is_available())
+    use_bf16 = precision == "bf16" or (precision == "auto" and torch.cuda.is_available() and not has_only_cpu())
     options = DistributedDataParallelKwargs(gradient_as_bucket_view=True)  # keep gradients in memory only once
     return Accelerator(cpu=has_only_cpu(), mixed_precision="bf16" if use_bf16 else "no", kwargs_handlers=[options])
 

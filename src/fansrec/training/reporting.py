@@ -1,16 +1,19 @@
-"""Reports of a training run: lines of text, metrics.csv and TensorBoard events."""
+"""Reports of a training run: progress, callbacks, metrics.csv and TensorBoard events."""
 
 import csv
 import io
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from fansrec.files import write_text
 from fansrec.printable import printable
 
 METRICS = "metrics.csv"
 TENSORBOARD = "tensorboard"
+CLEAR_LINE = "\r\x1b[K"
 
 
 class Reporter:
@@ -20,7 +23,7 @@ class Reporter:
         """Report the start of training: at most `epochs` epochs of `batches` batches."""
 
     def batch(self, epoch: int, batch: int, loss: float, category_accuracy: float | None) -> None:
-        """Report a finished batch; the figures are means over the epoch so far."""
+        """Report a finished batch; epochs and batches count from 1, the figures are means over the epoch so far."""
 
     def epoch(self, row: dict[str, Any]) -> None:
         """Report a finished and validated epoch; `row` is its line in metrics.csv."""
@@ -32,18 +35,130 @@ class Reporter:
 NULL_REPORTER = Reporter()
 
 
+@dataclass(frozen=True)
+class Epoch:
+    """A finished epoch, as callbacks get it."""
+
+    number: int  # from 1
+    epochs: int  # the maximum: training ends earlier if the validation figures stop improving
+    loss: float  # mean over the epoch
+    validation: dict[str, float]  # figures on the validation lists, for example NDCG@5
+    seconds: float
+
+
+Callback = Callable[[Epoch], object]  # what it returns is not used; an exception ends the training
+
+
+class Callbacks(Reporter):
+    """Passes everything on to a reporter, and every epoch to callbacks."""
+
+    def __init__(self, reporter: Reporter, callbacks: Sequence[Callback]) -> None:
+        self._callbacks, self._epochs = callbacks, 0
+        self.batch, self.message = reporter.batch, reporter.message  # type: ignore[method-assign]
+        self._reporter = reporter
+
+    def start(self, epochs: int, batches: int) -> None:
+        self._epochs = epochs
+        self._reporter.start(epochs, batches)
+
+    def epoch(self, row: dict[str, Any]) -> None:
+        self._reporter.epoch(row)
+        validation = {name.removeprefix("valid "): value for name, value in row.items() if name.startswith("valid ")}
+        for callback in self._callbacks:
+            callback(Epoch(row["epoch"], self._epochs, row["loss"], validation, row["seconds"]))
+
+
+def with_callbacks(reporter: Reporter, callbacks: Sequence[Callback]) -> Reporter:
+    """Return a reporter that also calls the callbacks, if there are any."""
+    return Callbacks(reporter, callbacks) if callbacks else reporter
+
+
+class EpochLines:
+    """The text of every epoch of a training run, with the limit of epochs and an estimate of the time left."""
+
+    def __init__(self) -> None:
+        self.epochs = 0
+        self._seconds: list[float] = []
+
+    def start(self, epochs: int) -> None:
+        self.epochs, self._seconds = epochs, []
+
+    def line(self, row: Mapping[str, Any]) -> str:
+        """Return the text of an epoch; `row` is its line in metrics.csv."""
+        self._seconds.append(row["seconds"])
+        left = sum(self._seconds) / len(self._seconds) * (self.epochs - row["epoch"])
+        masked = "" if row["masked_share"] is None else f"{row['masked_share']:>4.0%} masked  "
+        number = f"epoch {row['epoch']:>{len(str(self.epochs))}} of at most {self.epochs}"
+        remaining = f", at most {format_duration(left)} left" if row["epoch"] < self.epochs else ""
+        figures = f"{masked}loss {row['loss']:.4f}  {format_validation(row)}"
+        return f"{number}  {figures}  {row['seconds']:.1f} s{remaining}"
+
+
+def format_validation(row: Mapping[str, Any]) -> str:
+    """Return the validation figures of an epoch as text."""
+    return f"valid HR@5 {row['valid HR@5']:.4f} NDCG@5 {row['valid NDCG@5']:.4f}"
+
+
+def format_duration(seconds: float) -> str:
+    """Return a duration as text: 40 s, 3 min 20 s, 2 h 5 min."""
+    minutes, rest = divmod(max(1, round(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
 class PlainReporter(Reporter):
     """A reporter that prints one line per epoch, for logs and for machines without a terminal library."""
 
+    def __init__(self, file: TextIO | None = None) -> None:
+        self._file, self._lines = file, EpochLines()
+
     def start(self, epochs: int, batches: int) -> None:
-        print(f"training: at most {epochs} epochs of {batches} batches", flush=True)
+        self._lines.start(epochs)
+        self.message(f"training: at most {epochs} epochs of {batches} batches")
 
     def epoch(self, row: dict[str, Any]) -> None:
-        figures = {name: f"{value:.4f}" if isinstance(value, float) else value for name, value in row.items()}
-        print("  ".join(f"{name} {value}" for name, value in figures.items()), flush=True)
+        self.message(self._lines.line(row))
 
     def message(self, text: str) -> None:
-        print(printable(text), flush=True)
+        print(printable(text), file=self._file or sys.stdout, flush=True)
+
+
+class LiveReporter(PlainReporter):
+    """As `PlainReporter`, with a last line that is rewritten while an epoch is trained: for terminals and notebooks."""
+
+    def __init__(self, file: TextIO | None = None) -> None:
+        super().__init__(file)
+        self._batches, self._last = 0, -1
+
+    def start(self, epochs: int, batches: int) -> None:
+        self._batches = batches
+        super().start(epochs, batches)
+
+    def batch(self, epoch: int, batch: int, loss: float, category_accuracy: float | None) -> None:
+        percent = 100 * batch // max(1, self._batches)
+        if percent != self._last:
+            self._last = percent
+            self._write(f"epoch {epoch} of at most {self._lines.epochs}  {percent:>3}%  loss {loss:.4f}")
+
+    def message(self, text: str) -> None:
+        self._write("")
+        super().message(text)
+
+    def _write(self, text: str) -> None:
+        print(CLEAR_LINE + printable(text), end="", file=self._file or sys.stdout, flush=True)
+
+
+def default_reporter() -> Reporter:
+    """Return a reporter that shows the progress in a terminal and in a notebook, and is silent elsewhere."""
+    return LiveReporter() if sys.stdout.isatty() or _in_notebook() else NULL_REPORTER
+
+
+def _in_notebook() -> bool:
+    """Return whether this is the kernel of a notebook: it writes to a page and not to a terminal."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return type(shell).__name__ == "ZMQInteractiveShell"
 
 
 def format_values(values: Mapping[str, Any]) -> str:

@@ -1,8 +1,10 @@
 """Training from a corpus to an artifact."""
 
 import shutil
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,14 @@ from fansrec.training.loop import Loop
 from fansrec.training.model_card import model_card
 from fansrec.training.plan import Plan, Row, Trained, make_plan, saved_plan
 from fansrec.training.process import check_precision, has_only_cpu, keep_freed_memory
-from fansrec.training.reporting import NULL_REPORTER, Reporter, write_metrics
+from fansrec.training.reporting import (
+    NULL_REPORTER,
+    Callback,
+    Reporter,
+    default_reporter,
+    with_callbacks,
+    write_metrics,
+)
 from fansrec.training.settings import CHOICES, default_recipe
 
 Draw = Callable[[list[Row], Path], None]
@@ -36,27 +45,34 @@ def train(
     out: str | Path,
     model: str | None = None,
     values: Mapping[str, Any] | None = None,
-    reporter: Reporter = NULL_REPORTER,
+    reporter: Reporter | None = None,
     resume: bool = False,
     draw: Draw | None = None,
     compare: bool = True,
     recipe: str = "best",
+    callbacks: Sequence[Callback] = (),
+    search_seconds: float | None = None,
 ) -> Plan:
     """Train `model` (default: fans) with these settings and write the artifact `out`.
 
-    `draw` plots the figures of all epochs into the folder. `compare` compares a model that has its own network for
-    `--recipe best` with popularity, item-kNN, EASE and SLIST, and reports which is better. `recipe` is used unless the
-    settings name another: paper, or best for models that have it. A resumed run keeps the recipe it was started with.
+    `reporter` shows the progress; by default in a terminal and in a notebook, elsewhere nothing. Each of `callbacks`
+    is called with an `Epoch` after every epoch. `draw` plots the figures of all epochs into the folder. `compare`
+    compares a model that has its own network for `--recipe best` with popularity, item-kNN, EASE, SLIST and V-STAN,
+    and reports which to use. `recipe` is used unless the settings name another: paper, or best for models that have it.
+    A resumed run keeps the recipe it was started with. `search_seconds` limits the grid search of `--recipe best` of
+    models in closed form.
     """
-    lists, out = read_corpus(Path(corpus)), Path(out)
+    lists, out, started = read_corpus(Path(corpus)), Path(out), time.monotonic()
+    reporter = with_callbacks(default_reporter() if reporter is None else reporter, callbacks)
     plan = begin(lists, out, model, values or {}, resume, recipe)
     try:
-        trained = _way_to_train(plan)(plan, lists, out, reporter)
+        trained = _way_to_train(plan, search_seconds)(plan, lists, out, reporter)
         if PartialState().is_main_process:
             if isinstance(trained.network, HybridFans) and compare:
-                compared = comparison.compare(trained.plan, trained.network, lists, reporter)
+                seconds = comparison.search_seconds(time.monotonic() - started)
+                compared = comparison.compare(trained.plan, trained.network, lists, reporter, seconds)
                 trained = replace(trained, comparison=compared)
-            _finish(trained, lists, out, draw)
+            finish(trained, lists, out, draw)
             if trained.comparison is not None:
                 comparison.report(trained.comparison, Path(corpus), out, reporter)
     except KeyboardInterrupt:
@@ -68,11 +84,11 @@ def train(
     return trained.plan
 
 
-def _way_to_train(plan: Plan) -> Callable[[Plan, Corpus, Path, Reporter], Trained]:
+def _way_to_train(plan: Plan, search_seconds: float | None) -> Callable[[Plan, Corpus, Path, Reporter], Trained]:
     model = entry(plan.model).model
     if issubclass(model, HybridFans):
         return train_hybrid
-    return _train_in_closed_form if hasattr(model, "fit") else _train_by_gradient
+    return partial(_train_in_closed_form, search_seconds) if hasattr(model, "fit") else _train_by_gradient
 
 
 def _train_by_gradient(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter) -> Trained:
@@ -84,19 +100,21 @@ def _train_by_gradient(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter
     return Trained(plan, network, figures, history)
 
 
-def _train_in_closed_form(plan: Plan, corpus: Corpus, _: Path, reporter: Reporter) -> Trained:
+def _train_in_closed_form(
+    search_seconds: float | None, plan: Plan, corpus: Corpus, _: Path, reporter: Reporter
+) -> Trained:
     """Fit the model to all lists at once."""
     reporter = reporter if PartialState().is_main_process else NULL_REPORTER
     reporter.message(f"fitting {plan.variant} to {len(corpus.part('train')):,} lists")
     if plan.training.recipe == "best":
-        return search(plan, corpus, corpus.flat("train"), reporter)
+        return search(plan, corpus, corpus.flat("train"), reporter, search_seconds)
     torch.manual_seed(plan.training.seed)
     network = plan.build()
     network.fit(*corpus.flat("train"))
     return Trained(plan.of(network), network)
 
 
-def _finish(trained: Trained, corpus: Corpus, out: Path, draw: Draw | None) -> None:
+def finish(trained: Trained, corpus: Corpus, out: Path, draw: Draw | None = None) -> None:
     """Write the artifact, then remove the checkpoint."""
     plan = trained.plan
     if draw is not None and trained.history:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import pairwise, repeat
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from fansrec.errors import BadArtifact, BadInput
 from fansrec.files import parse_json, read_json
+from fansrec.vocabulary.close_texts import CloseTexts
 from fansrec.vocabulary.string_table import StringTable
 
 ITEMS_FILE = "items.jsonl"
@@ -23,6 +24,7 @@ MAX_STRING_BYTES = 1 << 12  # an id, a name or a group: an answer may contain th
 MAX_GROUP_NAME = 40  # characters of the word for groups, which is shown in sentences
 GROUP = "group"  # that word, unless the data has its own
 MAX_DIGITS = 18  # of integer ids, so that they fit into 64 bits
+MAX_SUGGESTED = 500_000  # items, among which those that a misspelled one may mean are searched
 CACHED_LOOKUPS = 1 << 14  # a cached lookup is ten times as fast
 
 
@@ -65,12 +67,56 @@ class Vocabulary:
         ids, names = self._tables
         if by_id := ids.find(text):
             return by_id[-1]
-        by_name = names.find(text)
+        by_name = names.find(text) or self._find_folded(text)
         return by_name[0] if len(by_name) == 1 else None
 
+    def _find_folded(self, text: str) -> list[int]:
+        """Return the items with this name, without regard to case."""
+        folded, (hashes, order) = text.casefold(), self._folded_names
+        first, end = np.searchsorted(hashes, hash(folded), "left"), np.searchsorted(hashes, hash(folded), "right")
+        named = ((index, self.name(index)) for index in order[first:end].tolist())
+        return [index for index, name in named if name is not None and name.casefold() == folded]
+
+    @cached_property
+    def _folded_names(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """The hashes of all names without regard to case in ascending order, and the items in this order."""
+        hashes = np.fromiter((hash((name or "").casefold()) for name in self.names or ()), np.int64)
+        order = np.argsort(hashes, kind="stable").astype(np.int32)
+        return hashes[order], order
+
     def find(self, item: object) -> int | None:
-        """Return the index of the item with this id, or with this name if no other item has it; None if unknown."""
+        """Return the index of the item with this id, or with this name if no other item has it; None if unknown.
+
+        A name that no item has matches one that differs only in upper and lower case, again if only one item has it.
+        """
         return self._cached_find(str(item))
+
+    def suggestions(self, item: object, count: int = 2) -> list[str]:
+        """Return names or ids of items that an unknown one may mean, the closest first; `find` finds each of them.
+
+        A catalog of more than MAX_SUGGESTED items gets none, since a search takes too long.
+        """
+        if len(self) > MAX_SUGGESTED:
+            return []
+        text = str(item)
+        by_id = [self.ids[index] for one in (text.lower(), text.upper()) for index in self._tables[0].find(one)]
+        by_label = map(self._findable, self._close_labels.close_to(text, count))
+        return [*dict.fromkeys([*by_id, *by_label])][:count]
+
+    @cached_property
+    def _close_labels(self) -> CloseTexts:
+        return CloseTexts(name or id_ for name, id_ in zip(self.names or repeat(None), self.ids, strict=False))
+
+    def _findable(self, index: int) -> str:
+        """Return the name of an item if it stands for this item alone, else the id."""
+        name = self.name(index)
+        return self.ids[index] if name is None or self.find(name) != index else name
+
+    def prepare_lookups(self) -> None:
+        """Compute what the first lookup of an unknown item needs, for processes that are forked later."""
+        self.find("")
+        if len(self) <= MAX_SUGGESTED:
+            self._close_labels  # noqa: B018
 
     def indices(self, items: Iterable[object]) -> tuple[list[int], list[object]]:
         """Return the indices of the known items, in order, and the unknown items."""

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fansrec.api.continuer import UNKNOWN, load
+from fansrec.api.continuer import load
+from fansrec.api.unknown import UNKNOWN
 from fansrec.engine.interface import Continuation
 from fansrec.serving.processes.batching import answer_jobs
-from fansrec.serving.processes.jobs import Job, Reply
+from fansrec.serving.processes.jobs import SIMILAR, Job, Reply
 from fansrec.serving.processes.loaded_model import LoadedModel
 
 COLD: list[list[list[str]]] = [[["nope"]], [["i1"], ["nope"]], [[]]]
@@ -85,6 +86,15 @@ def test_fallback_gives_popular_items_to_lists_of_unknown_items_only(models: dic
         expected = model.continue_lists(lists, 3, fallback="popular")
         assert [[p["item"] for p in answer["positions"]] for answer in answers(reply)] == [a.items for a in expected]
         assert [answer["fallback"] for answer in answers(reply)] == [a.fallback for a in expected]
+
+
+def test_similar_items_are_answered_beside_lists(models: dict[str, LoadedModel]) -> None:
+    similar = job(0, lists=[["i7"]], k=3)._replace(kind=SIMILAR)
+    unknown = job(1, lists=[["nope"]])._replace(kind=SIMILAR)
+    replied = replies(models, similar, unknown, job(2))
+    expected = models["fans"].continuer.similar_items(["i7"], 3)[0]
+    assert [p["item"] for p in json.loads(replied[0].content)["items"]] == expected.items
+    assert replied[1].error == "UnknownItems" and replied[2].error == ""
 
 
 def test_bad_request_does_not_affect_others_of_its_batch(models: dict[str, LoadedModel]) -> None:

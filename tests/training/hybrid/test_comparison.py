@@ -11,8 +11,10 @@ import pytest
 import fansrec
 from fansrec.data.corpus import Corpus, read_corpus, write_corpus
 from fansrec.errors import BadSetting
+from fansrec.evaluation.paired import rank
 from fansrec.evaluation.protocol import METRICS, protocol
 from fansrec.evaluation.rows import measure_run, open_run
+from fansrec.training.grid_search import candidates
 from fansrec.training.hybrid import comparison
 from training_runs import Recorder, train
 from worlds import walks, write_walks
@@ -34,7 +36,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any
     return folder, *trained(folder, walks())
 
 
-MODELS = ["popularity", "item-knn", "ease", "slist", "fans"]
+MODELS = ["popularity", "item-knn", "ease", "slist", "vstan", "fans"]
 
 
 def test_figures_are_those_of_the_standard_protocol(whole: tuple[Path, dict[str, Any], list[str]]) -> None:
@@ -60,13 +62,14 @@ def test_table_is_reported_and_in_the_model_card(whole: tuple[Path, dict[str, An
     folder, found, messages = whole
     card = (folder / "run" / "README.md").read_text()
     for row in found["rows"]:
-        (line,) = [
-            line for line in messages if line.startswith(row["title"]) and "minus" not in line and "better" not in line
-        ]
+        (line,) = [line for line in messages if line.startswith(f"{row['title']} ") and "minus" not in line]
         (written,) = [line for line in card.splitlines() if line.startswith(f"| {row['title']}")]
         assert f"{row['HR@10']:.4f}" in line and f"{row['HR@10']:.4f}" in written
-    assert any(line.startswith("EASE, regularization 1") for line in messages)
-    assert "On 12 test lists" in card
+    (ease,) = [row for row in found["rows"] if row["model"] == "ease"]
+    assert any(line.startswith("EASE: 10 of 10 settings in ") for line in messages)
+    assert any(f"regularization {ease['settings']['regularization']:g}" in line for line in messages)
+    assert "On 12 test lists" in card and "recommended: " in card
+    assert "searched on the validation lists for at most 10 s each" in card
 
 
 def test_differences_are_paired_by_list() -> None:
@@ -77,25 +80,30 @@ def test_differences_are_paired_by_list() -> None:
         assert one["interval"] == pytest.approx((0.25, 0.25))  # lists vary, their differences do not
 
 
-def made(**ndcg: float) -> dict[str, Any]:
-    """Return a comparison with these NDCG@5, the last of them that of the trained model."""
-    *others, ours = (
-        {"model": name.replace("_", "-"), "title": name, "settings": {}, **dict.fromkeys(METRICS, value)}
-        for name, value in ndcg.items()
-    )
-    best = max(others, key=lambda row: row["NDCG@5"])
-    apart = ours["NDCG@5"] - best["NDCG@5"]
-    difference = {"difference": apart, "interval": (apart - 0.05, apart + 0.05)}
-    differences = dict.fromkeys(METRICS, difference)
-    about = {"lists": 5, "of": 5, "protocol": "standard", "against": best["model"]}
-    return {**about, "rows": [*others, ours], "differences": differences}
+def made(lists: int = 100, **ndcg: float) -> dict[str, Any]:
+    """Return a comparison of models with these mean NDCG@5, the last of them the trained one; intervals are +-0.04."""
+    random = np.random.default_rng(0)
+    noise = {name: random.normal(0, 0.15, lists) for name in ndcg}
+    figures = {name: mean + noise[name] - noise[name].mean() for name, mean in ndcg.items()}
+    about = {"settings": {}, "tried": 0, "of": 0, "seconds": 0.0}
+    rows = [
+        {"model": name, "title": name, **about, **dict.fromkeys(METRICS, float(values.mean()))}
+        for name, values in figures.items()
+    ]
+    ranking = rank(figures)
+    ours, against = rows[-1]["model"], next(name for name in ranking.order if name != rows[-1]["model"])
+    differences = comparison._differences(*(dict.fromkeys(METRICS, figures[name]) for name in (ours, against)))
+    found = {"lists": lists, "of": lists, "protocol": "standard", "seconds": 3.0, "search_seconds": 10.0}
+    found |= {"rows": rows, "against": against, "differences": differences}
+    return found | comparison._recommendation(ranking, rows, lists)
 
 
-def test_better_model_is_named_with_its_command() -> None:
+def test_cheapest_model_that_is_not_significantly_worse_is_recommended_with_its_command() -> None:
     recorder = Recorder()
-    comparison.report(made(popularity=0.1, ease=0.4, fans=0.3), Path("my corpus"), Path("runs/mine"), recorder)
-    assert recorder.messages[-2] == "ease is better than fans on these lists: NDCG@5 0.4000 against 0.3000"
-    advice = "fans train 'my corpus' --model ease --recipe best --out runs/mine-ease"
+    comparison.report(made(popularity=0.1, ease=0.39, slist=0.4, fans=0.4), Path("my corpus"), Path("runs/m"), recorder)
+    assert recorder.messages[-3] == ("recommended: ease, the cheapest model that is not significantly worse than slist")
+    assert recorder.messages[-2].startswith("NDCG@5 0.3900 against 0.4000, difference 0.0100 [-")
+    advice = "fans train 'my corpus' --model ease --recipe best --out runs/m-ease"
     assert recorder.messages[-1] == f"to train and serve that one instead: {advice}"
 
 
@@ -105,12 +113,17 @@ def test_command_has_no_recipe_for_a_model_without_one() -> None:
     )
 
 
-def test_no_warning_if_the_trained_model_is_better() -> None:
+def test_trained_model_is_recommended_if_it_is_better() -> None:
     found = made(popularity=0.1, ease=0.3, fans=0.4)
-    assert comparison.better(found) is None
-    assert not any("better" in line or "significant" in line for line in comparison.verdict(found))
-    near = made(popularity=0.1, ease=0.3, fans=0.32)
-    assert comparison.verdict(near)[-1] == "the difference in NDCG@5 is not significant on these lists"
+    assert comparison.verdict(found)[-1] == (
+        "recommended: fans, which is significantly better than all others: NDCG@5 0.4000"
+    )
+
+
+def test_few_lists_recommend_the_best_model_and_say_that_they_are_few() -> None:
+    found = made(lists=20, popularity=0.39, ease=0.3, fans=0.4)
+    assert found["recommended"] == "fans"
+    assert "20 test lists are too few to tell models apart" in comparison.verdict(found)[-2]
 
 
 def test_no_table_without_test_lists(tmp_path: Path) -> None:
@@ -130,8 +143,25 @@ def test_no_table_without_lists_to_evaluate(tmp_path: Path) -> None:
     assert "comparison" not in json.loads((tmp_path / "run" / "config.json").read_text())
 
 
-def test_ease_and_slist_are_compared_for_any_number_of_items() -> None:
-    assert [model for model, _ in comparison.rivals(1000, 1_000_000)] == MODELS[:-1]
+def test_others_are_searched_on_validation_lists_within_the_time_limit() -> None:
+    corpus = walks(lists=40)
+    within = dict(comparison.rivals(corpus, 1000.0))
+    assert list(within) == MODELS[:-1]
+    assert {model: len(rival.tried) for model, rival in within.items()} == {
+        model: len(list(candidates(model))) if model != "popularity" else 0 for model in MODELS[:-1]
+    }
+    without_time = dict(comparison.rivals(corpus, 0.0))
+    assert all(len(rival.tried) == (model != "popularity") for model, rival in without_time.items())
+
+
+def test_others_are_compared_without_a_search_if_there_are_no_validation_lists() -> None:
+    corpus = walks(lists=40)
+    corpus.parts[corpus.parts == 1] = 0
+    assert all(not rival.tried for _, rival in comparison.rivals(corpus, 10.0))
+
+
+def test_search_time_grows_with_the_training_time_within_limits() -> None:
+    assert [comparison.search_seconds(seconds) for seconds in (5, 300, 10_000)] == [10, 30, 120]
 
 
 def test_number_of_lists_is_limited_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

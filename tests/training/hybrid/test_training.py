@@ -303,7 +303,7 @@ class KilledAt(Reporter):
             raise Killed
 
 
-MOMENTS = ["searching", ("epoch", 0, 0), ("batch", 1, 1), "training", ("again", 0, 1), ("again", 0, 2), "found:"]
+MOMENTS = ["searching", ("epoch", 1, 0), ("batch", 2, 1), "training", ("again", 1, 1), ("again", 1, 2), "found:"]
 
 
 def test_run_without_a_network_is_resumed_and_stored(corpus_folder: Path, tmp_path: Path) -> None:

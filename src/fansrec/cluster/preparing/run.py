@@ -70,7 +70,8 @@ def prepare_on_cluster(
         integers = ids["integer"].to_numpy()[selection.indices >= 0]
         learn_from = raw if preparation.categories_from == "all" else None
         del raw, ids  # Ray frees objects without references
-        details = ItemDetails() if items is None else read_details(items, selection.ids, reading, report)
+        name = preparation.group_name
+        details = ItemDetails() if items is None else read_details(items, selection.ids, reading, report, name)
         categories = categorize(learn_from, selection, details, preparation, report)
         order = item_order(selection.ids, selection.frequency, categories)
         vocabulary = ordered_vocabulary(selection.ids, order, details, categories, integers)

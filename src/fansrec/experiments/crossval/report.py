@@ -69,7 +69,7 @@ def _systems(found: Row) -> str:
         [row["system"], f"{row['cells']} of {row['of']}", _number(row["training_seconds"], 1)]
         for row in found["systems"]
     ]
-    return _table(["system", "cells finished", "training, s per cell"], rows)
+    return table(["system", "cells finished", "training, s per cell"], rows)
 
 
 def _figures(found: Row, evaluation: str) -> str:
@@ -79,14 +79,14 @@ def _figures(found: Row, evaluation: str) -> str:
         own = [by[system, metric] for metric in METRICS]
         lists = f"{own[0]['lists']:,} / {own[-1]['lists']:,}"
         rows.append([system, *(f"{_number(row['mean'])} {_interval(row['interval'])}" for row in own), lists])
-    return _table(["system", *METRICS, "lists at 5 / 10"], rows)
+    return table(["system", *METRICS, "lists at 5 / 10"], rows)
 
 
 def _paired(found: Row, evaluation: str) -> str:
     by = {(row["rival"], row["metric"]): row for row in found["paired"] if row["way"] == evaluation}
     rivals = dict.fromkeys(rival for rival, _ in by)
     rows = [[rival, *(_difference(by[rival, metric]) for metric in METRICS)] for rival in rivals]
-    return _table(["other system", *METRICS], rows)
+    return table(["other system", *METRICS], rows)
 
 
 def _difference(row: Row) -> str:
@@ -102,7 +102,7 @@ def _by_fold(found: Row, evaluation: str) -> str:
     if len(folds) < 2:
         return ""
     rows = [[row["system"], *(_number(row["folds"].get(fold)) for fold in folds)] for row in own]
-    return _table([f"{METRICS[0]} of fold", *folds], rows)
+    return table([f"{METRICS[0]} of fold", *folds], rows)
 
 
 def _order(found: Row) -> str:
@@ -113,7 +113,7 @@ def _order(found: Row) -> str:
             gain = f"{_number(row[f'{name}_gain'])} {_interval(row[f'{name}_gain_ci'])}"
             gains += [_number(row[name]), _number(row[f"{name}_shuffled"]), gain]
         rows.append([row["system"], row["way"], f"{_number(row['order'])} {_interval(row['order_ci'])}", *gains])
-    return _table(["system", "evaluation", "order", "exact", "shuffled", "gain", "adjacent", "shuffled", "gain"], rows)
+    return table(["system", "evaluation", "order", "exact", "shuffled", "gain", "adjacent", "shuffled", "gain"], rows)
 
 
 def _variety(found: Row) -> str:
@@ -123,10 +123,10 @@ def _variety(found: Row) -> str:
         + [f"{_number(row[name + '_matched'], n)} / {_number(row[name + '_real'], n)}" for name, n in names.items()]
         for row in found["variety"]
     ]
-    return _table(["system", "evaluation", *names], rows)
+    return table(["system", "evaluation", *names], rows)
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table whose columns are padded to equal width."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     lines = [head, *rows]

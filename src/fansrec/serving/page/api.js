@@ -39,6 +39,10 @@ export class Problem extends Error {
 }
 
 export const hasKey = () => sessionStorage.getItem(KEY_ENTRY) !== null;
+export function keyHeaders() {
+  const key = sessionStorage.getItem(KEY_ENTRY);
+  return key ? { Authorization: `Bearer ${key}` } : {};
+}
 export const storeKey = (/** @type {string} */ key) => sessionStorage.setItem(KEY_ENTRY, key);
 
 const catalogs = new Map(); // by the names of models
@@ -107,8 +111,7 @@ function roundTripSince(started, path) {
 performance.addEventListener("resourcetimingbufferfull", () => performance.clearResourceTimings());
 
 async function send(path, options = {}) {
-  const key = sessionStorage.getItem(KEY_ENTRY);
-  const headers = { ...options.headers, ...(key && { Authorization: `Bearer ${key}` }) };
+  const headers = { ...options.headers, ...keyHeaders() };
   let response;
   try {
     response = await fetch(path, { ...options, headers, cache: "no-store", credentials: "omit" });

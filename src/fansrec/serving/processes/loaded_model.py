@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from pydantic_core import to_json
 
 from fansrec.api.answers import SCORE_DIGITS
-from fansrec.api.continuer import Continuer, is_unknown, refuse_unknown
+from fansrec.api.continuer import Continuer
 from fansrec.api.formatting import format_answer
 from fansrec.api.popular import NONE
+from fansrec.api.similar import UNKNOWN_ITEM
+from fansrec.api.unknown import DidYouMean, is_unknown, refuse_unknown
 from fansrec.engine.interface import Continuation, requested_counts
 from fansrec.engine.rules import Rules
 from fansrec.errors import FansError
@@ -65,7 +67,7 @@ class LoadedModel:
             try:
                 indices, unknown = self.continuer.indices(items)
                 if len(job.lists) == 1 and job.fallback == NONE:
-                    refuse_unknown(indices, unknown)
+                    refuse_unknown(indices, unknown, self.continuer.vocabulary)
                 requested_counts([indices], job.k, len(self.continuer.vocabulary), longest)
             except FansError as error:
                 raise type(error)(f"lists.{position}: {error}") from error
@@ -103,18 +105,41 @@ class LoadedModel:
     def body(self, prepared: PreparedJob, answers: Iterable[Continuation]) -> bytes:
         """Return the body of the HTTP answer to a job; `answers` are those of the engine."""
         job, rules, rest = prepared.job, prepared.rules, iter(answers)
+        did_you_mean = DidYouMean(self.continuer.vocabulary)
         return to_json(
             {
-                "model": {"name": self.name, "hash": self.continuer.artifact.hash},
+                "model": self._identity,
                 "milliseconds": round((time.monotonic() - job.since) * 1e3, 3),
                 "answers": [
                     format_answer(next(rest), unknown, job.k, rules, self.continuer.details, SCORE_DIGITS)
                     if continued
-                    else self.continuer.answer_unknown(unknown, job.k, rules, job.fallback, SCORE_DIGITS)
+                    else self.continuer.answer_unknown(
+                        unknown, did_you_mean(unknown), job.k, rules, job.fallback, SCORE_DIGITS
+                    )
                     for unknown, continued in zip(prepared.unknown, prepared.continued, strict=True)
                 ],
             }
         )
+
+    def similar(self, job: Job) -> bytes:
+        """Return the body of the HTTP answer to a job of the kind SIMILAR."""
+        ((item,),) = job.lists
+        continuer = self.continuer
+        known, unknown = continuer.indices([item])
+        refuse_unknown(known, unknown, continuer.vocabulary, UNKNOWN_ITEM)
+        fields = continuer.similar.fields(int(known[0]), job.k, SCORE_DIGITS)
+        return to_json(
+            {
+                "model": self._identity,
+                "item": continuer.details(int(known[0])),
+                "items": fields["positions"],
+                "reason": fields["reason"],
+            }
+        )
+
+    @property
+    def _identity(self) -> dict[str, str]:
+        return {"name": self.name, "hash": self.continuer.artifact.hash}
 
 
 def _calls(inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> Iterator[tuple[int, int]]:

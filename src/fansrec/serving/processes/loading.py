@@ -37,6 +37,7 @@ def _try_out(model: LoadedModel) -> None:
     vocabulary = model.continuer.vocabulary
     try:
         vocabulary.group_indices  # noqa: B018
+        vocabulary.prepare_lookups()
         request = Job(0, model.name, [[vocabulary.ids[0]]], 1, {}, 0.0, math.inf)
         model.run([model.prepare(request)], lambda: None)
         to_json([model.continuer.details(first) for first in vocabulary.starts[:-1].tolist()])

@@ -17,7 +17,7 @@ from fansrec.training.interrupts import stop_signals
 from fansrec.training.loop import Loop
 from fansrec.training.plan import Plan, Row
 from fansrec.training.process import keep_freed_memory
-from fansrec.training.reporting import Reporter
+from fansrec.training.reporting import Reporter, format_duration
 
 AGAIN = "again"  # the folder of the second training run, inside that of the first one's checkpoints
 
@@ -32,12 +32,16 @@ def train_network(
     return _train(plan, corpus, out, reporter, fitted, lists, plan.training.epochs)
 
 
-def train_again(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter, epochs: int) -> HybridFans:
+def train_again(
+    plan: Plan, corpus: Corpus, out: Path, reporter: Reporter, epochs: int, seconds: float | None = None
+) -> HybridFans:
     """Return a network that is trained for `epochs` as the first one was, now with the validation lists too.
 
-    They have nothing left to decide, and the other parts of the mixture contain them as well.
+    `seconds` is what they took the first time. The validation lists have nothing left to decide, and the other parts
+    of the mixture contain them as well.
     """
-    reporter.message(f"training the network again, with the validation lists; epochs: {epochs}")
+    about = "" if seconds is None else f", about {format_duration(seconds)}"
+    reporter.message(f"training the network again, with the validation lists; epochs: {epochs}{about}")
     train, valid = (PARTS.index(part) for part in ("train", "valid"))
     everything = replace(corpus, parts=np.where(corpus.parts == valid, train, corpus.parts).astype(np.uint8))
     folder = out / checkpoint.FOLDER / AGAIN

@@ -44,7 +44,8 @@ def train_hybrid(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter) -> T
     reporter.message(_found_message(parts.settings | weights, linear))
     (counts,) = broadcast_object_list([weights.get("network_weight", 0) > 0])
     if history and lists.inputs and counts:  # all processes train again, or none
-        network = train_again(plan, corpus, out, reporter, figures["epoch"] + 1)
+        seconds = sum(row["seconds"] for row in history[: figures["epoch"]])
+        network = train_again(plan, corpus, out, reporter, figures["epoch"], seconds)
     if not main:
         return Trained(plan, network, figures, history)
     whole = network.with_parts(configured(entry(plan.model), mixed.config), *_fit_again(parts, corpus, mixed))

@@ -1,0 +1,156 @@
+"""The comparison of several models on the test lists of a corpus, and the recommendation of one of them."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fansrec.data.corpus import Corpus, fingerprint, read_corpus
+from fansrec.errors import BadSetting
+from fansrec.evaluation.paired import Ranking, rank
+from fansrec.evaluation.protocol import METRICS
+from fansrec.evaluation.recommendation import costs, reasons, recommend
+from fansrec.experiments.cells import read_object
+from fansrec.experiments.compare.measuring import PROTOCOL, Job, Measured, measure
+from fansrec.experiments.crossval.systems import check_systems, parse_systems
+from fansrec.files import write_json
+from fansrec.training.reporting import Reporter, default_reporter, format_duration
+
+MODELS = ("popularity", "markov", "item-knn", "rp3beta", "ease", "slist", "vstan", "fans")  # the fast ones first
+SECONDS = 60.0  # in which the settings of a model in closed form are searched
+METRIC = METRICS[0]  # that decides
+ABOUT = "corpus.json"  # what the folder was made with
+REPORT = "comparison"  # name of the report's files
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Trained models, best first, with their figures on the same test lists, and the one that is recommended."""
+
+    corpus: Path
+    folder: Path
+    lists: int
+    search_seconds: float
+    models: list[Measured]
+    ranking: Ranking
+    recommended: Measured
+    reasons: list[str]
+
+    @property
+    def run(self) -> Path:
+        """The folder of the recommended model: `fansrec.load(comparison.run)`."""
+        return self.recommended.run
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the content of comparison.json."""
+        return {
+            "corpus": str(self.corpus),
+            "protocol": PROTOCOL.name,
+            "lists": self.lists,
+            "metric": METRIC,
+            "search_seconds": self.search_seconds,
+            "models": [self._row(one) for one in self.models],
+            "best": self.ranking.best,
+            "as_good_as_the_best": self.ranking.as_good,
+            "recommended": self.recommended.name,
+            "reasons": self.reasons,
+            "run": str(self.run),
+        }
+
+    def _row(self, one: Measured) -> dict[str, Any]:
+        behind = self.ranking.behind.get(one.name)
+        about = {"name": one.name, "model": one.model, "variant": one.title, "run": str(one.run)}
+        figures = {name: one.row[name] for metric in METRICS for name in (metric, f"{metric}_ci")}
+        costs = {"latency_ms": one.row["latency_ms"], "training_seconds": one.training_seconds}
+        search = {"settings": one.settings, "tried": one.tried}
+        return {**about, **figures, "behind": None if behind is None else behind.to_json(), **costs, **search}
+
+
+def compare(
+    corpus: str | Path,
+    out: str | Path | None = None,
+    models: Sequence[str] = MODELS,
+    seconds: float = SECONDS,
+    seed: int = 0,
+    device: str = "cpu",
+    reporter: Reporter | None = None,
+    force: bool = False,
+) -> Comparison:
+    """Train `models` on a corpus, compare them on its test lists and recommend the cheapest of the best.
+
+    A model is written NAME[:RECIPE][+SETTING=VALUE...]. The settings of a model in closed form are searched on the
+    validation lists for at most `seconds`. Models and figures are kept in `out` (default: CORPUS-compare beside the
+    corpus), with a report as comparison.json, .md and .png; the same call resumes an interrupted one and trains only
+    models that are not there yet, and all of them again with `force`.
+    """
+    from fansrec.experiments.compare.report import write_report  # matplotlib
+
+    corpus = Path(corpus)
+    lists, systems = read_corpus(corpus), parse_systems(",".join(models))
+    reporter = default_reporter() if reporter is None else reporter
+    folder = corpus.parent / f"{corpus.resolve().name}-compare" if out is None else Path(out)
+    if not len(lists.part("test")):
+        raise BadSetting(f"{corpus} has no test lists to compare models on; prepare it again with all three parts")
+    check_systems(systems, lists)
+    _start(folder, lists, force)
+    measured = []
+    for number, system in enumerate(systems, 1):
+        job = Job(corpus, folder, system, seed, seconds, device)
+        reporter.message(f"{number} of {len(systems)}: {job.name}")
+        measured.append(measure(job, lists, _Brief(reporter)))
+        reporter.message(_measured_message(measured[-1]))
+    found = conclude(corpus, folder, seconds, measured)
+    write_json(folder / f"{REPORT}.json", found.to_json())
+    write_report(found, folder / f"{REPORT}.md", folder / f"{REPORT}.png")
+    return found
+
+
+def conclude(corpus: Path, folder: Path, seconds: float, measured: Sequence[Measured]) -> Comparison:
+    """Return the comparison of models that are trained and measured."""
+    by_name = {one.name: one for one in measured}
+    ranking, lists = rank({name: one.values[METRIC] for name, one in by_name.items()}), int(measured[0].row["lists"])
+    took = {name: one.training_seconds or 0.0 for name, one in by_name.items()}
+    chosen = recommend(ranking, costs({name: one.model for name, one in by_name.items()}, took), lists)
+    why = list(reasons(ranking, chosen, METRIC, lists, titles(measured)))
+    return Comparison(
+        corpus, folder, lists, seconds, [by_name[name] for name in ranking.order], ranking, by_name[chosen], why
+    )
+
+
+def titles(measured: Sequence[Measured]) -> dict[str, str]:
+    """Return the name of each model for people: its title, or its name in --models if several have the same title."""
+    every = [one.title for one in measured]
+    return {one.name: one.title if every.count(one.title) == 1 else one.name for one in measured}
+
+
+def _start(folder: Path, corpus: Corpus, force: bool) -> None:
+    """Make the folder, or check that an earlier comparison in it was made with the same corpus."""
+    about = {"fingerprint": fingerprint(corpus)}
+    found = read_object(folder / ABOUT)
+    if folder.exists() and found is None:
+        raise BadSetting(f"{folder} exists and is not the folder of a comparison; choose another --out")
+    if force and found is not None:
+        shutil.rmtree(folder)
+    elif found is not None and found != about:
+        raise BadSetting(
+            f"{folder} has a comparison with another corpus; choose another --out, or give --force to replace it"
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / ABOUT, about)
+    except OSError as error:
+        raise BadSetting(f"{folder} cannot be written ({error.strerror}); choose another --out") from error
+
+
+class _Brief(Reporter):
+    """Passes on epochs and batches, but not a line for every candidate of a grid search."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        self.start, self.batch, self.epoch = reporter.start, reporter.batch, reporter.epoch  # type: ignore[method-assign]
+
+
+def _measured_message(one: Measured) -> str:
+    row = one.row
+    took = "" if one.training_seconds is None else f", trained in {format_duration(one.training_seconds)}"
+    return f"  {one.title}: {METRIC} {row[METRIC]:.4f}, {row['latency_ms']:.2f} ms per list{took}"

@@ -1,0 +1,159 @@
+"""The search for the best settings of one model on the validation lists."""
+
+import json
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fansrec.data.corpus import Corpus, fingerprint, read_corpus
+from fansrec.errors import BadSetting, Interrupted
+from fansrec.experiments.cells import read_object
+from fansrec.experiments.tune.running import MODEL, run_trial
+from fansrec.experiments.tune.spaces import Space, space_of
+from fansrec.experiments.tune.trials import LOG, Trial, best_of, next_settings, read_trials, write_trials
+from fansrec.files import write_json, write_text
+from fansrec.models.registry import entry
+from fansrec.training.grid_search import validation_lists
+from fansrec.training.plan import Plan, make_plan
+from fansrec.training.reporting import Reporter, default_reporter, format_duration, format_values
+from fansrec.training.settings import default_recipe
+
+SECONDS = 600.0
+ABOUT = "tune.json"  # what the folder was made with
+BEST = "best.toml"
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The result of a search."""
+
+    model: str  # of --model
+    recipe: str
+    settings: dict[str, Any]  # the best ones; the defaults if no trial was trained to the end
+    figure: float | None  # of the best ones, on the validation lists
+    default_figure: float | None  # of the defaults
+    metric: str
+    lists: int  # validation lists
+    trials: list[Trial]
+    config: Path  # the best settings as a file for `fans train --config`
+    run: Path | None  # the folder of the best model, None if no trial was trained to the end
+
+    @property
+    def best(self) -> Trial | None:
+        return best_of(self.trials)
+
+
+def tune(
+    corpus: str | Path,
+    out: str | Path,
+    model: str = "fans",
+    seconds: float = SECONDS,
+    recipe: str | None = None,
+    trials: int | None = None,
+    seed: int = 0,
+    reporter: Reporter | None = None,
+    force: bool = False,
+) -> Tuned:
+    """Search the settings of a model on the validation lists, for at most `seconds` and at most `trials`.
+
+    `out` gets a log of all trials (trials.jsonl), the best settings (best.toml) and the best model (model/). The same
+    call continues the search in `out`. Which settings a trial has depends only on the seed and on the trials before.
+    """
+    source, folder = Path(corpus), Path(out)
+    reporter = default_reporter() if reporter is None else reporter
+    lists = read_corpus(source)
+    recipe = recipe or ("paper" if hasattr(entry(model).model, "fit") else default_recipe(model, {}))
+    plan, space = make_plan(model, {"recipe": recipe, "seed": seed}, lists), space_of(model, recipe)
+    if not space:
+        raise BadSetting(f"{model} has no settings to search")
+    validation = len(validation_lists(plan, lists).inputs)
+    _start(folder, {"fingerprint": fingerprint(lists), "model": model, "recipe": recipe, "seed": seed}, force)
+    values = plan.settings | vars(plan.training)
+    defaults = {name: values[name] for name in space}
+    made = _search(plan, space, defaults, lists, source, folder, seconds, trials, reporter)
+    best = best_of(made)
+    settings = defaults if best is None else best.settings
+    first = made[0].figure if made and made[0].stopped is None else None
+    config = folder / BEST
+    write_text(config, toml({"model": model, "recipe": recipe, **settings}))
+    run = None if best is None else folder / MODEL
+    figure = None if best is None else best.figure
+    return Tuned(model, recipe, settings, figure, first, plan.training.watch, validation, made, config, run)
+
+
+def _search(
+    plan: Plan,
+    space: Space,
+    defaults: Mapping[str, Any],
+    corpus: Corpus,
+    source: Path,
+    folder: Path,
+    seconds: float,
+    most: int | None,
+    reporter: Reporter,
+) -> list[Trial]:
+    """Return all trials, those of an earlier search in the folder first."""
+    started, done = time.monotonic(), read_trials(folder / LOG)
+    if done:
+        reporter.message(f"{len(done)} trials were done before")
+    longest, made = 0.0, 0
+    while most is None or len(done) < most:
+        used = time.monotonic() - started
+        by_gradient = not hasattr(entry(plan.model).model, "fit")
+        if made and (used > seconds or (not by_gradient and used + longest > seconds)):
+            break
+        settings = next_settings(space, defaults, done, plan.training.seed)
+        if settings is None:
+            reporter.message("all settings were tried")
+            break
+        try:
+            trial = run_trial(plan, settings, done, corpus, source, folder, started + seconds, reporter)
+        except KeyboardInterrupt:
+            raise Interrupted(f"stopped; {len(done)} trials are in {folder}, continue with the same command") from None
+        done.append(trial)
+        made += 1
+        longest = max(longest, trial.seconds)
+        write_trials(folder / LOG, done)
+        reporter.message(_trial_message(trial, done, seconds - (time.monotonic() - started)))
+    return done
+
+
+def _start(folder: Path, about: Mapping[str, Any], force: bool) -> None:
+    """Make the folder, or check that an earlier search in it was made with the same corpus and model."""
+    found = read_object(folder / ABOUT)
+    if folder.exists() and found is None:
+        raise BadSetting(f"{folder} exists and is not the folder of a search; choose another --out")
+    if force and found is not None:
+        shutil.rmtree(folder)
+    elif found is not None and found != about:
+        different = ", ".join(name for name, value in about.items() if found.get(name) != value)
+        what = different.replace("fingerprint", "corpus")
+        raise BadSetting(f"{folder} has a search with another {what}; choose another --out, or give --force")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / ABOUT, dict(about))
+    except OSError as error:
+        raise BadSetting(f"{folder} cannot be written ({error.strerror}); choose another --out") from error
+
+
+def toml(values: Mapping[str, Any]) -> str:
+    """Return settings as lines of TOML; JSON writes single values in the same way."""
+    return "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items())
+
+
+def set_option(settings: Mapping[str, Any]) -> str:
+    """Return settings as an option of `fans train`."""
+    return "--set " + " ".join(f"{name}={value}" for name, value in settings.items())
+
+
+def _trial_message(trial: Trial, trials: list[Trial], left: float) -> str:
+    best = best_of(trials)
+    figure = "–" if trial.figure is None else f"{trial.figure:.4f}"
+    ended = {None: "", "worse": " (stopped: worse)", "time": " (stopped: the time is over)"}[trial.stopped]
+    so_far = "" if best is None else f", best {best.figure:.4f}"
+    time_left = f", {format_duration(left)} left" if left > 0 else ""
+    about = f"{format_values(trial.settings)}; {trial.seconds:.1f} s{time_left}"
+    return f"trial {trial.number}: {figure}{ended}{so_far}  {about}"
