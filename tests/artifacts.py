@@ -16,6 +16,7 @@ from fansrec.data.corpus import Corpus
 from fansrec.models.config import setting_name, settings_of
 from fansrec.models.hybrid.model import LinearPart
 from fansrec.models.linear.item_weights import prune
+from fansrec.models.linear.popularity import list_counts
 from fansrec.models.neighbors.list_memory import ListMemory
 from fansrec.models.registry import entry, names
 from fansrec.training.plan import make_plan
@@ -48,7 +49,8 @@ def write_kind(folder: Path, kind: str, corpus: Corpus | None = None) -> Path:
         model = _with_memory(model, corpus)
     folder.mkdir(parents=True, exist_ok=True)
     config = {"model": plan.model, "config": asdict(model.config), "training": {"recipe": recipe}}
-    write_artifact(folder, model, corpus.vocabulary, config, f"# {kind}\n")
+    counts = list_counts(corpus.items, corpus.offsets, len(corpus.vocabulary))
+    write_artifact(folder, model, corpus.vocabulary, config, f"# {kind}\n", counts)
     return folder
 
 

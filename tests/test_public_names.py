@@ -29,7 +29,7 @@ def test_unknown_name_is_an_attribute_error() -> None:
 
 def test_prepare_train_and_continue_in_python(tmp_path: Path) -> None:
     lists, items = write_sample(tmp_path / "world", seed=1)
-    summary = fansrec.prepare(lists, tmp_path / "corpus", fansrec.Preparation(max_length=20), items)
+    summary = fansrec.prepare(lists, tmp_path / "corpus", max_length=20, items=items)
     fansrec.train(tmp_path / "corpus", tmp_path / "run", "fans", MINUTE | {"epochs": 1, "steps": 1})
     model = fansrec.load(tmp_path / "run")
     known = model.vocabulary.ids[:3]

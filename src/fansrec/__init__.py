@@ -6,8 +6,7 @@ if TYPE_CHECKING:
     from fansrec.api.continuer import load as load
     from fansrec.client import AsyncClient as AsyncClient
     from fansrec.client import Client as Client
-    from fansrec.data.prepare import prepare as prepare
-    from fansrec.data.settings import Preparation as Preparation
+    from fansrec.data.interface import prepare as prepare
     from fansrec.evaluation.evaluate import evaluate as evaluate
     from fansrec.experiments.compare.comparison import Comparison as Comparison
     from fansrec.experiments.compare.comparison import compare as compare
@@ -22,7 +21,6 @@ __all__ = [
     "Client",
     "Comparison",
     "Epoch",
-    "Preparation",
     "Tuned",
     "__version__",
     "compare",
@@ -37,15 +35,14 @@ _MODULES = {
     "AsyncClient": "fansrec.client",
     "Client": "fansrec.client",
     "Comparison": "fansrec.experiments.compare.comparison",
-    "Preparation": "fansrec.data.settings",
+    "Epoch": "fansrec.training.reporting",
+    "Tuned": "fansrec.experiments.tune.tuning",
     "compare": "fansrec.experiments.compare.comparison",
     "evaluate": "fansrec.evaluation.evaluate",
     "load": "fansrec.api.continuer",
-    "prepare": "fansrec.data.prepare",
-    "Epoch": "fansrec.training.reporting",
-    "Tuned": "fansrec.experiments.tune.tuning",
-    "tune": "fansrec.experiments.tune.tuning",
+    "prepare": "fansrec.data.interface",
     "train": "fansrec.training.trainer",
+    "tune": "fansrec.experiments.tune.tuning",
 }
 
 

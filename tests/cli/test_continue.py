@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from fansrec.api.popular import FALLBACKS
+from fansrec.api.unknown import UNKNOWN
+
 Fans = Callable[..., tuple[int, str, str]]
 
 
@@ -35,10 +38,23 @@ def test_unknown_items_are_reported_and_skipped(fans: Fans, songs: Path) -> None
     assert ids(out) == ids(fans("continue", songs / "run", "i1")[1])
 
 
+def test_similar_names_are_suggested_for_unknown_items(fans: Fans, songs: Path) -> None:
+    code, _, err = fans("continue", songs / "run", "i1", "snog 12")
+    assert code == 0 and "unknown items were skipped: snog 12; did you mean 'Song 12'?" in err
+    code, _, err = fans("continue", songs / "run", "snog 12")
+    assert code == 2 and "snog 12; did you mean 'Song 12'?" in err and err.count("\n") == 1
+
+
 def test_only_unknown_items_are_refused(fans: Fans, songs: Path) -> None:
     code, out, err = fans("continue", songs / "run", "nobody", "nothing")
     assert (code, out) == (2, "")
     assert "nobody, nothing" in err
+
+
+def test_only_unknown_items_get_popular_ones_with_the_fallback(fans: Fans, songs: Path) -> None:
+    code, out, err = fans("continue", songs / "run", "nobody", "-k", 4, "--fallback", "popular")
+    assert code == 0 and len(ids(out)) == 4
+    assert "no item of the list is known" in err and "most popular items" in err
 
 
 def test_empty_list_is_continued(fans: Fans, songs: Path) -> None:
@@ -112,6 +128,20 @@ def test_file_of_lists_gives_one_line_per_list_in_order(fans: Fans, songs: Path,
     assert [len(row["items"]) for row in rows] == [3, 3, 0, 3, 0]
     assert "known" in rows[2]["reason"] and "too long" in rows[4]["reason"]
     assert rows[0]["items"] == ids(fans("continue", songs / "run", "i1", "i2", "-k", 3)[1])
+
+
+@pytest.mark.parametrize("others", ["", '["i1"]\n'])
+def test_file_gives_popular_items_to_lists_of_unknown_items(
+    fans: Fans, songs: Path, tmp_path: Path, others: str
+) -> None:
+    source = tmp_path / "lists.jsonl"
+    source.write_text('["nobody"]\n' + others)
+    files = ["--input", source, "-k", 3, "--output"]
+    assert fans("continue", songs / "run", *files, tmp_path / "none.jsonl")[0] == 0
+    assert fans("continue", songs / "run", *files, tmp_path / "popular.jsonl", "--fallback", "popular")[0] == 0
+    none, popular = (json.loads((tmp_path / f"{name}.jsonl").read_text().splitlines()[0]) for name in FALLBACKS)
+    assert none == {"items": [], "scores": [], "unknown": ["nobody"], "reason": UNKNOWN}
+    assert len(popular["items"]) == 3 and popular["fallback"] == "popular" and popular["unknown"] == ["nobody"]
 
 
 def test_invalid_line_is_reported_and_nothing_is_written(fans: Fans, songs: Path, tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_examples_are_printed_by_name(evaluate: Evaluate, tmp_path: Path) -> Non
     options = ("--corpus", "corpus", "--protocol", "standard", "--part", "train", "--json", tmp_path / "rows.json")
     _, out, _ = evaluate("popularity", *options)
     example = strict_json(tmp_path / "rows.json")[0]["examples"][1]
-    assert f"{', '.join(example['input'][-3:])}  (list {example['list']})" in out
+    assert f"{', '.join(example['input'][-3:])}  (train list {example['list']})" in out
     assert "real continuation" in out
     _, out, _ = evaluate("popularity", *options, "--examples", 0)
     assert "real continuation" not in out

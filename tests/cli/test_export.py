@@ -9,8 +9,12 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 import pytest
+from pyarrow import parquet
 
+from artifacts import write_kind
 from fansrec.api.continuer import load
+from fansrec.api.similar import ItemVectors
+from fansrec.export.vectors import write_vectors
 from training_runs import train
 
 Fans = Callable[..., tuple[int, str, str]]
@@ -63,3 +67,50 @@ def test_example_of_the_docs_runs(fans: Fans, songs: Path, tmp_path: Path) -> No
     answers = json.loads(ran.stdout.replace("'", '"'))
     assert [len(set(answer)) for answer in answers] == [10, 10]
     assert not {"i1", "i7", "i2", "i5"} & set(answers[0])
+
+
+@pytest.mark.parametrize("name", ["vectors.parquet", "vectors.npz"])
+def test_item_vectors_are_written_for_other_programs(fans: Fans, songs: Path, tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    code, out, _ = fans("export", songs / "run", "--format", "vectors", "--out", path)
+    assert (code, out) == (0, f"{path}: 60 items, vectors of 8\n")
+    items, vectors = load(songs / "run").item_vectors()
+    if path.suffix == ".npz":
+        found = np.load(path, allow_pickle=False)
+        assert found["items"].tolist() == items and np.array_equal(found["vectors"], vectors)
+    else:
+        table = parquet.read_table(path)
+        assert table["item"].to_pylist() == items
+        assert np.array_equal(np.array(table["vector"].to_pylist(), dtype=np.float32), vectors)
+
+
+def test_integer_ids_of_vectors_stay_integers(tmp_path: Path) -> None:
+    found = ItemVectors([7, 108], np.ones((2, 3), dtype=np.float32))
+    for suffix in (".parquet", ".npz"):
+        write_vectors(found, tmp_path / f"vectors{suffix}")
+    assert parquet.read_table(tmp_path / "vectors.parquet")["item"].to_pylist() == [7, 108]
+    assert np.load(tmp_path / "vectors.npz", allow_pickle=False)["items"].tolist() == [7, 108]
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "message"),
+    [
+        ("fans", "vectors.csv", "vectors.csv has none of the endings .parquet and .npz; choose one of them"),
+        ("ease", "vectors.npz", "EASE has no item vectors; use a model that has them, such as fans"),
+    ],
+)
+def test_vectors_that_cannot_be_written_are_refused(
+    fans: Fans, tmp_path: Path, model: str, name: str, message: str
+) -> None:
+    run = write_kind(tmp_path / model, model)
+    code, _, err = fans("export", run, "--format", "vectors", "--out", tmp_path / name)
+    assert code == 2 and message in err and err.count("\n") == 1
+    assert not (tmp_path / name).exists()
+
+
+def test_missing_polars_is_reported_with_what_to_install(
+    fans: Fans, songs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "polars", None)
+    code, _, err = fans("export", songs / "run", "--format", "vectors", "--out", tmp_path / "vectors.parquet")
+    assert code == 2 and "pip install 'fansrec[train]'" in err

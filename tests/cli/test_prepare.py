@@ -1,11 +1,18 @@
+import inspect
 import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
+import polars as pl
 import pytest
 
+import fansrec
+from fansrec.cli.prepare import prepare
+from fansrec.data.corpus import read_corpus
 from fansrec.data.public import PUBLIC, PublicFile
+from fansrec.errors import BadInput
 
 Fans = Callable[..., tuple[int, str, str]]
 
@@ -39,6 +46,16 @@ def test_columns_can_be_named(fans: Fans, tmp_path: Path) -> None:
     source.write_text("who,what,when\n" + "".join(rows))
     columns = ("--list-column", "who", "--item-column", "what", "--position-column", "when")
     assert fans("prepare", source, "--out", tmp_path / "corpus", *SMALL, *columns)[0] == 0
+
+
+def test_word_for_groups_is_given_or_the_name_of_their_column(fans: Fans, lists: Path, tmp_path: Path) -> None:
+    items = tmp_path / "items.csv"
+    items.write_text("item,author\n" + "".join(f"{n},A{n % 3}\n" for n in range(12)))
+    for out, options, word in (("a", (), "author"), ("b", ("--group-name", "writer"), "writer")):
+        assert fans("prepare", lists, "--out", tmp_path / out, *SMALL, "--items", items, *options)[0] == 0
+        assert json.loads((tmp_path / out / "categories.json").read_text())["group_name"] == word
+    code, _, err = fans("prepare", lists, "--out", tmp_path / "c", *SMALL, "--group-name", "x" * 41)
+    assert code == 2 and "--group-name must be a word with at most 40 characters" in err
 
 
 def test_public_data_set_has_its_own_lengths_and_items(
@@ -96,3 +113,43 @@ def test_unknown_source_is_refused_with_how_to_list_the_known_ones(fans: Fans, t
 def test_corpus_is_not_overwritten(fans: Fans, lists: Path, tmp_path: Path) -> None:
     code, _, err = fans("prepare", lists, "--out", tmp_path, *SMALL)
     assert code == 2 and "already exists" in err
+
+
+def test_every_option_is_a_parameter_in_python_with_the_same_default() -> None:
+    options = inspect.signature(prepare).parameters
+    parameters = inspect.signature(fansrec.prepare).parameters
+    assert {*options} - {*parameters} == {"engine", "address"}
+    assert {*parameters} - {*options} == {"report"}
+    assert {name: options[name].default for name in options if name in parameters} == {
+        name: parameters[name].default for name in options if name in parameters
+    }
+
+
+def test_python_accepts_the_columns_and_the_name_of_a_public_set(
+    lists: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = pl.DataFrame(
+        {"who": [n // 5 for n in range(300)], "what": list(range(5)) * 60, "when": [*range(300)][::-1]}
+    )
+    details = pd.DataFrame({"what": range(5), "label": list("abcde")})
+    lines: list[str] = []
+    summary = fansrec.prepare(
+        table, tmp_path / "a", items=details, min_length=3, categories=1, list_column="who", item_column="what",
+        time_column="when", name_column="label", report=lines.append,
+    )  # fmt: skip
+    assert summary["columns"] == {"list": "who", "item": "what", "time": "when", "ordered_by": "time"}
+    assert lines[0].startswith("columns: list 'who', item 'what'; ordered by time 'when'")
+    corpus = read_corpus(tmp_path / "a")
+    assert [corpus.vocabulary.name(item) for item in corpus.list(0)] == list("edcba")
+    (tmp_path / "recipes").mkdir()
+    lists.rename(tmp_path / "recipes" / lists.name)
+    monkeypatch.setenv("FANS_DATA", str(tmp_path))
+    monkeypatch.setitem(PUBLIC, "recipes", replace(PUBLIC["recipes"], lists=(PublicFile(lists.name),), items=None))
+    assert fansrec.prepare("recipes", tmp_path / "b", min_length=3, categories=1)["preparation"]["min_item_count"] == 5
+    with pytest.raises(BadInput, match="neither a file nor the name of a public data set"):
+        fansrec.prepare("no-such-set", tmp_path / "c")
+
+
+def test_help_lists_the_recognized_columns(fans: Fans) -> None:
+    code, out, _ = fans("prepare", "--help")
+    assert code == 0 and all(name in out for name in ("playlist_id", "isbn", "added_at", "track_title", "album_artist"))

@@ -147,6 +147,42 @@ def test_large_request_is_compressed() -> None:
     assert json.loads(gzip.decompress(large.content))["lists"] == lists * 2
 
 
+def test_fallback_of_an_answer_is_read(client_of: Callable[..., Any]) -> None:
+    given = ANSWERED | {"answers": [ANSWERED["answers"][0] | {"fallback": "popular"}]}  # type: ignore[index]
+    service = Service(ok(given))
+    (answer,) = client_of(service).continue_lists([["x"]], fallback="popular")
+    assert answer.fallback == "popular" and json.loads(service.requests[0].content)["fallback"] == "popular"
+
+
+@pytest.mark.parametrize(
+    ("item", "path"),
+    [
+        ("s1", "/v1/items/s1/similar"),
+        (np.int64(7), "/v1/items/7/similar"),
+        ("a/b?c#d", "/v1/items/a%2Fb%3Fc%23d/similar"),
+        ("..", "/v1/items/%2E%2E/similar"),
+        ("é 100%", "/v1/items/%C3%A9%20100%25/similar"),
+    ],
+)
+def test_similar_items_are_requested_and_parsed(client_of: Callable[..., Any], item: object, path: str) -> None:
+    similar = {"model": ANSWERED["model"], "item": FOUND, "items": [FOUND | {"score": 0.5}], "reason": "only 1 of 3"}
+    service = Service(ok(similar))
+    found = client_of(service).similar_items([item], k=3, model="best")
+    assert found == [Answer([Position("s2", "Two", "c1", 0.5, "artist")], [], "only 1 of 3")]
+    (request,) = service.requests
+    assert request.url.raw_path.decode() == f"{path}?k=3&model=best"
+
+
+def test_unknown_item_is_refused_alone_and_reported_beside_others(client_of: Callable[..., Any]) -> None:
+    unknown = problem(404, "unknown-items")
+    with pytest.raises(UnknownItems, match="do this"):
+        client_of(Service(unknown)).similar_items(["x"])
+    found = client_of(Service(unknown, ok({"items": [], "reason": "none"}))).similar_items(["x", "s1"])
+    assert found == [Answer([], ["x"], "do this (request r1)"), Answer([], [], "none")]
+    with pytest.raises(BadSetting, match="'x' is a string"):
+        client_of(Service(unknown)).similar_items("x")
+
+
 def test_search_and_list_of_models(client_of: Callable[..., Any]) -> None:
     service = Service(ok({"model": {}, "items": [FOUND]}), ok({"default": "fans", "models": []}))
     client = client_of(service)

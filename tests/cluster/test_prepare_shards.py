@@ -148,14 +148,12 @@ def test_damaged_shard_is_named_and_a_rerun_reads_only_that_shard(tmp_path: Path
 
 
 def test_errors_are_those_of_a_single_machine(tmp_path: Path) -> None:
-    twice = pl.DataFrame({"list_id": [1, 2, 1], "item_id": ["a", "b", "c"], "position": [1, 1, 1]})
     mixed = pl.DataFrame({"list_id": [1, 2, 1], "item_id": ["a", "b", "c"], "city": ["x", "y", "z"]})
     empty = pl.DataFrame({"list_id": [1, 2, 1], "item_id": ["a", None, "c"]})
     for number, (table, settings, message) in enumerate(
         (
-            (twice, SMALL, "list 1 has position 1 twice"),
             (mixed, changed(split_by="city"), r"list 1 has several values in the split column \('x', 'z'\)"),
-            (empty, SMALL, r"part-1.parquet: row 1: an item is missing"),
+            (empty, SMALL, r"part-1.parquet: 1 row cannot be used: 1 without an item id \(row 1\)"),
             (empty, changed(split_by="city"), "there is no column 'city'"),
         )
     ):
@@ -202,3 +200,39 @@ def test_command_accepts_a_folder_of_shards(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "there" / "summary.json").read_text())["fingerprint"] == here["fingerprint"]
     refused = CliRunner().invoke(app, ["prepare", str(shards), "--out", str(tmp_path / "other")])
     assert "give one of its files, or use --engine ray, which accepts folders of shards" in str(refused.exception)
+
+
+def times_of(lists: list[list[str]]) -> pl.DataFrame:
+    """Return shuffled rows in which only times tell the order, and some of which cannot be used."""
+    start = 1_700_000_000
+    rows = [(n, item, start + 86_400 * n + at) for n, items in enumerate(lists) for at, item in enumerate(items)]
+    bad = [(None, "i1", start), (1, None, start), (2, "i2", None)]
+    table = pl.DataFrame(rows + bad, schema=["Session Id", "track", "timestamp"], orient="row")
+    return table.sample(fraction=1, shuffle=True, seed=4)
+
+
+def test_times_bad_rows_repetitions_and_splits_are_handled_as_on_one_machine(tmp_path: Path) -> None:
+    rows, lines = times_of(some_lists()), list[str]()
+    preparation = changed(split="time", on_bad_row="skip", duplicates="drop")
+    shards = as_parquet(rows, tmp_path / "shards")
+    there = prepare_on_cluster(str(shards), tmp_path / "there", preparation, report=lines.append)
+    here = prepare(rows, tmp_path / "here", preparation)
+    assert {**there, "source": ""} == {**here, "source": ""}
+    assert there["columns"]["ordered_by"] == "time" and there["split"]["by"] == "time"
+    assert sum(line.startswith("columns: list 'Session Id', item 'track'; ordered by time") for line in lines) == 1
+    assert sum(line.startswith("skipped: ") for line in lines) == sum("skipped" in line for line in lines) > 0
+    with pytest.raises(BadInput, match="cannot be used"):
+        prepare_on_cluster(str(shards), tmp_path / "nowhere", changed(split="time"))
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_json_lines_keep_the_types_of_ids_and_the_times(tmp_path: Path, whole: bool) -> None:
+    lists = [[int(item[1:]) if item < "i5" else item for item in items] for items in some_lists()]
+    rows: list[dict[str, Any]] = [{"items": items, "date": f"2026-01-{n // 3 + 1:02}"} for n, items in enumerate(lists)]
+    if not whole:
+        rows = [{"user": n, "item": i, "date": row["date"]} for n, row in enumerate(rows) for i in row["items"]]
+    shards, preparation = as_lines(rows, tmp_path / "shards"), changed(split="time")
+    there = prepare_on_cluster(str(shards), tmp_path / "there", preparation)
+    here = prepare(as_one_file(shards), tmp_path / "here", preparation)
+    assert there["fingerprint"] == here["fingerprint"] and there["split"] == here["split"]
+    assert '{"id": 1' in (tmp_path / "there" / "items.jsonl").read_text()

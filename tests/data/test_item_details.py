@@ -7,7 +7,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from fansrec.data.columns import Columns
 from fansrec.data.item_details import read_details
+from fansrec.data.reading import Reading
 from fansrec.errors import BadInput
 
 ROWS = [
@@ -41,7 +43,7 @@ def test_all_formats_give_the_same_details(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("thing,title\n1,a\n", "no column item or id"),
-        ("item,title\n1,a\n1,b\n", "item 1 occurs twice"),
+        ("item,title\n1,a\n1,b\n", "with an item that occurs before"),
         ("item,title\n77,a\n", "contains none of the items"),
         ("item,title\n", "contains none of the items"),
         ("", "is empty"),
@@ -52,3 +54,51 @@ def test_bad_items_files_are_refused(tmp_path: Path, text: str, message: str) ->
     path.write_text(text)
     with pytest.raises(BadInput, match=message):
         read_details(path, ["1"])
+
+
+@pytest.mark.parametrize(
+    ("column", "word"),
+    [
+        ("group", "group"),
+        ("Author", "author"),
+        ("artist_name", "artist"),
+        ("brand", "brand"),
+        ("Book-Author", "author"),
+        (None, "group"),
+    ],
+)
+def test_groups_are_called_as_their_column(tmp_path: Path, column: str | None, word: str) -> None:
+    path = tmp_path / "items.csv"
+    path.write_text(f"item,{column or 'other'}\n1,Ann\n")
+    assert read_details(path, ["1"]).group_name == word
+    assert read_details(path, ["1"], group_name="maker").group_name == "maker"
+
+
+def test_columns_of_the_items_file_are_recognized_in_any_spelling_or_named(tmp_path: Path) -> None:
+    path = tmp_path / "items.csv"
+    path.write_text("ISBN;Book-Title;Book Author;shelf;Genre\n1;T;A;S;\n")
+    lines: list[str] = []
+    details = read_details(path, ["1"], report=lines.append)
+    assert (details.names, details.groups, details.categories) == ({"1": "T"}, {"1": "A"}, {})
+    assert lines == ["items: items.csv: id 'ISBN', name 'Book-Title', group 'Book Author', category 'Genre'"]
+    columns = Columns(name="shelf", group="book-title", category="Book Author")
+    details = read_details(path, ["1"], Reading(columns))
+    assert (details.names, details.groups, details.categories) == ({"1": "S"}, {"1": "T"}, {"1": "A"})
+    with pytest.raises(BadInput, match=r"no column 'title2' .*name.column"):
+        read_details(path, ["1"], Reading(Columns(name="title2")))
+
+
+def test_columns_that_may_be_meant_get_a_note(tmp_path: Path) -> None:
+    table, lines = pl.DataFrame({"id": [1], "full name": ["x"], "lead artist": ["y"], "sub genre": ["z"]}), list[str]()
+    assert read_details(table, ["1"], report=lines.append).names == {}
+    assert lines[0].endswith("id 'id'; no name, no group, no category")
+    for role, column in (("name", "full name"), ("group", "lead artist"), ("category", "sub genre")):
+        assert f"note: column {column!r} may be the {role}; to use it, give --{role}-column {column!r}" in lines
+
+
+def test_repeated_items_must_agree_unless_bad_rows_are_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "items.csv"
+    path.write_text("item,name\n1,a\n1,a\n2,b\n2,c\n3,None\n")
+    with pytest.raises(BadInput, match=r"1 row cannot be used: 1 with an item that occurs before .* \(line 5: '2'\)"):
+        read_details(path, ["1", "2", "3"])
+    assert read_details(path, ["1", "2", "3"], Reading(skip_bad_rows=True)).names == {"1": "a", "2": "b"}

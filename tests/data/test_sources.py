@@ -11,6 +11,7 @@ import pytest
 
 from fansrec.data.columns import Columns
 from fansrec.data.lists import RawLists
+from fansrec.data.reading import Reading
 from fansrec.data.sources import read_lists, source_name
 from fansrec.errors import BadInput
 
@@ -128,9 +129,9 @@ def test_sorted_positions_keep_their_order() -> None:
 
 def test_columns_may_be_named_by_the_user() -> None:
     table = pl.DataFrame({"who": [1, 1], "what": ["b", "a"], "when": [2, 1], "item": ["no", "no"]})
-    assert as_ids(read_lists(table, Columns(list="who", item="what", position="when"))) == [["a", "b"]]
+    assert as_ids(read_lists(table, Reading(Columns(list="who", item="what", position="when")))) == [["a", "b"]]
     wide = pl.DataFrame({"seen": [["b", "a"]], "items": [["no"]]})
-    assert as_ids(read_lists(wide, Columns(items="seen"))) == [["b", "a"]]
+    assert as_ids(read_lists(wide, Reading(Columns(items="seen")))) == [["b", "a"]]
 
 
 def test_an_empty_list_stays_a_list_without_items(tmp_path: Path) -> None:
@@ -151,7 +152,7 @@ def test_the_values_of_the_split_column_are_kept(tmp_path: Path, name: str) -> N
         pl.DataFrame(rows, schema=["id", "color", "items"], orient="row").write_parquet(path)
     else:
         path.write_text("".join(json.dumps({"id": i, "color": c, "items": x}) + "\n" for i, c, x in rows))
-    groups = read_lists(path, split_by="color").groups
+    groups = read_lists(path, Reading(split_by="color")).groups
     assert groups is not None and groups.tolist() == [0, 1, 0]
 
 
@@ -167,26 +168,33 @@ def test_the_values_of_the_split_column_are_kept(tmp_path: Path, name: str) -> N
         ("a.csv", "x,y\n1,2\n", "--list-column and --item-column"),
         ("a.csv", "  \n\n", "is empty"),
         ("a.csv", "list,item\n", "contains no lists"),
-        ("a.csv", "list,item\n1,a\n1,\n", "row 2: an item is missing"),
-        ("a.csv", 'list,item\n1,a\n1,""\n', "row 2: an item is missing"),
-        ("a.csv", "list,item\n1,a\n,b\n", "row 2: a list id is missing"),
-        ("a.csv", "list,item\n1,a\n1,b,c\n", "line 3 has more fields"),
-        ("a.tsv", "list\titem\tx\n1\ta\ty\n1\tb\tc\td\n", "line 3 has more fields"),
-        ("a.csv", "list,item,position\n1,a,1\n1,b,\n", "row 2: a position is"),
-        ("a.csv", "list,item,position\n1,a,1\n1,b,two\n", "row 2: a position is not a whole number"),
-        ("a.csv", "list,item,position\n7,a,1\n8,b,1\n7,c,1\n", "list 7 has position 1 twice"),
-        ("a.csv", "id,items\n1,\"['a']\"\n", "row 1: \"['a']\" is not a JSON array"),
-        ("a.csv", 'id,items\n1,"[""a"", null]"\n', "row 1: an item is missing"),
-        ("a.jsonl", '{"id": 1, "items": ["a"]}\n{"id": 2, "items": [null]}\n', "line 2: an item is missing"),
-        ("a.jsonl", '{"id": 1, "items": [1.5]}\n', "line 1: 1.5 is not an item id"),
-        ("a.jsonl", '{"id": 1, "items": [true]}\n', "True is not an item id"),
-        ("a.jsonl", '{"id": 1, "items": "a b"}\n', "line 1 has no list under 'items'"),
-        ("a.jsonl", '{"id": 1, "things": ["a"]}\n', "line 1 has no list under 'items'"),
-        ("a.jsonl", '{"id": 1,\n', "line 1 is not JSON"),
-        ("a.jsonl", "[1, 2]\n", "line 1 is not a JSON object"),
-        ("a.jsonl", '{"items": ["\\ud800"]}\n', "line 1 is not JSON"),
-        ("a.jsonl", "[" * 100_000 + "\n", "line 1 is not JSON"),
-        ("a.txt", "1 2\n1 2 3\n", "line 2: '1 2 3' is not a pair"),
+        ("a.csv", "list,item\n1,a\n1,\n", "1 without an item id (line 3)"),
+        ("a.csv", 'list,item\n1,a\n1,""\n', "1 without an item id (line 3)"),
+        ("a.csv", "list,item\n1,a\n,b\n", "1 without a list id (line 3)"),
+        ("a.csv", "list,item\n1,a\n1,b,c\n", "1 with more fields than the first line (line 3)"),
+        ("a.tsv", "list\titem\tx\n1\ta\ty\n1\tb\tc\td\n", "1 with more fields than the first line (line 3)"),
+        ("a.csv", "list,item,position\n1,a,1\n1,b,\n", "1 with a position that is missing"),
+        ("a.csv", "list,item,position\n1,a,1\n1,b,two\n", "or not a whole number (line 3: 'two')"),
+        ("a.csv", "id,items\n1,\"['a']\"\n", "1 that are not a JSON array (line 2: \"['a']\")"),
+        ("a.csv", 'id,items\n1,"[""a"", null]"\n', "1 without an item id (line 2)"),
+        ("a.jsonl", '{"id": 1, "items": ["a"]}\n{"id": 2, "items": [null]}\n', "1 without an item id (line 2)"),
+        (
+            "a.jsonl",
+            '{"id": 1, "items": [1.5]}\n',
+            "with an item that is neither text nor a whole number (line 1: 1.5)",
+        ),
+        (
+            "a.jsonl",
+            '{"id": 1, "items": [true]}\n',
+            "with an item that is neither text nor a whole number (line 1: True)",
+        ),
+        ("a.jsonl", '{"id": 1, "items": "a b"}\n', "1 without a list of items (line 1: no 'items')"),
+        ("a.jsonl", '{"id": 1, "things": ["a"]}\n', "1 without a list of items (line 1: no 'items')"),
+        ("a.jsonl", '{"id": 1,\n', "1 that are not JSON (line 1: "),
+        ("a.jsonl", "[1, 2]\n", "1 that are not a JSON object (line 1: [1, 2])"),
+        ("a.jsonl", '{"items": ["\\ud800"]}\n', "1 that are not JSON (line 1: "),
+        ("a.jsonl", "[" * 100_000 + "\n", "1 that are not JSON (line 1: "),
+        ("a.txt", "1 2\n1 2 3\n", "1 that are not a pair of a list id and an item id (line 2: 1 2 3)"),
         ("a.xyz", "1 2\n", "unknown extension"),
         ("a.parquet", "no parquet at all", "cannot be read"),
     ],
@@ -209,13 +217,13 @@ def test_a_file_that_is_not_utf8_is_refused(tmp_path: Path, name: str) -> None:
     ("source", "message"),
     [
         (["abc"], "list 1 is 'abc'"),
-        ([["a"], [None]], "list 2: an item is missing"),
-        ([["a", ""]], "an item is missing"),
+        ([["a"], [None]], r"without an item id \(list 2\)"),
+        ([["a", ""]], "without an item id"),
         ([], "contains no lists"),
         (pl.DataFrame({"list": [1], "item": [1.5]}), "holds Float64"),
-        (pl.DataFrame({"list": [1, 1], "item": ["a", None]}), "row 2: an item is missing"),
-        (pl.DataFrame({"items": [["a"], ["b", None]]}), "row 2: an item is missing"),
-        (pl.DataFrame({"items": [["a"], ["b", ""]]}), "row 2: an item is missing"),
+        (pl.DataFrame({"list": [1, 1], "item": ["a", None]}), r"without an item id \(row 2\)"),
+        (pl.DataFrame({"items": [["a"], ["b", None]]}), r"without an item id \(row 2\)"),
+        (pl.DataFrame({"items": [["a"], ["b", ""]]}), r"without an item id \(row 2\)"),
         (pl.DataFrame({"items": [[1.5]]}), "holds Float64"),
         (pl.DataFrame({"items": [1]}), "lists must be arrays"),
         (pd.DataFrame({"list": [1, 1], "item": [1, "a"]}), "mixed types"),
@@ -231,13 +239,13 @@ def test_an_unknown_split_column_is_refused(tmp_path: Path) -> None:
     lines = written(tmp_path, "a.jsonl", '{"id": 1, "items": ["a"]}\n')
     for source in (long_table(), lines, LISTS):
         with pytest.raises(BadInput, match="venue"):
-            read_lists(source, split_by="venue")
+            read_lists(source, Reading(split_by="venue"))
 
 
 def test_a_list_with_two_values_in_the_split_column_is_refused() -> None:
     table = pl.DataFrame({"list": [1, 1], "item": ["a", "b"], "venue": ["x", "y"]})
     with pytest.raises(BadInput, match=r"list 1 has several values.*'x', 'y'"):
-        read_lists(table, split_by="venue")
+        read_lists(table, Reading(split_by="venue"))
 
 
 def test_a_source_is_named_without_its_folders() -> None:

@@ -120,6 +120,8 @@ def test_runs_with_equal_names_are_told_apart() -> None:
     [
         ({"runs": []}, "there are no runs"),
         ({"runs": ["popularity", "popularity"]}, "is given twice"),
+        ({"at": []}, "at has no positions; give at least one"),
+        ({"at": 0}, "at 0 is not an integer of at least 1"),
         ({"at": [2.5]}, "at 2.5 is not an integer of at least 1"),
         ({"given": [0]}, "given 0 is not an integer of at least 1"),
         ({"examples": -1}, "examples -1 is not an integer of at least 0"),

@@ -104,7 +104,7 @@ def lines(content: bytes, choose: random.Random) -> tuple[bytes, str]:
 
 def category_names(content: bytes, choose: random.Random) -> tuple[bytes, str]:
     categories = json.loads(content)
-    key = choose.choice(("names", "names", "integer_ids", "more"))
+    key = choose.choice(("names", "names", "integer_ids", "group_name", "more"))
     value = choose.choice((*HOSTILE, ["a"], ["a"] * 3, ["a"] * 5, [1, 2, 3, 4], ["a", None, [], {}], ["\x1b[31m"] * 4))
     categories[key] = value
     return json.dumps(categories).encode(), f"{key} = {str(value)[:40]!r}"

@@ -14,6 +14,7 @@ import httpx2
 import pytest
 
 from fansrec.api.continuer import load
+from fansrec.api.unknown import UNKNOWN
 from serving.service import DEADLINE_S, Running, until
 
 PROBLEM = "application/problem+json"
@@ -40,6 +41,19 @@ def test_lists_are_answered_like_the_library(service: Running, songs: Path) -> N
     assert items_of(service.ask(lists, k=6, exclude=["i9"])) == [answer.items for answer in alone]
 
 
+def test_list_of_unknown_items_does_not_spoil_a_request(service: Running) -> None:
+    cold, warm = service.ask([["nope"], ["i1"]], k=3).json()["answers"]
+    assert cold == {"positions": [], "unknown": ["nope"], "reason": UNKNOWN, "fallback": None}
+    assert len(warm["positions"]) == 3 and warm["fallback"] is None
+
+
+def test_list_of_unknown_items_gets_popular_items_if_requested(service: Running) -> None:
+    (answer,) = service.ask([["nope"]], k=3, exclude=["i2"], fallback="popular").json()["answers"]
+    assert len(answer["positions"]) == 3 and answer["fallback"] == "popular" and answer["unknown"] == ["nope"]
+    assert answer["reason"].startswith(UNKNOWN)
+    assert "i2" not in [position["item"] for position in answer["positions"]]
+
+
 def test_default_is_ten_items_of_the_first_model(service: Running) -> None:
     answer = service.ask([["i1"]]).json()
     assert (len(answer["answers"][0]["positions"]), answer["model"]["name"]) == (10, "fans")
@@ -51,6 +65,14 @@ def test_answer_names_model_and_hash(service: Running) -> None:
     assert [models[name]["generation"] for name in models] == ["one-pass", "one-pass", "recall"]
     for name, model in models.items():
         assert service.ask([["i1"]], model=name).json()["model"] == {"name": name, "hash": model["hash"]}
+
+
+def test_models_say_what_their_scores_groups_and_catalogs_are(service: Running) -> None:
+    models = service.http.get("/v1/models").json()["models"]
+    assert {model["score_scale"] for model in models} == {"log"}
+    assert {model["group_name"] for model in models} == {"group"}
+    assert len({model["catalog"] for model in models}) == 1  # all were trained on the same corpus
+    assert not any("folder" in model or "vocabulary" in model for model in models)
 
 
 @contextmanager
@@ -87,9 +109,44 @@ def test_items_are_found_by_name_misspelled_name_and_id(service: Running) -> Non
     # A search ends after a fraction of a second, even if a busy machine has not finished it.
     misspelled = "/v1/items?search=snog%2012"
     assert until(lambda: "Song 12" in [item["name"] for item in service.http.get(misspelled).json()["items"]])
+    inside = "/v1/items?search=song&limit=100&category=c1"
+    assert until(lambda: len(service.http.get(inside).json()["items"]) == 15)
+    assert {item["category"] for item in service.http.get(inside).json()["items"]} == {"c1"}
     exact = service.http.get("/v1/items", params={"id": ["i7", "nope", "i3"]}).json()["items"]
     assert [item["item"] for item in exact] == ["i7", "i3"]
     assert exact[0] == {"item": "i7", "name": "Song 7", "group": "artist 1", "category": "c0"}
+
+
+@pytest.mark.parametrize("model", ["fans", "best"])
+def test_similar_items_are_those_of_the_library(service: Running, songs: Path, best: Path, model: str) -> None:
+    path, alone = "/v1/items/i7/similar", load({"fans": songs / "run", "best": best}[model])
+    found = service.http.get(path, params={"k": 4, "model": model}).json()
+    (expected,) = alone.similar_items(["i7"], 4)
+    assert [item["item"] for item in found["items"]] == expected.items and found["reason"] is None
+    assert found["items"][0]["score"] == pytest.approx(expected.positions[0].score, abs=1e-6)
+    assert found["item"]["item"] == "i7" and found["model"]["hash"] == alone.artifact.hash
+    assert len(service.http.get(path).json()["items"]) == 10
+    assert service.http.get("/v1/items/song%207/similar").json()["item"]["item"] == "i7"
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "kind"),
+    [
+        ("/v1/items/snog%2012/similar", 404, "unknown-items"),
+        ("/v1/items/a%2Fb/similar", 404, "unknown-items"),
+        ("/v1/items//similar", 404, "unknown-items"),
+        ("/v1/items/%FF/similar", 404, "unknown-items"),
+        (f"/v1/items/{'x' * 2000}/similar", 422, "invalid-request"),
+        ("/v1/items/i7/similar?k=0", 422, "invalid-request"),
+        ("/v1/items/i7/similar?k=100000", 422, "invalid-request"),
+        ("/v1/items/i7/similar?model=other", 404, "unknown-model"),
+        ("/v1/items/i7/similar/more", 404, "not-found"),
+        ("/v1/items/i7", 404, "not-found"),
+    ],
+)
+def test_similar_items_are_refused_with_a_problem(service: Running, path: str, status: int, kind: str) -> None:
+    problem = refused(service.http.get(path), status, kind)
+    assert "snog" not in path or problem["detail"].endswith("did you mean 'Song 12'?")
 
 
 @pytest.mark.parametrize(
@@ -104,6 +161,7 @@ def test_items_are_found_by_name_misspelled_name_and_id(service: Running) -> Non
         ({"lists": []}, 422, "invalid-request"),
         ({"lists": [[1.5]]}, 422, "invalid-request"),
         ({"lists": [[2**63]]}, 422, "invalid-request"),
+        ({"lists": [["i1"]], "fallback": "best"}, 422, "invalid-request"),
         ({"lists": [["i1"]], "model": "other"}, 404, "unknown-model"),
         ({"lists": [["i1"]], "categories": ["nowhere"]}, 422, "bad-setting"),
         ({"lists": [["i1"]], "categories": []}, 422, "invalid-request"),
@@ -138,6 +196,7 @@ def test_unknown_paths_and_forbidden_actions_are_problems(service: Running) -> N
     refused(service.http.get("/v1/continue"), 405, "wrong-method")
     refused(service.http.get("/v1/items"), 422, "invalid-request")
     refused(service.http.get("/v1/items", params={"search": "x", "limit": "many"}), 422, "invalid-request")
+    refused(service.http.get("/v1/items", params={"id": "x", "category": "c0"}), 422, "invalid-request")
     refused(service.http.get("/static/../../settings.py"), 404, "not-found")
     refused(service.http.post("/v1/models/reload"), 403, "no-admin")
 

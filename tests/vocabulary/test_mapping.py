@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fansrec.errors import BadArtifact
-from fansrec.vocabulary import CATEGORIES_FILE, ITEMS_FILE, Vocabulary, read_vocabulary
+from fansrec.vocabulary import CATEGORIES_FILE, ITEMS_FILE, Vocabulary, mapping, read_vocabulary
 
 SONGS = Vocabulary(
     ids=["a", "b", "c", "d", "e"],
@@ -34,6 +34,30 @@ def test_a_name_that_two_items_share_finds_neither() -> None:
     assert SONGS.find("Hello") is None
     thrice = Vocabulary(ids=["x", "y", "z"], starts=np.array([0, 3]), names=["same", "same", "same"])
     assert thrice.find("same") is None
+
+
+def test_case_of_a_name_does_not_matter_if_one_item_has_it() -> None:
+    assert SONGS.find("yesterday") == SONGS.find("YESTERDAY") == 1
+    assert SONGS.find("hello") is None  # two items have it
+    assert SONGS.find("B") is None  # the case of ids does
+    assert SONGS.find("") is None and SONGS.find("\ud800") is None
+
+
+def test_exact_name_wins_over_one_in_another_case() -> None:
+    cased = Vocabulary(ids=["1", "2"], starts=np.array([0, 2]), names=["Help", "HELP"])
+    assert (cased.find("Help"), cased.find("HELP"), cased.find("help")) == (0, 1, None)
+
+
+def test_suggestions_are_items_that_are_found() -> None:
+    assert SONGS.suggestions("Yestreday") == ["Yesterday"]
+    assert SONGS.suggestions("hello") == ["a", "c"]  # ids, since the name stands for both
+    assert SONGS.suggestions("B") == ["b"]
+    assert SONGS.suggestions("nobody") == SONGS.suggestions(7) == []
+
+
+def test_large_catalogs_give_no_suggestions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapping, "MAX_SUGGESTED", 4)
+    assert SONGS.suggestions("Yestreday") == []
 
 
 def test_an_id_wins_over_a_name() -> None:
@@ -101,9 +125,44 @@ def test_vocabulary_survives_writing_and_reading(data: st.DataObject, tmp_path_f
     assert after.files() == before.files()
 
 
+def test_ids_of_both_types_survive_writing_and_reading(tmp_path: Path) -> None:
+    kinds = np.array([True, False, False])
+    before = Vocabulary(["3", "1", "x"], np.array([0, 3]), category_names=["all"], integer_items=kinds)
+    write(before, tmp_path)
+    after = read_vocabulary(tmp_path)
+    assert [after.id(index) for index in range(3)] == [3, "1", "x"]
+    assert after.find(3) == after.find("3") == 0 and after.find(1) == 1
+    assert after.integers.tolist() == kinds.tolist() and after.files() == before.files()
+
+
+@pytest.mark.parametrize(
+    ("id_", "integer_ids"), [("1000000000000000000", False), ("-1000000000000000000", False), ("3", True)]
+)
+def test_integers_that_do_not_fit_or_contradict_are_refused(tmp_path: Path, id_: str, integer_ids: bool) -> None:
+    write(SONGS, tmp_path)
+    (tmp_path / ITEMS_FILE).write_text(f'{{"id": {id_}}}\n{{"id": "4"}}\n')
+    content = {"names": ["all"], "starts": [0, 2], "integer_ids": integer_ids}
+    (tmp_path / CATEGORIES_FILE).write_text(json.dumps(content))
+    with pytest.raises(BadArtifact, match="does not hold a readable vocabulary"):
+        read_vocabulary(tmp_path)
+
+
 def test_integer_ids_survive_writing_and_reading(tmp_path: Path) -> None:
     before = Vocabulary(ids=["3", "1"], starts=np.array([0, 2]), category_names=["all"], integer_ids=True)
     assert read_vocabulary(write(before, tmp_path)).id(0) == 3
+
+
+def test_word_for_groups_survives_writing_and_reading(tmp_path: Path) -> None:
+    assert b"group_name" not in SONGS.files()[CATEGORIES_FILE]  # as in earlier versions
+    assert read_vocabulary(write(SONGS, tmp_path)).group_name == "group"
+    assert read_vocabulary(write(replace(SONGS, group_name="singer"), tmp_path)).group_name == "singer"
+
+
+@pytest.mark.parametrize("word", ["", " ", 3, None, ["a"], "x" * 41, "a\x1b[31m"])
+def test_invalid_word_for_groups_is_refused(tmp_path: Path, word: object) -> None:
+    write(replace(SONGS, group_name=word), tmp_path)  # type: ignore[arg-type]
+    with pytest.raises(BadArtifact, match="group_name is not a word"):
+        read_vocabulary(tmp_path)
 
 
 def test_missing_columns_stay_missing(tmp_path: Path) -> None:
@@ -121,7 +180,7 @@ def test_categories_that_do_not_match_the_items_are_refused(tmp_path: Path, star
         read_vocabulary(tmp_path)
 
 
-@pytest.mark.parametrize(("name", "content"), [(ITEMS_FILE, '{"id": "a"\n'), (ITEMS_FILE, '{"name": "x"}\n'), (ITEMS_FILE, "[]\n"), (ITEMS_FILE, '{"id": "a"}, {"id": "b"}\n'), (ITEMS_FILE, '{"id": "a"}\n\n'), (ITEMS_FILE, '{"id": 3}\n'), (CATEGORIES_FILE, "{}"), (CATEGORIES_FILE, "[]"), (CATEGORIES_FILE, "\xff")])  # fmt: skip # noqa: E501
+@pytest.mark.parametrize(("name", "content"), [(ITEMS_FILE, '{"id": "a"\n'), (ITEMS_FILE, '{"name": "x"}\n'), (ITEMS_FILE, "[]\n"), (ITEMS_FILE, '{"id": "a"}, {"id": "b"}\n'), (ITEMS_FILE, '{"id": "a"}\n\n'), (ITEMS_FILE, '{"id": 3.5}\n'), (CATEGORIES_FILE, "{}"), (CATEGORIES_FILE, "[]"), (CATEGORIES_FILE, "\xff")])  # fmt: skip # noqa: E501
 def test_a_damaged_file_is_refused_with_advice(tmp_path: Path, name: str, content: str) -> None:
     write(SONGS, tmp_path)
     (tmp_path / name).write_bytes(content.encode("latin-1"))

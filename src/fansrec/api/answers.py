@@ -36,7 +36,8 @@ class Answer:
 
     positions: list[Position]
     unknown: list[object]  # items of the input that the model does not know; they were skipped
-    reason: str | None  # why there are fewer than k items, if there are
+    reason: str | None  # why there are fewer than k items, or only popular ones
+    fallback: str | None = None  # "popular" if these items do not continue the list, of which no item is known
 
     @property
     def items(self) -> list[Item]:
@@ -49,7 +50,7 @@ class Answer:
             Position(one["item"], one["name"], one["category"], one["score"], one["group"])
             for one in fields["positions"]
         ]
-        return cls(positions, fields["unknown"], fields["reason"])
+        return cls(positions, fields["unknown"], fields["reason"], fields.get("fallback"))
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields and the items alone, as `fans continue --json` prints them."""
@@ -58,5 +59,5 @@ class Answer:
     def to_line(self) -> dict[str, Any]:
         """Return items and scores, and what else there is to report, as a line of many answers has them."""
         line: dict[str, Any] = {"items": self.items, "scores": [round(p.score, SCORE_DIGITS) for p in self.positions]}
-        extras = {"unknown": self.unknown, "reason": self.reason}
+        extras = {"unknown": self.unknown, "reason": self.reason, "fallback": self.fallback}
         return line | {name: value for name, value in extras.items() if value}

@@ -1,20 +1,26 @@
 """A trained model that continues lists of the user's own items: `fansrec.load(RUN).continue_lists(…)`."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fansrec.api.answers import Answer as Answer
 from fansrec.api.answers import Position as Position
+from fansrec.api.arguments import check_items, check_lists, check_whole, plain
 from fansrec.api.formatting import Details, format_answer, item_details
+from fansrec.api.popular import NONE, POPULAR, PopularItems, check_fallback
+from fansrec.api.rules import make_rules
+from fansrec.api.similar import ItemVectors, SimilarItems
+from fansrec.api.unknown import UNKNOWN, DidYouMean, is_unknown, refuse_unknown
 from fansrec.artifact import Artifact, read_artifact
 from fansrec.engine.backends import open_engine
 from fansrec.engine.interface import Engine
 from fansrec.engine.rules import Rules
-from fansrec.errors import BadSetting, UnknownItems
 
 
 class Continuer:
@@ -34,48 +40,12 @@ class Continuer:
         if engine is None:
             engine = open_engine(artifact.stored, len(artifact.vocabulary), device, generation, backend)
         self.engine = engine
+        self._popular = PopularItems(artifact, engine)
 
     def continue_lists(
         self,
-        lists: Sequence[Iterable[object]],
+        lists: Iterable[Iterable[object]],
         k: int = 10,
-        *,
-        exclude: Iterable[object] = (),
-        allow: Iterable[object] | None = None,
-        max_per_group: int | None = None,
-        min_score: float | None = None,
-        keep_seen: bool = False,
-        fill: str = "by-position",
-    ) -> list[Answer]:
-        """Return the continuation of each list.
-
-        Args:
-            lists: Lists of item ids or names; a list may be empty.
-            k: How many distinct items each continuation has; fewer, with a reason, if the rules leave fewer.
-            exclude: Items that are never answered.
-            allow: The only items that may be answered; by default all items of the model.
-            max_per_group: Maximum number of items of one group (artist, author) in an answer.
-            min_score: Items with a lower score are left out.
-            keep_seen: Whether items of the input may be answered again.
-            fill: How positions share the items: by-position, depth-first or arranged.
-        """
-        rules = self.rules(
-            exclude=exclude,
-            allow=allow,
-            max_per_group=max_per_group,
-            min_score=min_score,
-            keep_seen=keep_seen,
-            fill=fill,
-        )
-        inputs, unknown = zip(*[self.indices(items) for items in lists], strict=True) if lists else ((), ())
-        answers = self.engine.continue_lists(inputs, k, rules)
-        return [
-            Answer.from_fields(format_answer(answer, own_unknown, k, rules, self.details))
-            for answer, own_unknown in zip(answers, unknown, strict=True)
-        ]
-
-    def rules(
-        self,
         *,
         exclude: Iterable[object] = (),
         allow: Iterable[object] | None = None,
@@ -84,50 +54,108 @@ class Continuer:
         min_score: float | None = None,
         keep_seen: bool = False,
         fill: str = "by-position",
-    ) -> Rules:
-        """Return a caller's rules in item indices; `categories` allows only their items."""
-        allowed = None if allow is None else self._allowed(allow)
-        if categories is not None:
-            inside = self._in_categories(categories)
-            allowed = inside.tolist() if allowed is None else np.intersect1d(allowed, inside).tolist()
-        return Rules(
-            exclude=self.vocabulary.indices(exclude)[0],  # an unknown item cannot be answered anyway
-            allow=allowed,
-            keep_seen=keep_seen,
-            max_per_group=max_per_group,
-            min_score=min_score,
-            fill=fill,
-            groups=self.vocabulary.group_indices if max_per_group is not None and self.vocabulary.groups else None,
-        )
+        fallback: str = NONE,
+    ) -> list[Answer]:
+        """Return the continuation of each list.
 
-    def _in_categories(self, names: Iterable[str]) -> NDArray[np.int64]:
-        """Return the items of categories, category after category."""
-        names = list(dict.fromkeys(names))
-        indices = {name: index for index, name in enumerate(self.vocabulary.category_names)}
-        if unknown := [name for name in names if name not in indices]:
-            raise BadSetting(f"this model has no category {_shown(unknown)}")
-        starts = self.vocabulary.starts
-        ranges = [np.arange(starts[indices[name]], starts[indices[name] + 1]) for name in names]
-        return np.concatenate([np.zeros(0, dtype=np.int64), *ranges])
+        Of several lists, one of only unknown items gets an empty answer that says so.
 
-    def _allowed(self, items: Iterable[object]) -> list[int]:
-        indices, unknown = self.vocabulary.indices(items)
-        if not indices:
-            raise BadSetting(f"allow names no item this model knows (unknown: {_shown(unknown)})")
-        return indices
-
-    def indices(self, items: Iterable[object]) -> tuple[NDArray[np.int64], list[object]]:
-        """Return the indices of a list's known items, and its unknown items.
+        Args:
+            lists: Lists of item ids or names; a list may be empty.
+            k: How many distinct items each continuation has; fewer, with a reason, if the rules leave fewer.
+            exclude: Items that are never answered.
+            allow: The only items that may be answered; by default all items of the model.
+            categories: The only categories whose items may be answered; by default all of them.
+            max_per_group: Maximum number of items of one group (artist, author) in an answer.
+            min_score: Items with a lower score are left out.
+            keep_seen: Whether items of the input may be answered again.
+            fill: How positions share the items: by-position, depth-first or arranged.
+            fallback: What a list of only unknown items gets: none, or popular for the most popular items.
 
         Raises:
-            UnknownItems: If the list has items, and none of them is known.
+            UnknownItems: If there is one list, of only unknown items, and no fallback.
         """
-        if isinstance(items, str):
-            raise BadSetting(f"{items!r} is a text; give lists of items, such as [[{items!r}]]")
+        given, k = check_lists(lists), check_whole(k, "k")
+        rules = self.rules(
+            exclude=exclude,
+            allow=allow,
+            categories=categories,
+            max_per_group=max_per_group,
+            min_score=min_score,
+            keep_seen=keep_seen,
+            fill=fill,
+        )
+        check_fallback(fallback)
+        if len(given) == 1 and fallback == NONE:
+            refuse_unknown(*self.indices(given[0]), self.vocabulary)
+        return self.answers(given, k, rules, fallback)
+
+    def answers(self, lists: Sequence[Iterable[object]], k: int, rules: Rules, fallback: str = NONE) -> list[Answer]:
+        """Return the continuation of each list, also of a single one of only unknown items."""
+        given = [self.indices(items) for items in lists]
+        known = [indices for indices, unknown in given if not is_unknown(indices, unknown)]
+        found, did_you_mean = iter(self.engine.continue_lists(known, k, rules)), DidYouMean(self.vocabulary)
+        return [
+            Answer.from_fields(
+                self.answer_unknown(unknown, did_you_mean(unknown), k, rules, fallback)
+                if is_unknown(indices, unknown)
+                else format_answer(next(found), unknown, k, rules, self.details)
+            )
+            for indices, unknown in given
+        ]
+
+    def answer_unknown(
+        self, unknown: list[object], meant: str, k: int, rules: Rules, fallback: str, digits: int | None = None
+    ) -> dict[str, Any]:
+        """Return the answer to a list of only unknown items, as `format_answer` does for others.
+
+        `meant` is the part of the reason that says which items may be meant.
+        """
+        if fallback == NONE:
+            return {"positions": [], "unknown": unknown, "reason": UNKNOWN + meant, "fallback": None}
+        answer = format_answer(
+            self._popular(k, rules), unknown, k, replace(rules, min_score=None), self.details, digits
+        )
+        reasons = [f"{UNKNOWN}; these are its most popular items", answer["reason"]]
+        return answer | {"reason": "; ".join(filter(None, reasons)) + meant, "fallback": POPULAR}
+
+    def similar_items(self, items: Iterable[object], k: int = 10) -> list[Answer]:
+        """Return for each item the `k` most similar ones, by what the model has learned.
+
+        Similarity is the cosine of two item vectors (FANS, BERT4Rec, SASRec, GRU4Rec, Caser, CAR), the weight from one
+        item to the other (linear models, Markov), or the cosine of the training lists of both (V-STAN). Of several
+        items, an unknown one gets an empty answer that says so.
+
+        Args:
+            items: Item ids or names.
+            k: How many items each answer has; fewer, with a reason, if fewer are similar.
+
+        Raises:
+            UnknownItems: If there is one item, and it is unknown.
+            BadSetting: If the model knows no similar items, as popularity does not.
+        """
+        return self.similar.answers(check_items(items, "items"), check_whole(k, "k"))
+
+    def item_vectors(self) -> ItemVectors:
+        """Return the items of the model and their vectors, (M, D); raises BadSetting if it has none."""
+        return self.similar.vectors()
+
+    def rules(self, **rules: Any) -> Rules:
+        """Return a caller's rules, the arguments of `continue_lists` by these names, in item indices."""
+        return make_rules(self.vocabulary, **rules)
+
+    def indices(self, items: Iterable[object]) -> tuple[NDArray[np.int64], list[object]]:
+        """Return the indices of a list's known items, and its unknown items."""
         known, unknown = self.vocabulary.indices(items)
-        if unknown and not known:
-            raise UnknownItems(f"no item of the list is known to this model: {_shown(unknown)}")
-        return np.array(known, dtype=np.int64), unknown
+        return np.array(known, dtype=np.int64), [*map(plain, unknown)]
+
+    def did_you_mean(self, unknown: Sequence[object]) -> str:
+        """Return the end of a message about unknown items: `; did you mean 'Song 1'?`, or an empty text."""
+        return DidYouMean(self.vocabulary)(unknown)
+
+    @cached_property
+    def similar(self) -> SimilarItems:
+        return SimilarItems(self.artifact, self.details)
 
     @cached_property
     def details(self) -> Details:
@@ -144,7 +172,3 @@ def load(run: str | Path, device: str = "cpu", backend: str = "auto", generation
         generation: one-pass, autoregressive or recall; by default the model's own generation mode.
     """
     return Continuer(read_artifact(Path(run)), device, backend, generation)
-
-
-def _shown(items: Sequence[object], most: int = 5) -> str:
-    return ", ".join(str(item) for item in items[:most]) + (", …" if len(items) > most else "")

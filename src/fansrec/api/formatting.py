@@ -44,6 +44,7 @@ def format_answer(
         "positions": [{**details(item), "score": score} for item, score in positions],
         "unknown": unknown,
         "reason": None if len(scores) == k else shortage_reason(len(scores), k, rules),
+        "fallback": None,
     }
 
 

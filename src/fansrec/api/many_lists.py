@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from fansrec.api.continuer import Continuer
+from fansrec.api.popular import NONE, check_fallback
 from fansrec.errors import BadInput
 
 LISTS_AT_ONCE = 512
@@ -41,9 +42,13 @@ def write_answers(
 
 
 def _answer_rows(rows: list[Row], continuer: Continuer, rules: dict[str, Any]) -> list[dict[str, Any]]:
-    reasons = [_refusal(row["items"], continuer, rules["k"]) for row in rows]
+    """Return the line of each list; `rules` are the arguments of `Continuer.continue_lists`."""
+    k, fallback = rules["k"], rules.get("fallback", NONE)
+    check_fallback(fallback)
+    allowed = continuer.rules(**{name: value for name, value in rules.items() if name not in ("k", "fallback")})
+    reasons = [_refusal(row["items"], continuer, k) for row in rows]
     accepted = [row["items"] for row, reason in zip(rows, reasons, strict=True) if reason is None]
-    answers = iter(continuer.continue_lists(accepted, **rules))
+    answers = iter(continuer.answers(accepted, k, allowed, fallback))
     return [
         ({"id": row["id"]} if "id" in row else {})
         | (next(answers).to_line() if reason is None else {"items": [], "reason": reason})
@@ -88,9 +93,7 @@ def _parse(line: bytes, source: object, number: int, lines_before: Callable[[], 
 
 def _refusal(items: list[Any], continuer: Continuer, k: int) -> str | None:
     """Return why a list cannot be continued, if it cannot."""
-    known, unknown = continuer.vocabulary.indices(items)
-    if unknown and not known:
-        return "no item of the list is known"
+    known, _ = continuer.vocabulary.indices(items)
     limit = continuer.engine.model.longest_sequence()
     if limit is not None and len(known) + k > limit:
         return f"the list is too long: {len(known)} items and {k} more are over the limit of {limit}"

@@ -1,14 +1,18 @@
 """A trained model as one folder: configuration, weights, vocabulary, and a manifest with the checksums of all files."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from fansrec.artifact.manifest import CONFIG, UNREADABLE, WEIGHTS, check, seal
+import numpy as np
+from numpy.typing import NDArray
+
+from fansrec.artifact.manifest import CONFIG, COUNTS, UNREADABLE, WEIGHTS, check, is_sealed, seal
 from fansrec.artifact.weights import check_header, map_arrays
 from fansrec.errors import BadArtifact, BadSetting
-from fansrec.files import read_json, write_atomically, write_bytes, write_json, write_text
+from fansrec.files import MAX_JSON_BYTES, read_json, write_atomically, write_bytes, write_json, write_text
 from fansrec.models.config import nested_settings
 from fansrec.models.contract import ContinuationModel
 from fansrec.models.registry import configured, entry, is_known, model_name
@@ -16,6 +20,8 @@ from fansrec.models.stored import KINDS, StoredModel
 from fansrec.models.validation import check_arrays, check_model
 from fansrec.printable import printable
 from fansrec.vocabulary import Vocabulary, read_vocabulary
+
+LARGEST_COUNT = 2**40  # of lists with an item, so that sums fit into 64 bits
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,7 @@ class Artifact:
     vocabulary: Vocabulary
     config: dict[str, Any]
     hash: str  # of the manifest, and so of all files
+    counts: NDArray[np.int64] | None = None  # (M,) in how many training lists each item is; None: not known
 
     @property
     def model(self) -> Any:
@@ -35,9 +42,17 @@ class Artifact:
 
 
 def write_artifact(
-    folder: Path, model: ContinuationModel, vocabulary: Vocabulary, config: dict[str, Any], card: str
+    folder: Path,
+    model: ContinuationModel,
+    vocabulary: Vocabulary,
+    config: dict[str, Any],
+    card: str,
+    counts: NDArray[np.int64] | None = None,
 ) -> None:
-    """Write all files and the manifest last: without it the folder is not an artifact."""
+    """Write all files and the manifest last: without it the folder is not an artifact.
+
+    `counts` (M,) is the number of training lists of each item.
+    """
     from safetensors.torch import save_file  # here, since reading needs no torch
 
     weights = {name: tensor.contiguous().cpu() for name, tensor in model.state_dict().items()}
@@ -45,6 +60,9 @@ def write_artifact(
     for name, content in vocabulary.files().items():
         write_bytes(folder / name, content)
     write_json(folder / CONFIG, config)
+    text = "" if counts is None else json.dumps(counts.tolist(), separators=(",", ":"))
+    if 0 < len(text) < MAX_JSON_BYTES:  # only a catalog that takes a cluster has a longer text: it goes without
+        write_text(folder / COUNTS, text + "\n")
     write_text(folder / "README.md", card)
     seal(folder)
 
@@ -66,7 +84,22 @@ def read_artifact(folder: Path) -> Artifact:
         _check(stored)
     except BadArtifact as error:
         raise BadArtifact(f"{folder / WEIGHTS}: {error}; copy the whole folder again, or train it again") from error
-    return Artifact(folder, stored, vocabulary, config, manifest_hash)
+    return Artifact(folder, stored, vocabulary, config, manifest_hash, read_counts(folder, len(vocabulary)))
+
+
+def read_counts(folder: Path, items: int) -> NDArray[np.int64] | None:
+    """Return in how many training lists each of the items is, (M,); None if the artifact does not say."""
+    if not is_sealed(folder, COUNTS):
+        return None
+    try:
+        counts = read_json(folder / COUNTS)
+        if not (isinstance(counts, list) and len(counts) == items):
+            raise ValueError(f"{COUNTS} is not a list of {items:,} numbers")
+        if not all(type(count) is int and 0 <= count <= LARGEST_COUNT for count in counts):
+            raise ValueError(f"{COUNTS} has an entry that is not a number of lists")
+    except UNREADABLE as error:
+        raise unfit(folder, error) from error
+    return np.array(counts, dtype=np.int64)
 
 
 def read_config(folder: Path) -> dict[str, Any]:

@@ -17,6 +17,7 @@ READABLE = (1, 2)  # formats; folder.py knows the difference
 MANIFEST = "manifest.json"
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
+COUNTS = "item_counts.json"  # absent from artifacts of earlier versions
 NEEDED = {CONFIG, WEIGHTS, ITEMS_FILE, CATEGORIES_FILE}
 NOT_LISTED = "checkpoints"  # state of an unfinished training run
 MOST_FILES = 10_000  # in a manifest
@@ -51,6 +52,11 @@ def check(folder: Path) -> str:
         if sha256(path) != expected:
             raise BadArtifact(f"{path} was changed or damaged; copy the whole folder again, or train it again")
     return str(manifest["sha256"])
+
+
+def is_sealed(folder: Path, name: str) -> bool:
+    """Return whether the manifest of an artifact, which `check` has accepted, has the checksum of a file."""
+    return name in read_json(folder / MANIFEST)["files"]
 
 
 def _listed(folder: Path, name: str) -> Path:

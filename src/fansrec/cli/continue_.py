@@ -12,6 +12,7 @@ from fansrec.cli.options import (
     Address,
     Backend,
     Engine,
+    Fallback,
     Fill,
     Run,
     Workers,
@@ -28,6 +29,7 @@ Items = list[str] | None
 AT_FILE = "repeat the option, or give @FILE with one item per line"
 MIN_SCORE = "Minimum score; FANS has scores >= 0 with `--recipe best`, log-probabilities with `--recipe paper`"
 FILL = "How items are assigned to positions; arranged: the best items in their most likely order"
+FALLBACK = "What a list of only unknown items gets: nothing, or popular items"
 INPUT = 'JSON lines {"id": 1, "items": ["a"]} or ["a"]; with Ray also a folder, pattern or URL'
 SHARDS = "Distribute the items of a model over this many workers, if one cannot hold them"
 
@@ -45,6 +47,7 @@ def continue_lists(
     min_score: Annotated[float | None, rule_option(help=MIN_SCORE)] = None,
     keep_seen: Annotated[bool, rule_option("--keep-seen", help="Allow input items in the answer")] = False,
     fill: Annotated[Fill, rule_option(help=FILL)] = "by-position",
+    fallback: Annotated[Fallback, rule_option(help=FALLBACK)] = "none",
     input: Annotated[str | None, file_option(help=INPUT)] = None,
     output: Annotated[str | None, file_option(help="File for the continuations; with Ray a folder or a URL")] = None,
     device: Annotated[str, typer.Option(help="Device to run on: cpu or cuda")] = "cpu",
@@ -79,6 +82,7 @@ def continue_lists(
         "min_score": min_score,
         "keep_seen": keep_seen,
         "fill": fill,
+        "fallback": fallback,
     }
     if engine == "ray" and shards is None:
         if input is None or output is None:
@@ -95,7 +99,7 @@ def continue_lists(
             continue_file(continuer, Path(input), Path(output), rules)
             return
         (answer,) = continuer.continue_lists([items or []], **rules)
-        _print(answer, as_json)
+        _print(answer, as_json, "" if answer.fallback else continuer.did_you_mean(answer.unknown))
 
 
 @contextmanager
@@ -135,13 +139,13 @@ def _read_items(items: list[str] | None) -> list[str] | None:
     return found
 
 
-def _print(answer: Any, as_json: bool) -> None:
+def _print(answer: Any, as_json: bool, did_you_mean: str) -> None:
     if as_json:
         echo_json(answer.to_json())
         return
     warnings = Terminal(stderr=True)
     if answer.unknown:
-        warnings.say(f"unknown items were skipped: {', '.join(map(str, answer.unknown))}")
+        warnings.say(f"unknown items were skipped: {', '.join(map(str, answer.unknown))}{did_you_mean}")
     for position in answer.positions:
         echo_row(position.item, *([] if position.name is None else [position.name]))
     if answer.reason:

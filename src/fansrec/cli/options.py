@@ -22,6 +22,7 @@ Run = Annotated[Path, typer.Argument(help="Folder of a trained model")]
 Json = Annotated[Path | None, typer.Option(help="Write the rows to this JSON file")]
 Backend = Literal["auto", "torch", "native", "cuda"]
 Fill = Literal["by-position", "depth-first", "arranged"]
+Fallback = Literal["none", "popular"]
 Device = Annotated[str | None, typer.Option(help="Device to run on: cpu, cuda, …", show_default=DEFAULT_DEVICE)]
 ExperimentDevice = Annotated[
     Literal["cpu", "cuda"] | None, execution_option(help="Device to run on", show_default=DEFAULT_DEVICE)

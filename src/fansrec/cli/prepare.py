@@ -2,18 +2,24 @@
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from fansrec.cli.options import Address, Engine
 from fansrec.cli.terminal import Terminal, echo
-from fansrec.data.columns import Columns
-from fansrec.data.settings import Preparation
-from fansrec.errors import BadInput, BadSetting
-
-if TYPE_CHECKING:
-    from fansrec.data.public import PublicSet
+from fansrec.data.boundaries import parse_boundaries
+from fansrec.data.columns import (
+    DETAIL_NAMES,
+    ITEM_NAMES,
+    ITEMS_NAMES,
+    LIST_NAMES,
+    POSITION_NAMES,
+    TIME_NAMES,
+    Columns,
+)  # fmt: skip
+from fansrec.data.settings import NULL_VALUES, Order, Preparation, Split
+from fansrec.errors import BadSetting
 
 DEFAULT = Preparation()
 # The stage that follows each line of progress.
@@ -26,11 +32,28 @@ MIN_COUNT = "Drop items that occur fewer times; public data sets have their own 
 MIN_LENGTH = "Drop shorter lists; public data sets have their own default"
 MAX_LENGTH = "Cut longer lists to their first items; public data sets have their own default"
 CATEGORIES = "own if the items file has categories, else by the number of items"
-
-filter_option, category_option, split_option, column_option = (
-    partial(typer.Option, rich_help_panel=panel)
-    for panel in ("Filter", "Categories", "Split", "Columns (default: recognized by their names)")
+SPLIT = (
+    "How lists are divided into train, valid and test: 8:1:1 at random, 8:1:1 in file order as in the paper, or by the "
+    "time of the lists"
 )
+SPLIT_AT = "Where valid and test begin with --split time: shares of the lists, or dates such as 2026-01-01,2026-02-01"
+ORDER = "What orders the items of a list; auto: a column of positions, else of times, else the rows"
+BAD_ROWS = (
+    "Refuse a file with rows that cannot be used, or leave them out; either way all problems are reported at once"
+)
+NULLS = 'Texts that mean "missing" in text files, separated by commas; empty cells always do'
+
+filter_option, category_option, split_option, rows_option, column_option, detail_option = (
+    partial(typer.Option, rich_help_panel=panel)
+    for panel in (
+        "Filter", "Categories", "Split", "Rows", "Columns of the lists (recognized by these names, in any spelling)",
+        "Columns of the items file (recognized by these names, in any spelling)",
+    )
+)  # fmt: skip
+
+
+def _column(what: str, names: tuple[str, ...]) -> str:
+    return f"Column of {what}: {', '.join(names)}"
 
 
 def prepare(
@@ -42,6 +65,9 @@ def prepare(
     ] = None,
     min_length: Annotated[int | None, filter_option(help=MIN_LENGTH, show_default=str(DEFAULT.min_length))] = None,
     max_length: Annotated[int | None, filter_option(help=MAX_LENGTH, show_default=str(DEFAULT.max_length))] = None,
+    duplicates: Annotated[
+        Literal["keep", "drop"], filter_option(help="Keep or drop repetitions of an item in a list")
+    ] = DEFAULT.duplicates,
     categories: Annotated[
         str | None,
         category_option(
@@ -52,20 +78,35 @@ def prepare(
         Literal["train", "all"],
         category_option(help="Learn them from the training lists, or from all lists as in the paper"),
     ] = DEFAULT.categories_from,
-    split: Annotated[
-        Literal["random", "file-order"],
-        split_option(help="How lists are split 8:1:1; file-order is the split of the paper"),
-    ] = DEFAULT.split,
+    split: Annotated[Split, split_option(help=SPLIT)] = DEFAULT.split,
     split_by: Annotated[
         str | None, split_option(help="Keep lists with the same value in this column in the same part")
     ] = None,
+    split_at: Annotated[str | None, split_option(metavar="A,B", help=SPLIT_AT, show_default="0.8,0.9")] = None,
+    split_time: Annotated[
+        Literal["latest", "first"], split_option(help="The time of a list whose items have times, with --split time")
+    ] = DEFAULT.split_time,
     seed: Annotated[int, typer.Option(help="Random seed; the same seed gives a byte-identical corpus")] = DEFAULT.seed,
-    list_column: Annotated[str | None, column_option(help="Column of list ids")] = None,
-    item_column: Annotated[str | None, column_option(help="Column of item ids")] = None,
-    position_column: Annotated[
-        str | None, column_option(help="Column of positions; without it, the order of rows")
+    order: Annotated[Order, rows_option(help=ORDER)] = DEFAULT.order,
+    on_bad_row: Annotated[Literal["error", "skip"], rows_option(help=BAD_ROWS)] = DEFAULT.on_bad_row,
+    separator: Annotated[
+        str | None, rows_option(help="comma, semicolon, tab, pipe or a character", show_default="detected")
     ] = None,
-    items_column: Annotated[str | None, column_option(help="Column of whole lists, if each row is a list")] = None,
+    null_values: Annotated[str | None, rows_option(help=NULLS, show_default=",".join(NULL_VALUES))] = None,
+    list_column: Annotated[str | None, column_option(help=_column("list ids", LIST_NAMES))] = None,
+    item_column: Annotated[str | None, column_option(help=_column("item ids", ITEM_NAMES))] = None,
+    position_column: Annotated[str | None, column_option(help=_column("positions", POSITION_NAMES))] = None,
+    time_column: Annotated[str | None, column_option(help=_column("times", TIME_NAMES))] = None,
+    items_column: Annotated[
+        str | None, column_option(help=_column("whole lists, if each row is a list", ITEMS_NAMES))
+    ] = None,
+    name_column: Annotated[str | None, detail_option(help=_column("names", DETAIL_NAMES["name"]))] = None,
+    group_column: Annotated[str | None, detail_option(help=_column("groups", DETAIL_NAMES["group"]))] = None,
+    category_column: Annotated[str | None, detail_option(help=_column("categories", DETAIL_NAMES["category"]))] = None,
+    group_name: Annotated[
+        str | None,
+        detail_option(help="What a group is: artist, author, brand", show_default="the name of the column of groups"),
+    ] = None,
     engine: Engine = "local",
     address: Address = None,
 ) -> None:
@@ -73,15 +114,19 @@ def prepare(
 
     Example: `fans prepare playlists.csv --items songs.csv --out corpora/mine`
 
-    A file has one row per item (`list_id, item_id`, optionally `position`), or one row per list (`items`: an array, a
-    JSON array or ids separated by spaces), or JSON lines `{"id": 1, "items": ["a", "b"]}`, or `list item` pairs in a
-    .txt file.
+    A file has one row per item (list and item, optionally position or time), or one row per list (`items`: an array, a
+    JSON array or ids separated by spaces), or JSON lines of either kind, or `list item` pairs in a .txt file.
 
     As in the paper: `fans prepare aotm --split file-order --categories 10 --categories-from all --out corpora/aotm`
 
+    Train on the past, test on the newest lists: `fans prepare plays.parquet --split time --out corpora/mine`
+
     On a cluster: `fans prepare s3://bucket/lists/ --engine ray --address head:6379 --out /shared/corpus`
     """
-    path, items, own = _locate(source, items, engine)
+    from fansrec.data.locating import locate_source
+
+    is_shards = engine == "ray" and not Path(source).is_file() and not _is_public(source)
+    path, details, own = (source, items, DEFAULT) if is_shards else locate_source(source, items)
     preparation = Preparation(
         min_item_count=own.min_item_count if min_item_count is None else min_item_count,
         min_length=own.min_length if min_length is None else min_length,
@@ -91,8 +136,25 @@ def prepare(
         split=split,
         split_by=split_by,
         seed=seed,
+        group_name=group_name,
+        split_at=None if split_at is None else parse_boundaries(split_at),
+        split_time=split_time,
+        order=order,
+        on_bad_row=on_bad_row,
+        duplicates=duplicates,
+        separator=separator,
+        null_values=None if null_values is None else tuple(text.strip() for text in null_values.split(",")),
     )
-    columns = Columns(list=list_column, item=item_column, position=position_column, items=items_column)
+    columns = Columns(
+        list=list_column,
+        item=item_column,
+        position=position_column,
+        items=items_column,
+        time=time_column,
+        name=name_column,
+        group=group_column,
+        category=category_column,
+    )
     console = Terminal()
     with console.status("reading …") as status:
 
@@ -103,11 +165,11 @@ def prepare(
         if engine == "ray":
             from fansrec.cluster.preparing.run import prepare_on_cluster
 
-            summary = prepare_on_cluster(path, out, preparation, items, columns, say, address)
+            summary = prepare_on_cluster(path, out, preparation, details, columns, say, address)
         else:
             from fansrec.data.prepare import prepare as prepare_here
 
-            summary = prepare_here(path, out, preparation, items, columns, say)
+            summary = prepare_here(path, out, preparation, details, columns, say)
     splits = ", ".join(f"{name} {count:,}" for name, count in summary["splits"].items())
     echo(
         f"{out}: {summary['lists']:,} lists of {summary['shortest']} to {summary['longest']} items, "
@@ -116,22 +178,10 @@ def prepare(
     )
 
 
-def _locate(source: str, items: Path | None, engine: str) -> "tuple[str, Path | None, Preparation | PublicSet]":
-    """Return the files of SOURCE, and what has the defaults of its filter."""
-    from fansrec.data.locating import items_file, locate
+def _is_public(source: str) -> bool:
     from fansrec.data.public import PUBLIC
 
-    if Path(source).is_file():
-        return source, items, DEFAULT
-    if source in PUBLIC:
-        return str(locate(source)), items or items_file(source), PUBLIC[source]
-    if engine == "ray":
-        return source, items, DEFAULT
-    if Path(source).is_dir():
-        raise BadInput(
-            f"{source} is a folder; give one of its files, or use --engine ray, which accepts folders of shards"
-        )
-    raise BadInput(f"{source} is neither a file nor the name of a public data set; `fans data list` shows the names")
+    return source in PUBLIC
 
 
 def _categories(text: str | None) -> int | Literal["own"] | None:

@@ -8,15 +8,18 @@ from typing import Any, Self, Unpack
 from urllib.parse import urlsplit
 
 from fansrec import __version__
-from fansrec.api.answers import FoundItem
+from fansrec.api.answers import Answer, FoundItem
 from fansrec.client.requests import (
     Answers,
     Rules,
+    as_list,
     continue_request,
     parse_answers,
     parse_items,
     parse_json,
+    parse_similar,
     search_request,
+    similar_request,
 )
 from fansrec.client.retries import Attempts, NoResponse, Outcome, Request, Response, RetryPolicy, response_of
 from fansrec.errors import BadSetting, not_installed
@@ -68,13 +71,21 @@ class Client(_BaseClient):
     ) -> Answers:
         """Return `k` distinct items for each list of item ids or names; fewer, and why, if the rules exclude too many.
 
-        Rules: exclude, allow, categories, max_per_group, keep_seen, min_score; and model, if the service has several.
+        Rules: exclude, allow, categories, max_per_group, keep_seen, min_score, fallback; and model, if the service
+        has several.
         """
         return parse_answers(self._call(continue_request(lists, k, rules), timeout))
 
     def search(self, text: str, limit: int = 10, model: str | None = None) -> list[FoundItem]:
         """Return items whose names start with `text`, which may contain typos."""
         return parse_items(self._call(search_request(text, limit, model)))
+
+    def similar_items(self, items: Iterable[object], k: int = 10, model: str | None = None) -> list[Answer]:
+        """Return for each item the `k` most similar ones, as `fansrec.load(RUN).similar_items` does; one call each."""
+        items = as_list(items)
+        return [
+            parse_similar(self._call(similar_request(item, k, model)), item, alone=len(items) == 1) for item in items
+        ]
 
     def models(self) -> dict[str, Any]:
         """Return the models of the service and the limits of a request."""
@@ -136,6 +147,13 @@ class AsyncClient(_BaseClient):
 
     async def search(self, text: str, limit: int = 10, model: str | None = None) -> list[FoundItem]:
         return parse_items(await self._call(search_request(text, limit, model)))
+
+    async def similar_items(self, items: Iterable[object], k: int = 10, model: str | None = None) -> list[Answer]:
+        items = as_list(items)
+        return [
+            parse_similar(await self._call(similar_request(item, k, model)), item, alone=len(items) == 1)
+            for item in items
+        ]
 
     async def models(self) -> dict[str, Any]:
         return parse_json(await self._call(MODELS))

@@ -4,6 +4,7 @@ import gzip
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any, TypedDict
+from urllib.parse import quote
 
 from fansrec.api.answers import Answer, FoundItem
 from fansrec.client.retries import TEMPORARY, Request, Response, Unavailable
@@ -41,14 +42,15 @@ class Rules(TypedDict, total=False):
     max_per_group: int | None
     keep_seen: bool
     min_score: float | None
+    fallback: str  # "popular": a list of only unknown items gets popular items
 
 
 def continue_request(lists: Sequence[Iterable[object]], k: int, rules: Rules) -> Request:
     """Return the request to continue lists; rules that are not given are not sent, so the service's defaults hold."""
     if unknown := rules.keys() - Rules.__annotations__.keys():
         raise BadSetting(f"there is no rule {min(unknown)!r}; the rules are {', '.join(Rules.__annotations__)}")
-    content: dict[str, Any] = {"lists": [_as_list(items) for items in lists], "k": k, **rules}
-    content |= {name: _as_list(content[name]) for name in LIST_RULES if content.get(name) is not None}
+    content: dict[str, Any] = {"lists": [as_list(items) for items in lists], "k": k, **rules}
+    content |= {name: as_list(content[name]) for name in LIST_RULES if content.get(name) is not None}
     try:
         body = json.dumps(content, default=_to_plain, allow_nan=False, ensure_ascii=False).encode()
     except ValueError as error:
@@ -62,6 +64,26 @@ def continue_request(lists: Sequence[Iterable[object]], k: int, rules: Rules) ->
 def search_request(text: str, limit: int, model: str | None) -> Request:
     params: dict[str, str | int] = {"search": text, "limit": limit}
     return Request("GET", "/v1/items", params | ({"model": model} if model else {}))
+
+
+def similar_request(item: object, k: int, model: str | None) -> Request:
+    """Return the request for the items that are similar to one; a dot is encoded too, since `..` would go up."""
+    id = quote(str(item), safe="").replace(".", "%2E")
+    return Request("GET", f"/v1/items/{id}/similar", {"k": k} | ({"model": model} if model else {}))
+
+
+def parse_similar(response: Response, item: object, alone: bool) -> Answer:
+    """Return the similar items as an answer; that of an unknown item is empty, unless it was asked for alone."""
+    try:
+        value = parse_json(response)
+    except UnknownItems as error:
+        if alone:
+            raise
+        return Answer([], [item], str(error))
+    try:
+        return Answer.from_fields({"positions": value["items"], "unknown": [], "reason": value["reason"]})
+    except (KeyError, TypeError) as error:
+        raise _not_a_service(response) from error
 
 
 def parse_answers(response: Response) -> Answers:
@@ -115,7 +137,7 @@ def _not_a_service(response: Response) -> Unavailable:
     return Unavailable(f"the response ({size}) is not from a fansrec service; check the address")
 
 
-def _as_list(items: Iterable[object]) -> list[object]:
+def as_list(items: Iterable[object]) -> list[object]:
     if isinstance(items, str):
         raise BadSetting(f"{items!r} is a string; give a list of items, such as [{items!r}]")
     return [*items]

@@ -1,5 +1,6 @@
 """From lists, parts and categories to a corpus: item indices in category order, the vocabulary and the summary."""
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -10,11 +11,11 @@ from numpy.typing import NDArray
 
 from fansrec import __version__
 from fansrec.data.categories import Categories
-from fansrec.data.corpus import PARTS, Corpus, fingerprint
+from fansrec.data.corpus import Corpus, fingerprint
 from fansrec.data.item_details import ItemDetails
 from fansrec.data.lists import Lists
 from fansrec.data.settings import Preparation
-from fansrec.data.splitting import TRAIN
+from fansrec.data.splitting import NO_KEYS, TRAIN, ListKeys, describe_split, part_sizes
 from fansrec.vocabulary import Vocabulary
 
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
@@ -28,7 +29,8 @@ class Selection:
     ids: Sequence[str]
     source_indices: NDArray[np.int64]  # (items,): the indices of the items in the source
     parts: NDArray[np.uint8]  # (lists,)
-    groups: NDArray[np.int64] | None = None  # (lists,)
+    keys: ListKeys = NO_KEYS
+    integers: NDArray[np.bool_] | None = None  # (items,): ids that are integers; None if the source has only text
 
     @property
     def train(self) -> Lists:
@@ -40,9 +42,9 @@ def build_corpus(selection: Selection, details: ItemDetails, categories: Categor
     frequency = np.bincount(selection.train.items, minlength=len(selection.ids))
     order = item_order(selection.ids, frequency, categories)
     indices = np.argsort(order).astype(np.int32)
-    vocabulary = ordered_vocabulary(selection.ids, order, details, categories)
+    vocabulary = ordered_vocabulary(selection.ids, order, details, categories, selection.integers)
     lists = selection.lists
-    return Corpus(indices[lists.items], lists.offsets, selection.parts, vocabulary, {}, selection.groups)
+    return Corpus(indices[lists.items], lists.offsets, selection.parts, vocabulary, {}, selection.keys.groups)
 
 
 def item_order(ids: Sequence[str], frequency: NDArray[np.int64], categories: Categories) -> NDArray[np.int64]:
@@ -52,9 +54,19 @@ def item_order(ids: Sequence[str], frequency: NDArray[np.int64], categories: Cat
 
 
 def ordered_vocabulary(
-    ids: Sequence[str], order: NDArray[np.int64], details: ItemDetails, categories: Categories
+    ids: Sequence[str],
+    order: NDArray[np.int64],
+    details: ItemDetails,
+    categories: Categories,
+    integers: NDArray[np.bool_] | None = None,
 ) -> Vocabulary:
+    """Return the items in this order; `integers` says which ids are integers, None: all of them or none."""
     ids = [ids[index] for index in order.tolist()]
+    are_integers = np.array([INTEGER.fullmatch(id_) is not None for id_ in ids], dtype=np.bool_)
+    if integers is None:
+        are_integers[:] = are_integers.all()
+    else:
+        are_integers &= integers[order]
     sizes = np.bincount(categories.labels, minlength=len(categories.names))
     return Vocabulary(
         ids=ids,
@@ -62,12 +74,21 @@ def ordered_vocabulary(
         names=[details.names.get(id_) for id_ in ids] if details.names else None,
         groups=[details.groups.get(id_) for id_ in ids] if details.groups else None,
         category_names=categories.names,
-        integer_ids=all(INTEGER.fullmatch(id_) for id_ in ids),
+        integer_ids=bool(are_integers.all()),
+        integer_items=are_integers if 0 < np.count_nonzero(are_integers) < len(ids) else None,
+        group_name=details.group_name,
     )
 
 
-def summarize(corpus: Corpus, categories: Categories, preparation: Preparation, source: str) -> dict[str, Any]:
-    """Return the content of summary.json."""
+def summarize(
+    corpus: Corpus,
+    categories: Categories,
+    preparation: Preparation,
+    source: str,
+    keys: ListKeys,
+    columns: dict[str, str | None] | None = None,
+) -> dict[str, Any]:
+    """Return the content of summary.json; `keys` are those that the lists were split by."""
     lists, items, interactions = len(corpus), len(corpus.vocabulary), len(corpus.items)
     return {
         "source": source,
@@ -80,13 +101,11 @@ def summarize(corpus: Corpus, categories: Categories, preparation: Preparation, 
         "mean_length": round(interactions / lists, 4),
         "density": round(interactions / lists / items, 8),
         "splits": part_sizes(corpus.parts),
+        "split": describe_split(keys, preparation),
+        "columns": columns,
         "categories_from": categories.learned_from,
         "categories_taught_by": categories.taught_by,
-        "preparation": asdict(preparation),
+        "preparation": json.loads(json.dumps(asdict(preparation))),
         "fingerprint": fingerprint(corpus),
         "version": __version__,
     }
-
-
-def part_sizes(parts: NDArray[np.uint8]) -> dict[str, int]:
-    return dict(zip(PARTS, np.bincount(parts, minlength=len(PARTS)).tolist(), strict=True))

@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import NamedTuple
 
@@ -10,84 +11,142 @@ import polars as pl
 from numpy.typing import NDArray
 
 from fansrec.data.lists import Lists, RawLists, offsets_of
+from fansrec.data.problems import BAD_TIME, NO_ITEM, NOT_ID, NOT_UNICODE, Problems
+from fansrec.data.times import measure_times, microseconds
 from fansrec.errors import BadInput
 
 
 class Row(NamedTuple):
-    """One list as it was read: its location for messages, its items, and its value of the split column."""
+    """One list as it was read: its line or row, its items, its value of the split column and its time as text."""
 
-    location: str
+    number: int
     items: Sequence[object]
     group: str | None = None
+    time: str | None = None
 
 
-def index_rows(rows: Iterable[Row], grouped: bool = False) -> RawLists:
-    """Return the rows as lists of item indices, assigned in the order of first occurrence."""
-    indices: dict[str, int] = {}
+class ItemIds:
+    """The item indices of ids, assigned in the order of first occurrence, and whether an id is always an integer."""
+
+    def __init__(self) -> None:
+        self.indices: dict[object, int] = {}  # by the id as it was given: 7 and "7" are the same item
+        self.texts: dict[str, int] = {}
+        self.integers = bytearray()
+
+    def index(self, item: object) -> int | str:
+        """Return the index of an id; instead of one that is not valid, the kind of the problem."""
+        kind = type(item)
+        if (kind is str or kind is int) and item in self.indices:
+            return self.indices[item]
+        text = id_text(item)
+        if text is None:
+            return _problem(item)
+        index = self.texts.setdefault(text, len(self.texts))
+        if index == len(self.integers):
+            self.integers.append(not isinstance(item, str))
+        elif isinstance(item, str):
+            self.integers[index] = False
+        if kind is str or kind is int:
+            self.indices[item] = index
+        return index
+
+
+def index_rows(rows: Iterable[Row], problems: Problems, grouped: bool = False, timed: bool = False) -> RawLists:
+    """Return the rows as lists of item indices; note items that are not valid and leave them out."""
+    ids = ItemIds()
     groups: dict[str | None, int] = {}
-    items = array("i")
-    lengths = array("q")
-    group_indices = array("q")
+    items, lengths, group_indices, numbers = array("i"), array("q"), array("q"), array("q")
+    times: list[str | None] = []
     for row in rows:
+        before = len(items)
         for item in row.items:
-            if type(item) is int:
-                text = str(item)
+            index = ids.index(item)
+            if isinstance(index, int):
+                items.append(index)
             else:
-                text = item if type(item) is str and item in indices else id_text(item, row.location)
-            items.append(indices.setdefault(text, len(indices)))
-        lengths.append(len(row.items))
+                problems.add(index, row.number, "" if index == NO_ITEM else ascii(item))
+        lengths.append(len(items) - before)
         group_indices.append(groups.setdefault(row.group, len(groups)))
+        if timed:
+            times.append(row.time)
+            numbers.append(row.number)
     lists = Lists(np.asarray(items, dtype=np.int32), offsets_of(np.asarray(lengths, dtype=np.int64)))
-    if not grouped:
-        return RawLists(lists, list(indices))
-    return RawLists(lists, list(indices), np.asarray(group_indices, dtype=np.int64), list(groups))
+    raw = RawLists(lists, list(ids.texts), integers=np.array(ids.integers, dtype=np.bool_))
+    if grouped:
+        raw = replace(raw, groups=np.asarray(group_indices, dtype=np.int64), group_names=list(groups))
+    return _with_times(raw, times, numbers, problems) if timed else raw
 
 
-def id_text(item: object, location: str) -> str:
-    """Return an item id as text; refuse ids such as 7.0 or True, which could not be looked up later."""
-    if item is None or (isinstance(item, str) and not item):
-        raise BadInput(f"{location}: an item is missing (null or empty); remove it or give it an id")
+def _with_times(raw: RawLists, texts: Sequence[str | None], numbers: Sequence[int], problems: Problems) -> RawLists:
+    """Return the lists with their times; note lists without one and leave them out."""
+    frame = pl.LazyFrame({"time": texts}, schema={"time": pl.String})
+    times = frame.select(microseconds("time", pl.String(), measure_times(frame, "time").scale)).collect().to_series()
+    known = times.is_not_null().to_numpy()
+    for index in np.flatnonzero(~known).tolist():
+        problems.add(BAD_TIME, numbers[index], "" if texts[index] is None else repr(texts[index]))
+    return replace(raw, times=times.fill_null(0).to_numpy()).keep_lists(known)
+
+
+def id_text(item: object) -> str | None:
+    """Return an item id as text; None for ids such as 7.0 or True, which could not be looked up later."""
     if isinstance(item, bool) or not isinstance(item, str | Integral):
-        raise BadInput(f"{location}: {item!r:.80} is not an item id; use text or whole numbers")
+        return None
     text = str(item)
-    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise BadInput(f"{location}: the item id {text!a:.80} is not valid Unicode; correct or remove it")
-    return text
+    is_invalid = not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text)
+    return None if is_invalid or not text else text
 
 
-def index_table(table: pl.LazyFrame, where: str) -> RawLists:
-    """Return the lists of a table with the columns list, item, row and optionally position and group.
+def _problem(item: object) -> str:
+    if item is None or item == "":
+        return NO_ITEM
+    return NOT_UNICODE if isinstance(item, str) else NOT_ID
+
+
+def index_table(table: pl.LazyFrame, where: str, list_time: str | None = None, typed: bool = True) -> RawLists:
+    """Return the lists of a table with the columns list, item, row and optionally position, time and group.
 
     Each pass streams, so that the ids, which are long, are never all in memory: only the indices are.
-    Lists are in the order of their first rows, item indices in the order of the ids.
+    Lists are in the order of their first rows, item indices in the order of the ids. The time of a list is the
+    `list_time`, latest or first, of its rows.
     """
     names = table.collect_schema().names()
     ids = table.select("item").unique().collect(engine="streaming")["item"]
-    if ids.null_count():
-        raise missing_value(table, "item", where)
     item_indices = pl.DataFrame({"item": ids, "id": ids.cast(pl.String)}).sort("id").with_row_index("index")
-    lists = _lists(table, names, where)
-    rows = _indexed_rows(table, item_indices, lists, "position" in names, where)
+    lists = _lists(table, names, where, list_time)
+    rows, ties = _indexed_rows(table, item_indices, lists, "position" in names)
     groups, group_names = index_groups(lists["group"]) if "group" in names else (None, [])
     offsets = offsets_of(lists["length"].to_numpy().astype(np.int64))
-    texts = item_indices["id"].to_list()
-    return RawLists(Lists(rows["index"].to_numpy(), offsets), texts, groups, group_names, sorted_ids=True)
+    return RawLists(
+        Lists(rows["index"].to_numpy(), offsets),
+        item_indices["id"].to_list(),
+        groups,
+        group_names,
+        sorted_ids=True,
+        integers=np.full(len(ids), ids.dtype.is_integer()) if typed else None,
+        times=lists["time"].to_numpy() if list_time else None,
+        ties=ties,
+    )
 
 
-def _lists(table: pl.LazyFrame, names: Sequence[str], where: str) -> pl.DataFrame:
-    """Return one row per list: its id, its first and last row, its length, and its group if there is one."""
-    group = pl.col("group").cast(pl.String)
+def _lists(table: pl.LazyFrame, names: Sequence[str], where: str, list_time: str | None) -> pl.DataFrame:
+    """Return one row per list: its id, its first and last row, its length, and its group and time if there are any."""
+    group, time = pl.col("group").cast(pl.String), pl.col("time")
     grouped = [group.min().alias("group"), group.max().alias("other")] if "group" in names else []
+    timed = [time.max() if list_time == "latest" else time.min()] if list_time else []
     lists = (
         table.with_row_index("at")
         .group_by("list")
-        .agg(pl.col("at").min().alias("first"), pl.col("at").max().alias("last"), pl.len().alias("length"), *grouped)
+        .agg(
+            pl.col("at").min().alias("first"),
+            pl.col("at").max().alias("last"),
+            pl.len().alias("length"),
+            *grouped,
+            *timed,
+        )
         .sort("first")
         .with_row_index("list_index")
         .collect(engine="streaming")
     )
-    if lists["list"].null_count():
-        raise missing_value(table, "list", where)
     if grouped:
         refuse_mixed_groups(lists, where)
     return lists
@@ -105,51 +164,37 @@ def refuse_mixed_groups(lists: pl.DataFrame, where: str) -> None:
 
 
 def _indexed_rows(
-    table: pl.LazyFrame, item_indices: pl.DataFrame, lists: pl.DataFrame, has_positions: bool, where: str
-) -> pl.DataFrame:
-    """Return the item indices list after list, each list in the order of its positions or else of the file."""
+    table: pl.LazyFrame, item_indices: pl.DataFrame, lists: pl.DataFrame, has_positions: bool
+) -> tuple[pl.DataFrame, int]:
+    """Return the item indices list after list, each list in the order of its positions or else of the rows.
+
+    Rows with equal positions stay in the order of the rows; the second value is how many there are.
+    """
     items = item_indices.lazy().select("item", pl.col("index").cast(pl.Int32))
     rows = table.join(items, on="item", how="left", maintain_order="left")
     contiguous = lists.select((pl.col("last") - pl.col("first") + 1 == pl.col("length")).all()).item()
     if contiguous and not has_positions:
-        return rows.select("index").collect(engine="streaming")
+        return rows.select("index").collect(engine="streaming"), 0
     order = ["list_index", "position"] if has_positions else ["list_index"]
     indexed = rows.join(lists.lazy().select("list", "list_index"), on="list", how="left", maintain_order="left")
     found = indexed.select("index", *order).collect(engine="streaming")
-    if has_positions and found["position"].null_count():
-        raise missing_value(table, "position", where)
-    if has_positions and _is_sorted(found):
-        return found
-    found = found.sort(order, maintain_order=True)
-    if has_positions:
-        refuse_repeated_positions(found, lists["list"], where)
-    return found
+    if not has_positions or not _is_sorted(found):
+        found = found.sort(order, maintain_order=True)
+    return found, _count_ties(found) if has_positions else 0
 
 
 def _is_sorted(rows: pl.DataFrame) -> bool:
-    """Return whether rows are sorted without repeated positions, as most are: sorting would cost memory."""
+    """Return whether rows are sorted, as most are: sorting would cost memory."""
     lists, positions = rows["list_index"].to_numpy(), rows["position"].to_numpy()
     later = lists[1:] > lists[:-1]
-    later |= (lists[1:] == lists[:-1]) & (positions[1:] > positions[:-1])
+    later |= (lists[1:] == lists[:-1]) & (positions[1:] >= positions[:-1])
     return bool(later.all())
 
 
-def refuse_repeated_positions(rows: pl.DataFrame, lists: pl.Series, where: str) -> None:
-    """Raise BadInput if a position occurs twice; `rows` are sorted by list_index and position, `lists` are the ids."""
-    same = (pl.col("list_index") == pl.col("list_index").shift()) & (pl.col("position") == pl.col("position").shift())
-    repeated = rows.filter(same)
-    if repeated.height:
-        index, position = repeated.select("list_index", "position").row(0)
-        raise BadInput(
-            f"{where}: list {lists[index]} has position {position} twice; give every item of a list its own position"
-        )
-
-
-def missing_value(table: pl.LazyFrame, column: str, where: str) -> BadInput:
-    """Return the error for the first row in which the column is null."""
-    row = table.filter(pl.col(column).is_null()).select("row").head(1).collect().item()
-    what = {"item": "an item is", "list": "a list id is", "position": "a position is not a whole number, or"}[column]
-    return BadInput(f"{where}: row {row + 1}: {what} missing (null or empty); remove the row or fill it in")
+def _count_ties(rows: pl.DataFrame) -> int:
+    """Return how many rows have the list and the position of the row before them."""
+    lists, positions = rows["list_index"].to_numpy(), rows["position"].to_numpy()
+    return int(np.count_nonzero((lists[1:] == lists[:-1]) & (positions[1:] == positions[:-1])))
 
 
 def index_groups(values: Iterable[str | None]) -> tuple[NDArray[np.int64], list[str | None]]:

@@ -1,23 +1,24 @@
 """The items file: the name, the group (an artist, an author) and the user's own category of each item."""
 
-from collections.abc import Collection
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from fansrec.data.columns import ITEM_NAMES, find
+from fansrec.data.columns import DETAIL_NAMES, ID_NAMES, find, likely, required
 from fansrec.data.decompression import decompressed
-from fansrec.data.tables import format_of, from_dataframe, is_dataframe, json_rows, readable, scan
+from fansrec.data.problems import Problems
+from fansrec.data.reading import Reading
+from fansrec.data.tables import ROW, Table, format_of, from_dataframe, is_dataframe, json_rows, open_table, readable
 from fansrec.errors import BadInput
+from fansrec.vocabulary import GROUP, is_group_name
 
-ID_NAMES = ("item", "id", *ITEM_NAMES)
-DETAIL_NAMES = {
-    "name": ("name", "title", "item_name", "track_name", "song_name"),
-    "group": ("group", "artist", "author", "artist_name", "author_name"),
-    "category": ("category", "genre"),
-}
+TWICE = "with an item that occurs before with other details"
+FLAGS = {"name": "--name-column", "group": "--group-column", "category": "--category-column"}
 
 
 @dataclass(frozen=True)
@@ -27,55 +28,114 @@ class ItemDetails:
     names: dict[str, str] = field(default_factory=dict)
     groups: dict[str, str] = field(default_factory=dict)
     categories: dict[str, str] = field(default_factory=dict)
+    group_name: str = GROUP
+    """The word for groups: the name of their column."""
 
 
-def read_details(source: Any, ids: Collection[str]) -> ItemDetails:
+def group_word(column: str | None) -> str:
+    """Return the word for groups that the name of their column contains: artist for `Artist_Name`."""
+    words = re.findall(r"[^\W_]+", (column or GROUP).lower())
+    word = next((word for word in reversed(words) if word not in ("name", "id")), GROUP)
+    return word if is_group_name(word) else GROUP
+
+
+def read_details(
+    source: Any,
+    ids: Collection[str],
+    reading: Reading = Reading(),  # noqa: B008
+    report: Callable[[str], None] = lambda _: None,
+    group_name: str | None = None,
+) -> ItemDetails:
     """Return the details of the items `ids` from a csv, tsv, parquet or jsonl file, or from a dataframe."""
     where = "the items dataframe" if is_dataframe(source) else str(source)
+    with readable(where), _open(source, where, reading) as (table, problems):
+        columns = _columns(table, where, reading)
+        for line in _choices(table, columns, where):
+            report(line)
+        details = _details(table, columns, set(ids), problems)
+        for line in reading.settle(problems):
+            report(line)
+    if details is None:
+        raise BadInput(f"{where} contains none of the items in the lists; check that both use the same ids")
+    return replace(details, group_name=group_name or group_word(columns["group"]))
+
+
+@contextmanager
+def _open(source: Any, where: str, reading: Reading) -> Iterator[tuple[Table, Problems]]:
     if is_dataframe(source):
-        with readable(where):
-            rows = _rows(from_dataframe(source), where)
-    else:
-        with decompressed(Path(source)) as file, readable(where):
-            kind = format_of(file, where)
-            rows = _rows(_json_table(file.path, where) if kind == "jsonl" else scan(file, kind, where), where)
-    return _details(rows, set(ids), where)
+        table = Table(from_dataframe(source).with_row_index(ROW))
+        yield table, table.problems(where)
+        return
+    with decompressed(Path(source)) as file:
+        kind = format_of(file, where, reading.separator)
+        if kind == "jsonl":
+            problems = Problems(where)
+            yield _json_table(file.path, problems), problems
+            return
+        with open_table(file, kind, where, reading) as opened:
+            yield opened
 
 
-def _json_table(path: Path, where: str) -> pl.LazyFrame:
-    rows = [row for _, row in json_rows(path, where)]
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    texts = [{name: str(value) for name, value in row.items() if value is not None} for row in rows]
-    return pl.LazyFrame({name: [row.get(name) for row in texts] for name in names})
+def _json_table(path: Path, problems: Problems) -> Table:
+    """Return the values of all keys as text."""
+    rows = list(json_rows(path, problems))
+    names = list(dict.fromkeys(name for _, row in rows for name in row))
+    texts = [{name: str(value) for name, value in row.items() if value is not None} for _, row in rows]
+    columns = {name: pl.Series(name, [row.get(name) for row in texts], dtype=pl.String) for name in names}
+    numbers = pl.Series(ROW, [number for number, _ in rows], dtype=pl.UInt32)
+    return Table(pl.LazyFrame({**columns, ROW: numbers}), lines=lambda rows: {row: row for row in rows})
 
 
-def _rows(table: pl.LazyFrame, where: str) -> pl.DataFrame:
-    """Return the columns id, name, group and category as text, null where the file has no such column."""
-    names = table.collect_schema().names()
-    id_name = find(names, ID_NAMES)
+def _columns(table: Table, where: str, reading: Reading) -> dict[str, str | None]:
+    """Return the columns of the id, the name, the group and the category, None where there is none."""
+    names, given = table.names, reading.columns
+    own = given.item if given.item is not None and find(names, [given.item]) else None
+    id_name = required(names, own, "--item-column", where) if own else find(names, ID_NAMES)
     if id_name is None:
         raise BadInput(
-            f"{where}: there is no column item or id (columns: {', '.join(names[:12])}); rename the column of item ids"
+            f"{where}: there is no column item or id (columns: {', '.join(names[:12])}); rename the column of "
+            "item ids, or name it with --item-column"
         )
-    selected = [pl.col(id_name).cast(pl.String).alias("id")]
-    for detail, known in DETAIL_NAMES.items():
-        name = find([name for name in names if name != id_name], known)
-        selected.append((pl.lit(None) if name is None else pl.col(name)).cast(pl.String).alias(detail))
-    return table.select(selected).collect(engine="streaming")
+    chosen: dict[str, str | None] = {"id": id_name}
+    for detail, flag in FLAGS.items():
+        column = getattr(given, detail)
+        others = [name for name in names if name not in chosen.values()]
+        chosen[detail] = required(names, column, flag, where) if column else find(others, DETAIL_NAMES[detail])
+    return chosen
 
 
-def _details(rows: pl.DataFrame, ids: set[str], where: str) -> ItemDetails:
+def _choices(table: Table, columns: dict[str, str | None], where: str) -> list[str]:
+    """Return the lines of the report: the chosen columns, and hints at columns that were not recognized."""
+    used = [f"{role} {name!r}" for role, name in columns.items() if name]
+    missing = [role for role, name in columns.items() if name is None]
+    lines = [f"items: {Path(where).name}: {', '.join(used)}" + (f"; no {', no '.join(missing)}" if missing else "")]
+    for role in missing:
+        candidates = [name for name in likely(table.names, role) if name not in columns.values()]
+        if candidates:
+            lines.append(
+                f"note: column {candidates[0]!r} may be the {role}; to use it, give {FLAGS[role]} {candidates[0]!r}"
+            )
+    return lines
+
+
+def _details(table: Table, columns: dict[str, str | None], ids: set[str], problems: Problems) -> ItemDetails | None:
+    """Return the details of the known items, None if there is none; note items with two different rows."""
+    selected = [
+        (pl.lit(None) if name is None else pl.col(name)).cast(pl.String).alias(role) for role, name in columns.items()
+    ]
+    rows = table.frame.select(pl.col(ROW).alias("row"), *selected).collect(engine="streaming")
     details = ItemDetails()
-    seen: set[str] = set()
-    for id_, name, group, category in rows.iter_rows():
+    seen: dict[str, tuple[str | None, ...]] = {}
+    for row, id_, *values in rows.iter_rows():
         if id_ not in ids:
             continue
         if id_ in seen:
-            raise BadInput(f"{where}: item {id_} occurs twice; keep one row for each item")
-        seen.add(id_)
-        for values, value in ((details.names, name), (details.groups, group), (details.categories, category)):
+            if seen[id_] != tuple(values):
+                problems.add(TWICE, row, repr(id_))
+            continue
+        seen[id_] = tuple(values)
+        for kept, value in zip((details.names, details.groups, details.categories), values, strict=True):
             if value:
-                values[id_] = value
-    if not seen:
-        raise BadInput(f"{where} contains none of the items in the lists; check that both use the same ids")
-    return details
+                kept[id_] = value
+    table.locate(problems, [TWICE])
+    return details if seen else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,16 +35,35 @@ class Lists:
         """Return the lists that are True in `kept`, in the same order."""
         return Lists(self.items[np.repeat(kept, self.lengths)], offsets_of(self.lengths[kept]))
 
+    def drop_repeats(self) -> Lists:
+        """Return the lists with the first occurrence of every item only."""
+        if not len(self.items):
+            return self
+        owners = np.repeat(np.arange(len(self), dtype=np.int64), self.lengths)
+        keys = owners * (int(self.items.max()) + 1) + self.items
+        kept = np.zeros(len(keys), dtype=np.bool_)
+        kept[np.unique(keys, return_index=True)[1]] = True
+        return self.keep_items(kept)
+
 
 @dataclass(frozen=True)
 class RawLists:
-    """The content of a source: its lists, the id of every item index, and the split group of every list."""
+    """The content of a source: its lists, the id of every item index, and the split group and time of every list."""
 
     lists: Lists
     ids: Sequence[str]
     groups: NDArray[np.int64] | None = None
     group_names: Sequence[str | None] = ()
     sorted_ids: bool = False  # item indices follow the order of the ids, not of the first occurrence
+    integers: NDArray[np.bool_] | None = None  # (items,): ids that are integers; None if the source has only text
+    times: NDArray[np.int64] | None = None  # (lists,): microseconds since 1970
+    columns: dict[str, str | None] | None = None  # the columns of a table that was read, for the summary
+    ties: int = 0  # items of a list with the same position as another one
+
+    def keep_lists(self, kept: NDArray[np.bool_]) -> RawLists:
+        """Return the lists that are True in `kept`, with the same item indices."""
+        groups, times = (None if values is None else values[kept] for values in (self.groups, self.times))
+        return replace(self, lists=self.lists.keep_lists(kept), groups=groups, times=times)
 
 
 def offsets_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:

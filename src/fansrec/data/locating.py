@@ -3,8 +3,10 @@
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
-from fansrec.data.public import PublicFile, PublicSet, public_set
+from fansrec.data.public import PUBLIC, PublicFile, PublicSet, public_set
+from fansrec.data.settings import Preparation
 from fansrec.errors import BadInput
 from fansrec.files import sha256
 
@@ -46,6 +48,21 @@ def items_file(name: str) -> Path | None:
     set_ = public_set(name)
     found = find(set_, (set_.items,), data_folders()) if set_.items else None
     return found[0] if found else None
+
+
+def locate_source(source: Any, items: Any = None) -> tuple[Any, Any, Preparation | PublicSet]:
+    """Return the file and the items file of a source that may name a public set, and what has its default filter."""
+    if not isinstance(source, str) or Path(source).is_file():
+        return source, items, Preparation()
+    if source in PUBLIC:
+        return str(locate(source)), items_file(source) if items is None else items, PUBLIC[source]
+    if "://" in source:
+        raise BadInput(f"{source} is a URL, which needs --engine ray; add it, or give a local file")
+    if Path(source).is_dir():
+        raise BadInput(
+            f"{source} is a folder; give one of its files, or use --engine ray, which accepts folders of shards"
+        )
+    raise BadInput(f"{source} is neither a file nor the name of a public data set; `fans data list` shows the names")
 
 
 def manual_download(set_: PublicSet) -> str:

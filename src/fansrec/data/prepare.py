@@ -1,5 +1,7 @@
 """From a source to a corpus: read, filter, split, categorize, assign item indices, write."""
 
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,20 +11,18 @@ from numpy.typing import NDArray
 from fansrec.data.categories import Categories, Report, assign_categories, fill_from_neighbors
 from fansrec.data.columns import Columns
 from fansrec.data.corpus import Corpus, write_corpus
-from fansrec.data.corpus_builder import Selection, build_corpus, part_sizes, summarize
+from fansrec.data.corpus_builder import Selection, build_corpus, summarize
 from fansrec.data.filtering import filter_lists, nothing_left
 from fansrec.data.item_details import ItemDetails, read_details
 from fansrec.data.item_vectors import cbow_vectors, cluster_items, sample_lists
 from fansrec.data.lists import Lists, RawLists
+from fansrec.data.reading import reading_of
 from fansrec.data.settings import Preparation, check
-from fansrec.data.sources import read_lists, source_name
-from fansrec.data.splitting import split_lists
-from fansrec.errors import BadSetting
+from fansrec.data.sources import ignore, read_lists, source_name
+from fansrec.data.splitting import ListKeys, describe_split, part_sizes, split_lists
+from fansrec.data.tables import is_dataframe
+from fansrec.errors import BadInput, BadSetting
 from fansrec.files import refuse_existing
-
-
-def no_report(_: str) -> None:
-    """Ignore a line of the report."""
 
 
 def prepare(
@@ -31,7 +31,7 @@ def prepare(
     preparation: Preparation = Preparation(),  # noqa: B008
     items: Any = None,
     columns: Columns = Columns(),  # noqa: B008
-    report: Report = no_report,
+    report: Report = ignore,
 ) -> dict[str, Any]:
     """Write the corpus of a source (a path, a dataframe, a list of lists) to the folder `out`; return its summary.
 
@@ -39,13 +39,17 @@ def prepare(
     """
     out = Path(out)
     check_options(preparation, items, out)
-    raw = read_lists(source, columns, preparation.split_by)
+    reading = reading_of(preparation, columns)
+    raw = read_lists(source, reading, report)
     report(f"read: {len(raw.lists):,} lists, {len(raw.ids):,} items, {len(raw.lists.items):,} interactions")
+    if preparation.duplicates == "drop":
+        raw = drop_repeats(raw, report)
     selection = filter_and_split(raw, preparation, report)
-    details = read_details(items, selection.ids) if items is not None else ItemDetails()
+    name = preparation.group_name
+    details = ItemDetails() if items is None else read_details(items, selection.ids, reading, report, name)
     categories = categorize(raw, selection, details, preparation, report)
     corpus = build_corpus(selection, details, categories)
-    corpus.summary.update(summarize(corpus, categories, preparation, source_name(source)))
+    corpus.summary.update(summarize(corpus, categories, preparation, source_name(source), selection.keys, raw.columns))
     _write(out, corpus)
     report(f"written: {out}")
     return corpus.summary
@@ -56,7 +60,27 @@ def check_options(preparation: Preparation, items: Any, out: Path) -> None:
     check(preparation)
     if preparation.categories == "own" and items is None:
         raise BadSetting("--categories own needs --items FILE with a column category")
+    if items is not None and not is_dataframe(items) and not Path(items).is_file():
+        raise BadInput(f"--items: there is no file {items}; check the path")
     refuse_existing(out, "the corpus")
+    _check_writable(out)
+
+
+def _check_writable(out: Path) -> None:
+    """Refuse a folder that cannot be created."""
+    existing = next(folder for folder in out.absolute().parents if folder.exists())
+    try:
+        tempfile.TemporaryFile(dir=existing).close()
+    except OSError as error:
+        raise BadSetting(f"{out} cannot be written ({error.strerror}); choose another path") from error
+
+
+def drop_repeats(raw: RawLists, report: Report) -> RawLists:
+    """Return the lists without items that occur earlier in the same list."""
+    lists = raw.lists.drop_repeats()
+    dropped = len(raw.lists.items) - len(lists.items)
+    report(f"duplicates: {dropped:,} items that their list had before were dropped")
+    return replace(raw, lists=lists)
 
 
 def filter_and_split(raw: RawLists, preparation: Preparation, report: Report) -> Selection:
@@ -66,21 +90,32 @@ def filter_and_split(raw: RawLists, preparation: Preparation, report: Report) ->
     if not len(filtered.lists):
         raise nothing_left(len(raw.lists), filtered.rare_items, filtered.cut_lists)
     counts = np.bincount(filtered.lists.items, minlength=len(raw.ids))
-    groups = None if raw.groups is None else compact_groups(raw.groups[filtered.kept])
-    parts = split_and_report(len(filtered.lists), counts, groups, preparation, report)
+    keys = ListKeys(
+        None if raw.groups is None else compact_groups(raw.groups[filtered.kept]),
+        None if raw.times is None else raw.times[filtered.kept],
+    )
+    parts = split_and_report(len(filtered.lists), counts, keys, preparation, report)
     lists = Lists(compact_indices(counts)[filtered.lists.items], filtered.lists.offsets)
     source_indices = np.flatnonzero(counts)
-    return Selection(lists, [raw.ids[index] for index in source_indices.tolist()], source_indices, parts, groups)
+    integers = None if raw.integers is None else raw.integers[source_indices]
+    ids = [raw.ids[index] for index in source_indices.tolist()]
+    return Selection(lists, ids, source_indices, parts, keys, integers)
 
 
 def split_and_report(
-    lists: int, counts: NDArray[np.int64], groups: NDArray[np.int64] | None, preparation: Preparation, report: Report
+    lists: int, counts: NDArray[np.int64], keys: ListKeys, preparation: Preparation, report: Report
 ) -> NDArray[np.uint8]:
     """Return the part of every filtered list; `counts` says how often each item occurs in them."""
     report(f"filtered: {lists:,} lists, {np.count_nonzero(counts):,} items, {counts.sum():,} interactions left")
-    parts = split_lists(lists, groups, preparation)
-    report("split: " + ", ".join(f"{name} {count:,}" for name, count in part_sizes(parts).items()))
+    parts = split_lists(lists, keys, preparation)
+    sizes = ", ".join(f"{name} {count:,}" for name, count in part_sizes(parts).items())
+    report(f"split: {sizes}" + (_time_boundaries(keys, preparation) if keys.times is not None else ""))
     return parts
+
+
+def _time_boundaries(keys: ListKeys, preparation: Preparation) -> str:
+    how = describe_split(keys, preparation)
+    return f" (by the {how['list_time']} time of a list; valid from {how['valid_from']}, test from {how['test_from']})"
 
 
 def compact_groups(groups: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -95,7 +130,7 @@ def compact_indices(counts: NDArray[np.int64]) -> NDArray[np.int32]:
 
 
 def categorize(
-    raw: RawLists, selection: Selection, details: ItemDetails, preparation: Preparation, report: Report = no_report
+    raw: RawLists, selection: Selection, details: ItemDetails, preparation: Preparation, report: Report = ignore
 ) -> Categories:
     """Return the category of every item, learned from the training lists or, if so requested, from all raw lists."""
     train, seed = selection.train, preparation.seed

@@ -1,32 +1,43 @@
 """Reading lists from files, dataframes, or Python lists of lists."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from fansrec.data.columns import ITEMS_NAMES, Columns, find, items_column, long_columns, required
 from fansrec.data.decompression import PlainFile, decompressed
 from fansrec.data.indexing import Row, index_rows, index_table
+from fansrec.data.json_lists import read_json
+from fansrec.data.layout import Layout, layout_of
 from fansrec.data.lists import RawLists
-from fansrec.data.tables import format_of, from_dataframe, is_dataframe, json_rows, readable, scan
+from fansrec.data.problems import NO_ITEM, NOT_ARRAY, NOT_ID, NOT_UNICODE, Problems
+from fansrec.data.reading import Reading
+from fansrec.data.rows import check_id_type, id_column, long_rows, time_column, usable_rows
+from fansrec.data.tables import ROW, Table, format_of, from_dataframe, is_dataframe, open_table, readable
 from fansrec.errors import BadInput
 
+Report = Callable[[str], None]
 
-def read_lists(source: Any, columns: Columns = Columns(), split_by: str | None = None) -> RawLists:  # noqa: B008
-    """Return all lists of a path, a polars or pandas dataframe, or a list of lists, with the groups of `split_by`."""
+
+def ignore(_: str) -> None:
+    """Ignore a line of the report."""
+
+
+def read_lists(source: Any, reading: Reading = Reading(), report: Report = ignore) -> RawLists:  # noqa: B008
+    """Return all lists of a path, a polars or pandas dataframe, or a list of lists, with their groups and times."""
     if isinstance(source, str | Path):
         with decompressed(Path(source)) as file:
-            raw = read_file(file, str(source), columns, split_by)
+            raw = _read_file(file, str(source), reading, report)
     elif is_dataframe(source):
         with readable("the dataframe"):
-            raw = read_table(from_dataframe(source), "the dataframe", columns, split_by)
+            table = Table(from_dataframe(source).with_row_index(ROW))
+            raw = read_table(table, "the dataframe", reading, table.problems("the dataframe"), report)
     else:
-        if split_by is not None:
-            raise BadInput(f"plain lists have no column {split_by!r} to split by; give a dataframe or a file")
-        raw = index_rows(_plain_lists(source))
+        raw = _read_plain(source, reading, report)
     if not len(raw.lists):
         raise BadInput(f"{source_name(source)} contains no lists; give a file that contains lists")
     return raw
@@ -39,134 +50,138 @@ def source_name(source: object) -> str:
     return "dataframe" if is_dataframe(source) else "lists"
 
 
-def read_file(file: PlainFile, where: str, columns: Columns, split_by: str | None) -> RawLists:
-    kind = format_of(file, where)
-    if kind == "jsonl":
-        raw, has_split_key = read_json_lists(file.path, where, columns, split_by)
-        if split_by is not None and not has_split_key:
-            raise missing_split_key(where, split_by)
-        return raw
+def _read_file(file: PlainFile, where: str, reading: Reading, report: Report) -> RawLists:
+    kind = format_of(file, where, reading.separator)
     with readable(where):
-        return read_table(scan(file, kind, where), where, columns, split_by)
+        if kind != "jsonl":
+            with open_table(file, kind, where, reading) as (table, problems):
+                return read_table(table, where, reading, problems, report)
+        problems = Problems(where)
+        content = read_json(file.path, where, reading, problems)
+        if isinstance(content, Table):
+            return read_table(content, where, reading, problems, report)
+        report_layout(content.layout, report)
+        settle(problems, reading, report)
+    if reading.split_by is not None and not content.has_split_key:
+        raise missing_split_key(where, reading.split_by)
+    return content.lists
+
+
+def settle(problems: Problems, reading: Reading, report: Report) -> None:
+    """Refuse the problems of a source, or report that its bad rows were skipped."""
+    for line in reading.settle(problems):
+        report(line)
+
+
+def _read_plain(source: Iterable[Sequence[object]], reading: Reading, report: Report) -> RawLists:
+    for value, what in ((reading.split_by, "split by"), (reading.list_time and "time", "use for --split time")):
+        if value is not None:
+            raise BadInput(f"plain lists have no column {value!r} to {what}; give a dataframe or a file")
+    problems = Problems("lists", "list")
+    raw = index_rows(_plain_lists(source), problems)
+    settle(problems, reading, report)
+    return raw
 
 
 def _plain_lists(source: Iterable[Sequence[object]]) -> Iterator[Row]:
     for number, items in enumerate(source, start=1):
         if isinstance(items, str | bytes | dict) or not hasattr(items, "__len__"):
             raise BadInput(f"list {number} is {items!r:.80}, not a list of item ids")
-        yield Row(f"list {number}", items)
-
-
-def read_json_lists(path: Path, where: str, columns: Columns, split_by: str | None) -> tuple[RawLists, bool]:
-    """Return the lists of a JSON lines file, and whether at least one of them has the key to split by."""
-    has_split_key = False
-
-    def rows() -> Iterator[Row]:
-        nonlocal has_split_key
-        name: str | None = None
-        for location, row in json_rows(path, where):
-            name = name or columns.items or find(row, ITEMS_NAMES) or "items"
-            if not isinstance(row.get(name), list):
-                raise BadInput(
-                    f"{location} has no list under {name!r}; write the items as a JSON array, or give --items-column"
-                )
-            has_split_key = has_split_key or split_by in row
-            yield Row(location, row[name], json.dumps(row.get(split_by), sort_keys=True) if split_by else None)
-
-    return index_rows(rows(), split_by is not None), has_split_key
+        yield Row(number, items)
 
 
 def missing_split_key(where: str, split_by: str) -> BadInput:
     return BadInput(f"{where}: no list has the key {split_by!r} to split by; check --split-by")
 
 
-def read_table(table: pl.LazyFrame, where: str, columns: Columns, split_by: str | None) -> RawLists:
-    rows = long_rows(table, where, columns, split_by)
-    if rows is not None:
-        return index_table(rows, where)
-    items = items_column(table.collect_schema().names(), columns, where)
-    assert items is not None
-    return _read_wide(table, items, where, split_by)
+def read_table(
+    table: Table, where: str, reading: Reading, problems: Problems, report: Report, layout: Layout | None = None
+) -> RawLists:
+    """Return the lists of a table; bad rows are refused, or skipped and reported."""
+    if layout is None:
+        layout = layout_of(table, where, reading)
+        report_layout(layout, report)
+    if layout.items is not None:
+        raw = _read_wide(table, layout, where, reading, problems)
+        settle(problems, reading, report)
+        return replace(raw, columns=layout.summary)
+    rows = long_rows(table, layout, where, reading.split_by, reading.list_time is not None)
+    rows = usable_rows(rows, table, layout, problems)
+    settle(problems, reading, report)
+    raw = index_table(rows, where, reading.list_time, typed=table.typed)
+    if raw.ties and layout.order == "position":
+        report(f"note: {raw.ties:,} items have the same position as another one of their list; they keep their order")
+    if table.integers is not None:
+        raw = replace(raw, integers=np.array([table.integers[id_] for id_ in raw.ids], dtype=np.bool_))
+    return replace(raw, columns=layout.summary)
 
 
-def long_rows(table: pl.LazyFrame, where: str, columns: Columns, split_by: str | None) -> pl.LazyFrame | None:
-    """Return the columns row, list, item, and if present position and group; None if each row is a whole list."""
-    schema = table.collect_schema()
-    names = schema.names()
-    if split_by is not None:
-        required(names, split_by, "--split-by", where)
-    if items_column(names, columns, where) is not None:
-        return None
-    columns = long_columns(names, columns, where)
-    assert columns.list is not None and columns.item is not None
-    _check_id_type(schema[columns.item], columns.item, where)
-    selected = [_id(schema, columns.list).alias("list"), _id(schema, columns.item).alias("item")]
-    if columns.position is not None:
-        selected.append(_position(schema, columns.position).alias("position"))
-    if split_by is not None:
-        selected.append(pl.col(split_by).alias("group"))
-    return table.select(selected).with_row_index("row")
+def report_layout(layout: Layout, report: Report) -> None:
+    report(layout.describe())
+    for note in layout.notes:
+        report(f"note: {note}")
 
 
-def _read_wide(table: pl.LazyFrame, items: str, where: str, split_by: str | None) -> RawLists:
+def _read_wide(table: Table, layout: Layout, where: str, reading: Reading, problems: Problems) -> RawLists:
     """Read a table with one list per row."""
-    dtype = table.collect_schema()[items]
-    group = [pl.col(split_by).cast(pl.String).alias("group")] if split_by else []
-    table = table.select(pl.col(items).alias("item"), *group)
+    assert layout.items is not None
+    schema, split_by = table.frame.collect_schema(), reading.split_by
+    dtype = schema[layout.items]
+    selected = [pl.col(ROW).alias("row"), pl.col(layout.items).alias("item")]
+    if split_by is not None:
+        selected.append(pl.col(split_by).cast(pl.String).alias("group"))
     if isinstance(dtype, pl.List | pl.Array):
-        _check_id_type(dtype.inner, items, where)
-        table = table.with_columns(pl.col("item").cast(pl.List(dtype.inner))).with_row_index("row")
-        table = table.filter(pl.col("item").list.len() > 0).explode("item")
-        ids = _id(table.collect_schema(), "item").alias("item")
-        return index_table(table.with_columns(ids, pl.col("row").alias("list")), where)
+        check_id_type(dtype.inner, layout.items, where)
+        if reading.list_time:
+            selected.append(time_column(schema, layout).alias("time"))
+        rows = table.frame.select(selected).with_columns(pl.col("item").cast(pl.List(dtype.inner)))
+        rows = rows.filter(pl.col("item").list.len() > 0).explode("item")
+        ids = id_column(rows.collect_schema(), "item").alias("item")
+        rows = usable_rows(rows.with_columns(ids, pl.col("row").alias("list")), table, layout, problems)
+        return index_table(rows, where, reading.list_time)
     if dtype != pl.String:
         raise BadInput(
-            f"{where}: column {items!r} holds {dtype}; lists must be arrays, JSON texts or space-separated ids"
+            f"{where}: column {layout.items!r} holds {dtype}; lists must be arrays, JSON texts or space-separated ids"
         )
-    return index_rows(_cell_rows(table, where), split_by is not None)
+    if reading.list_time and layout.time is not None:
+        selected.append(pl.col(layout.time).cast(pl.String).alias("time"))
+    blank = [] if table.typed else [pl.all_horizontal(pl.col(table.names).is_null()).alias("blank")]
+    cells = table.frame.select(*selected, *blank)
+    if blank:
+        cells = cells.filter(~pl.col("blank")).drop("blank")
+    return _read_cells(cells, table, reading, problems)
 
 
-def _cell_rows(table: pl.LazyFrame, where: str) -> Iterator[Row]:
-    for number, (cell, *group) in enumerate(table.collect(engine="streaming").iter_rows(), start=1):
-        location = f"{where}: row {number}"
-        yield Row(location, parse_cell(cell or "", location), group[0] if group else None)
+def _read_cells(cells: pl.LazyFrame, table: Table, reading: Reading, problems: Problems) -> RawLists:
+    """Read lists from cells of text."""
+    has_json = False
+    null_values = () if table.typed else reading.null_values
+
+    def rows() -> Iterator[Row]:
+        nonlocal has_json
+        for cell in cells.collect(engine="streaming").iter_rows(named=True):
+            items, is_json = parse_cell(cell["item"] or "", null_values)
+            has_json = has_json or is_json
+            if items is None:
+                problems.add(NOT_ARRAY, cell["row"], repr(cell["item"]))
+                continue
+            yield Row(cell["row"], items, cell.get("group"), cell.get("time"))
+
+    raw = index_rows(rows(), problems, reading.split_by is not None, reading.list_time is not None)
+    table.locate(problems, [NOT_ARRAY, NO_ITEM, NOT_ID, NOT_UNICODE])
+    return raw if has_json or table.typed else replace(raw, integers=None)
 
 
-def parse_cell(cell: str, location: str) -> list[Any]:
-    """Return the items in a cell of text: a JSON array, or ids separated by spaces."""
+def parse_cell(cell: str, null_values: Sequence[str] = ()) -> tuple[list[Any] | None, bool]:
+    """Return the items in a cell of text, None if it is not valid JSON, and whether it is JSON, not ids and spaces."""
     cell = cell.strip()
     if cell.startswith('"['):  # a TSV is read without quoting, but some writers quote an array
         cell = cell[1:-1].replace('""', '"')
     if not cell.startswith("["):
-        return cell.split()
+        return [None if item in null_values else item for item in cell.split()], False
     try:
         items = json.loads(cell)
-    except (ValueError, RecursionError) as error:
-        raise BadInput(
-            f"{location}: {cell!r:.60} is not a JSON array ({error}); write JSON, or ids and spaces"
-        ) from error
+    except (ValueError, RecursionError):
+        return None, True
     assert isinstance(items, list)
-    return items
-
-
-def _id(schema: pl.Schema, name: str) -> pl.Expr:
-    """Return a column of ids in which an empty string counts as missing."""
-    column = pl.col(name)
-    if schema[name] in (pl.Categorical, pl.Enum):
-        column = column.cast(pl.String)
-    elif schema[name] != pl.String:
-        return column
-    return pl.when(column != "").then(column)
-
-
-def _position(schema: pl.Schema, name: str) -> pl.Expr:
-    """Return a column to sort by; text that is not a whole number (1.0 is one) becomes null, which is refused later."""
-    if schema[name] != pl.String:
-        return pl.col(name).to_physical()
-    number = pl.col(name).cast(pl.Float64, strict=False)
-    return pl.when(number == number.floor()).then(number.cast(pl.Int64, strict=False))
-
-
-def _check_id_type(dtype: Any, name: str, where: str) -> None:
-    if not (dtype.is_integer() or dtype in (pl.String, pl.Categorical, pl.Enum)):
-        raise BadInput(f"{where}: column {name!r} holds {dtype}; item ids must be text or whole numbers")
+    return items, True

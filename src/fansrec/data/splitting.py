@@ -1,8 +1,12 @@
-"""The split into train, validation and test, 8:1:1: in file order, at random, or by groups of lists."""
+"""The split into train, validation and test: 8:1:1 in file order, at random or by groups of lists, or by time."""
+
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fansrec.data.boundaries import format_time, microseconds
 from fansrec.data.corpus import PARTS
 from fansrec.data.settings import Preparation
 from fansrec.errors import BadInput
@@ -12,13 +16,64 @@ SHARES = np.array([TRAIN_SHARE, VALID_SHARE, 1 - TRAIN_SHARE - VALID_SHARE])
 TRAIN, VALID, TEST = range(len(PARTS))
 
 
-def split_lists(lists: int, groups: NDArray[np.int64] | None, preparation: Preparation) -> NDArray[np.uint8]:
-    """Return the part of every list, shape (lists,); lists of the same group, if `groups` are given, stay together."""
-    if groups is not None:
-        return split_by_group(groups, preparation.seed)
+DEFAULT_SHARES = (TRAIN_SHARE, TRAIN_SHARE + VALID_SHARE)
+
+
+@dataclass(frozen=True)
+class ListKeys:
+    """What lists may be split by: their groups or their times, each of shape (lists,)."""
+
+    groups: NDArray[np.int64] | None = None
+    times: NDArray[np.int64] | None = None
+
+
+NO_KEYS = ListKeys()
+
+
+def split_lists(lists: int, keys: ListKeys, preparation: Preparation) -> NDArray[np.uint8]:
+    """Return the part of every list, shape (lists,); lists of the same group or the same time stay together."""
+    if keys.times is not None:
+        return split_by_time(keys.times, preparation)
+    if keys.groups is not None:
+        return split_by_group(keys.groups, preparation.seed)
     if preparation.split == "file-order":
         return split_in_file_order(lists)
     return split_at_random(lists, preparation.seed)
+
+
+def split_by_time(times: NDArray[np.int64], preparation: Preparation) -> NDArray[np.uint8]:
+    """Put the oldest lists into the training part and the newest into the test part; equal times stay together."""
+    parts = np.digitize(times, boundaries_of(times, preparation)).astype(np.uint8)
+    if len(np.unique(parts)) < len(PARTS):
+        sizes = ", ".join(f"{name} {count:,}" for name, count in part_sizes(parts).items())
+        raise BadInput(
+            f"--split time leaves a part without lists ({sizes}): the {len(times):,} lists are from "
+            f"{format_time(int(times.min()))} to {format_time(int(times.max()))}; choose other --split-at"
+        )
+    return parts
+
+
+def boundaries_of(times: NDArray[np.int64], preparation: Preparation) -> list[int]:
+    """Return the times at which the validation and the test part begin."""
+    at = preparation.split_at or DEFAULT_SHARES
+    if isinstance(at[0], str):
+        return [microseconds(str(moment)) for moment in at]
+    ordered = np.sort(times)
+    return [int(ordered[min(int(float(share) * len(times)), len(times) - 1)]) for share in at]
+
+
+def describe_split(keys: ListKeys, preparation: Preparation) -> dict[str, Any]:
+    """Return how the lists were split, for summary.json."""
+    if keys.times is not None:
+        valid, test = map(format_time, boundaries_of(keys.times, preparation))
+        return {"by": "time", "list_time": preparation.split_time, "valid_from": valid, "test_from": test}
+    if keys.groups is not None:
+        return {"by": "group", "column": preparation.split_by, "seed": preparation.seed}
+    return {"by": "file order"} if preparation.split == "file-order" else {"by": "random", "seed": preparation.seed}
+
+
+def part_sizes(parts: NDArray[np.uint8]) -> dict[str, int]:
+    return dict(zip(PARTS, np.bincount(parts, minlength=len(PARTS)).tolist(), strict=True))
 
 
 def split_in_file_order(lists: int) -> NDArray[np.uint8]:

@@ -1,6 +1,7 @@
 """Trained models evaluated on the same lists and compared list by list: `fansrec.evaluate(RUNS, CORPUS)`."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,41 +11,30 @@ from fansrec.data.corpus import Corpus, read_corpus
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting
 from fansrec.evaluation.breakdown import breakdown_part
+from fansrec.evaluation.compared_rows import Results, compared_rows
 from fansrec.evaluation.diversity import training_counts
 from fansrec.evaluation.examples import examples_part
-from fansrec.evaluation.metrics import PAPER, STANDARD, Floats
-from fansrec.evaluation.paired import Ranking, paired_differences, rank, verdict
-from fansrec.evaluation.protocol import CUTOFFS, METRICS, QUALITY, Protocol, cutoff
+from fansrec.evaluation.metrics import PAPER, STANDARD
+from fansrec.evaluation.protocol import CUTOFFS, METRICS, QUALITY, Protocol
 from fansrec.evaluation.protocol import protocol as protocol_by_name
-from fansrec.evaluation.rows import Measured, Row, measure_run, open_run
+from fansrec.evaluation.rows import Row, measure_run, open_run
 
 Progress = Callable[[str, int, int], object]  # what is evaluated, finished lists, all lists
-Folders = Mapping[str, Path]  # of the runs, by the name that their rows have
 
 EXAMPLES = 3
-NOT_COMPARED: Row = {
-    "compared": 0,
-    "place": None,
-    "best": None,
-    "significantly_worse": None,
-    "verdict": None,
-    "differences": {},
-    "breakdown": [],
-    "examples": [],
-}
 
 
 def evaluate(
     runs: str | Path | Sequence[str | Path],
     corpus: str | Path | Corpus,
     *,
-    at: Sequence[int] = CUTOFFS,
+    at: int | Iterable[int] = CUTOFFS,
     by: str = METRICS[0],
     part: str = "test",
     protocol: str = "both",
     input: str | None = None,
     masks: str | None = None,
-    given: Sequence[int] = (),
+    given: int | Iterable[int] = (),
     generation: str | None = None,
     fill: str = Rules.fill,
     device: str = "cpu",
@@ -80,19 +70,17 @@ def evaluate(
     if html is not None:
         from fansrec.evaluation.report import write_report  # first, so that a missing extra is reported before the work
     folders = run_names([runs] if isinstance(runs, str | Path) else runs)
-    _check_numbers(at=at, given=given, examples=[examples])
-    at = sorted({*map(int, at)})
+    at, given = _integers("at", at), _integers("given", given)
+    _integers("examples", examples, least=0)
     _check_metric(by, at)
     names = (STANDARD, PAPER) if protocol == "both" else (protocol,)
-    protocols = [
-        protocol_by_name(n, input, masks, g, max([*CUTOFFS, *at])) for n in names for g in (None, *sorted({*given}))
-    ]
+    protocols = [protocol_by_name(name, input, masks, n, max(*CUTOFFS, *at)) for name in names for n in (None, *given)]
     prepared = corpus if isinstance(corpus, Corpus) else read_corpus(Path(corpus))
     for folder in [*folders.values()][1:]:  # all are checked before the first is evaluated, so no work is wasted
         open_run(folder, prepared, generation)
     settings: dict[str, Any] = {"part": part, "fill": fill, "device": device, "backend": backend, "at": at}
-    measured, configs = _measure(folders, prepared, protocols, generation, settings, progress)
-    rows = [*_compared(measured, protocols, by, training_counts(prepared), prepared, examples)]
+    results, configs = _measure(folders, prepared, protocols, generation, settings, examples, progress)
+    rows = [*compared_rows(results, by)]
     if html is not None:
         write_report(Path(html), rows, configs, prepared.summary)
     return rows
@@ -112,12 +100,15 @@ def run_names(runs: Sequence[str | Path]) -> dict[str, Path]:
     return {"/".join(path.parts[-parts:]): folder for path, folder in zip(paths, folders, strict=True)}
 
 
-def _check_numbers(**options: Sequence[int]) -> None:
-    for name, numbers in options.items():
-        least = 0 if name == "examples" else 1
-        for number in numbers:
-            if not isinstance(number, int | np.integer) or number < least:
-                raise BadSetting(f"--{name} {number!r} is not an integer of at least {least}")
+def _integers(name: str, given: int | Iterable[int], least: int = 1) -> list[int]:
+    """Return distinct integers in ascending order."""
+    numbers = [*given] if isinstance(given, Iterable) else [given]
+    for number in numbers:
+        if not isinstance(number, int | np.integer) or number < least:
+            raise BadSetting(f"--{name} {number!r} is not an integer of at least {least}")
+    if name == "at" and not numbers:
+        raise BadSetting("--at has no positions; give at least one, such as 10")
+    return sorted({*map(int, numbers)})
 
 
 def _check_metric(by: str, at: Sequence[int]) -> None:
@@ -127,75 +118,27 @@ def _check_metric(by: str, at: Sequence[int]) -> None:
 
 
 def _measure(
-    folders: Folders,
+    folders: Mapping[str, Path],
     corpus: Corpus,
     protocols: Sequence[Protocol],
     generation: str | None,
     settings: Mapping[str, Any],
+    examples: int,
     progress: Progress,
-) -> tuple[dict[tuple[Protocol, str], Measured], dict[str, Any]]:
+) -> tuple[Results, dict[str, Any]]:
     """Return what every run has under every protocol, timed if its inputs are whole, and the runs' configurations."""
-    measured, configs = {}, {}
+    results: Results = {one: {} for one in protocols}
+    configs, known = {}, training_counts(corpus)
     for name, folder in folders.items():
         artifact = open_run(folder, corpus, generation)
         configs[name] = artifact.config
         for one in protocols:
-            title = f"{name}, {one.name}" + (f", {one.given} given" if one.given else "")
-
-            def report(done: int, total: int, title: str = title) -> None:
-                progress(title, done, total)
-
+            report = partial(progress, f"{name}, {one.name}" + (f", {one.given} given" if one.given else ""))
             options = {**settings, "generation": generation, "progress": report, "timed": one.given is None}
-            measured[one, name] = measure_run(artifact, corpus, one, **options)
-            measured[one, name].row["run"] = name
-    return measured, configs
-
-
-def _compared(
-    measured: Mapping[tuple[Protocol, str], Measured],
-    protocols: Sequence[Protocol],
-    by: str,
-    known: Any,
-    corpus: Corpus,
-    examples: int,
-) -> Iterator[Row]:
-    """Yield the rows: in each protocol the best run first, each followed by its rows with short inputs."""
-    for usual in (one for one in protocols if one.given is None):
-        own = {name: found for (one, name), found in measured.items() if one == usual}
-        ranking = rank({name: found.metrics[by] for name, found in own.items()})
-        differences = _differences({name: own[name].metrics for name in ranking.order})
-        for name in ranking.order:
-            found = own[name]
-            yield found.row | {
-                "by": by,
-                **_place(ranking, name, by),
-                "differences": differences.get(name, {}),
-                "breakdown": breakdown_part(found.metrics, found.lists, usual, known),
-                "examples": examples_part(found.answers, found.lists, corpus.vocabulary, examples),
-            }
-            for one in protocols:
-                if one.given is not None and one.name == usual.name:
-                    yield measured[one, name].row | {"by": by, **NOT_COMPARED}
-
-
-def _place(ranking: Ranking, name: str, by: str) -> Row:
-    return {
-        "compared": len(ranking.behind),  # other runs
-        "place": ranking.order.index(name) + 1,
-        "best": ranking.best,
-        "significantly_worse": name not in ranking.as_good,
-        "verdict": verdict(ranking, by),
-    }
-
-
-def _differences(metrics: Mapping[str, Mapping[str, Floats]]) -> dict[str, Row]:
-    """Return by how much each run differs from the first one, by metric; the metrics at n are resampled together."""
-    best, *others = metrics
-    found: dict[str, Row] = {name: {} for name in others}
-    for n in dict.fromkeys(map(cutoff, metrics[best])):
-        pairs = [(name, metric) for name in others for metric in metrics[best] if cutoff(metric) == n]
-        if pairs:
-            left, right = (np.stack([metrics[run or name][metric] for name, metric in pairs]) for run in ("", best))
-            for (name, metric), difference in zip(pairs, paired_differences(left, right), strict=True):
-                found[name][metric] = difference.to_json()
-    return found
+            found = measure_run(artifact, corpus, one, **options)
+            row = found.row | {"run": name}
+            if one.given is None:
+                row["breakdown"] = breakdown_part(found.metrics, found.lists, one, known)
+                row["examples"] = examples_part(found.answers, found.lists, corpus.vocabulary, examples)
+            results[one][name] = row, found.metrics
+    return results, configs

@@ -60,7 +60,7 @@ def print_evaluation(rows: Sequence[Row], console: Console) -> None:
     if first[0]["examples"]:
         _say("Examples; * marks items that are in both", console)
     for example in first[0]["examples"]:
-        _print_example(example, first[0]["run"], console)
+        _print_example(example, first[0], console)
 
 
 def _print_differences(rows: Sequence[Row], console: Console) -> None:
@@ -86,16 +86,16 @@ def _print_breakdown(rows: Sequence[Row], console: Console) -> None:
     console.print()
 
 
-def _print_example(example: Mapping[str, Any], run: str, console: Console) -> None:
+def _print_example(example: Mapping[str, Any], row: Row, console: Console) -> None:
     """Print the first answered items beside the real continuation, hits marked with *."""
     given, target = example["input"], example["target"]
     before = "… " if len(given) > GIVEN_ITEMS else ""
-    _say(f"{before}{', '.join(given[-GIVEN_ITEMS:])}  (list {example['list']})", console)
+    _say(f"{before}{', '.join(given[-GIVEN_ITEMS:])}  ({row['part']} list {example['list']})", console)
     answer = zip(example["hits"], example["answer"], strict=True)
     real = zip(example["found"], target, strict=True)
     columns = [[f"{'*' if hit else ' '} {name}" for hit, name in pairs][:ANSWERED_ITEMS] for pairs in (answer, real)]
     columns[1] += [f"  … {len(target) - ANSWERED_ITEMS} more"] * (len(target) > ANSWERED_ITEMS)
-    table = _empty_table(f"  {run}, first {len(columns[0])}", "  real continuation", justify="left")
+    table = _empty_table(f"  {row['run']}, first {len(columns[0])}", "  real continuation", justify="left")
     for pair in zip_longest(*columns, fillvalue=""):
         table.add_row(*(Text(printable(text)) for text in pair))
     _print_wide(table, console)

@@ -27,10 +27,11 @@ class Kind:
     generation: str  # the default generation mode
     modes: tuple[str, ...]  # all generation modes
     outline: Callable[[Any], Outline]  # of the arrays, from the configuration
+    log_scores: bool = True  # whether scores are logarithms; otherwise they are sums of weights or counts
 
 
 def _closed_form(name: str, title: str, outline: Callable[[Any], Outline] = outlines.item_weights) -> Kind:
-    return Kind(name, title, RECALL, (AUTOREGRESSIVE, RECALL), outline)
+    return Kind(name, title, RECALL, (AUTOREGRESSIVE, RECALL), outline, log_scores=False)
 
 
 FANS = Kind("fans", "FANS", ONE_PASS, (ONE_PASS, RECALL), outlines.fans)
@@ -64,6 +65,10 @@ class StoredModel:
     @property
     def title(self) -> str:
         return self.kind.title
+
+    @property
+    def log_scores(self) -> bool:
+        return self.kind.log_scores
 
     @property
     def generation(self) -> str:

@@ -3,10 +3,12 @@
 import asyncio
 import socket
 from collections.abc import Callable
+from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request
+from fastapi import Path as PathParameter
 from fastapi.responses import FileResponse, JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 from fastapi.types import DecoratedCallable
@@ -15,7 +17,7 @@ from pydantic_core import to_json
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fansrec import __version__
-from fansrec.serving.continue_route import JSON, TIMEOUT_HEADER, ContinueRoute
+from fansrec.serving.continue_route import JSON, ContinueRoute
 from fansrec.serving.http import routes
 from fansrec.serving.http.error_handlers import ERROR_HANDLERS
 from fansrec.serving.http.hosts import Hosts
@@ -23,9 +25,20 @@ from fansrec.serving.http.middleware import ServiceMiddleware
 from fansrec.serving.http.problems import Problem
 from fansrec.serving.http.routes import Route, is_continue
 from fansrec.serving.processes.deployment_manager import Busy
-from fansrec.serving.requests import ContinueAnswer, FoundItems, Health, ModelChange, ProblemBody, ServedModels
+from fansrec.serving.requests import (
+    MAX_ID_LENGTH,
+    ContinueAnswer,
+    FoundItems,
+    Health,
+    ModelChange,
+    ProblemBody,
+    ServedModels,
+    SimilarItems,
+)
 from fansrec.serving.service import Service
 from fansrec.serving.settings import Settings
+from fansrec.serving.similar_route import similar_items
+from fansrec.serving.waiting import TIMEOUT_HEADER
 
 PAGE_FOLDER = Path(__file__).parent / "page"
 REVALIDATE = {"Cache-Control": "no-cache"}  # after an upgrade no browser may use files of the old page
@@ -78,7 +91,7 @@ def _framework(service: Service, continue_route: ContinueRoute) -> FastAPI:
         summary="List continuation: the first part of a list in, the rest out.",
         version=__version__,
         openapi_url=routes.OPENAPI.path,
-        docs_url=None,  # the usual pages load scripts from other sites
+        docs_url=None,  # the usual page loads scripts from other sites; ours is page/docs
         redoc_url=None,
         redirect_slashes=False,
         exception_handlers=ERROR_HANDLERS,
@@ -86,6 +99,7 @@ def _framework(service: Service, continue_route: ContinueRoute) -> FastAPI:
     _add_continue(app, continue_route)
     _add_models(app, service)
     _add_items(app, service)
+    _add_similar(app, service)
     _add_monitoring(app, service)
     _add_page(app)
     return app
@@ -99,8 +113,9 @@ def _route(app: FastAPI, route: Route, **options: Any) -> Callable[[DecoratedCal
 def _replies(answer: type[BaseModel], *refusals: int) -> dict[int | str, dict[str, Any]]:
     """Return the replies of a route for /openapi.json."""
     content: dict[str, Any] = {"application/problem+json": {}}
-    problem = {"model": ProblemBody, "description": "What is wrong, and what to do", "content": content}
-    return {200: {"model": answer}, **dict.fromkeys(refusals, problem)}
+    problem = {"model": ProblemBody, "content": content}
+    replies: dict[int | str, dict[str, Any]] = {200: {"model": answer}}
+    return replies | {status: problem | {"description": HTTPStatus(status).phrase} for status in refusals}
 
 
 def _add_continue(app: FastAPI, continue_route: ContinueRoute) -> None:
@@ -147,13 +162,32 @@ def _add_items(app: FastAPI, service: Service) -> None:
         id: Annotated[list[str] | None, Query(max_length=500, description="Exact ids")] = None,
         limit: Annotated[int, Query(ge=1, le=100)] = 10,
         model: Annotated[str | None, Query(max_length=64)] = None,
+        category: Annotated[str | None, Query(max_length=4096, description="Find only items of this category")] = None,
     ) -> Response:
         if (search is None) == (id is None):
             raise Problem(422, "invalid-request", "Give either `search` or one or more `id`.")
+        if category is not None and search is None:
+            raise Problem(422, "invalid-request", "`category` limits a search; give it with `search`.")
         served = service.model_named(model)
-        found = await service.find_items(served, search, id or [], limit)
+        found = await service.find_items(served, search, id or [], limit, category)
         name = {"name": served["name"], "hash": served["hash"]}
         return Response(to_json({"model": name, "items": found}), media_type=JSON)
+
+
+def _add_similar(app: FastAPI, service: Service) -> None:
+    @app.get(
+        routes.SIMILAR.path.replace("{id}", "{id:path}"),
+        summary="Find the items that are similar to one",
+        openapi_extra={"parameters": [TIMEOUT_HEADER]},
+        responses=_replies(SimilarItems, 400, 404, 422, 429, 503, 504),
+    )
+    async def similar(
+        request: Request,
+        id: Annotated[str, PathParameter(max_length=MAX_ID_LENGTH, description="Id, or name that only one item has")],
+        k: Annotated[int, Query(ge=1, le=service.settings.max_k, description="Number of items")] = 10,
+        model: Annotated[str | None, Query(max_length=64)] = None,
+    ) -> Response:
+        return Response(await similar_items(service, request.scope, request.receive, id, k, model), media_type=JSON)
 
 
 def _add_monitoring(app: FastAPI, service: Service) -> None:
@@ -176,6 +210,10 @@ def _add_page(app: FastAPI) -> None:
     @_route(app, routes.PAGE, include_in_schema=False)
     async def page() -> FileResponse:
         return FileResponse(PAGE_FOLDER / "index.html", headers=REVALIDATE)
+
+    @_route(app, routes.DOCS, include_in_schema=False)
+    async def docs() -> FileResponse:
+        return FileResponse(PAGE_FOLDER / "docs" / "index.html", headers=REVALIDATE)
 
     app.mount("/static", PageFiles(directory=PAGE_FOLDER), name="static")
 

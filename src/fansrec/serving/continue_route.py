@@ -1,27 +1,18 @@
 """`POST /v1/continue`: validates a request, queues it and waits for its answer. Plain ASGI, since it must be fast."""
 
-import asyncio
 import time
 
 from pydantic import ValidationError
 from starlette.types import Receive, Scope, Send
 
 from fansrec.serving.http.bodies import declared_length, read_body
-from fansrec.serving.http.problems import Problem, deadline_problem, invalid_request
+from fansrec.serving.http.problems import Problem, invalid_request
 from fansrec.serving.processes.jobs import Job
-from fansrec.serving.processes.queue import QueuedRequest
 from fansrec.serving.requests import ContinueRequest, request_type
 from fansrec.serving.service import Service
+from fansrec.serving.waiting import read_timeout, wait_for_answer
 
 JSON = "application/json"
-MAX_TIMEOUT_MS = 3_600_000
-TIMEOUT_HEADER = {
-    "name": "Fans-Timeout-Ms",
-    "in": "header",
-    "required": False,
-    "description": "Milliseconds after which the answer is no longer needed",
-    "schema": {"type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT_MS},
-}
 
 
 class ContinueRoute:
@@ -39,7 +30,8 @@ class ContinueRoute:
         """Return the body of the answer; raise a Problem if there is none."""
         since = time.monotonic()
         settings, dispatcher = self._service.settings, self._service.dispatcher
-        timeout = _check_headers(scope, settings.timeout_ms)
+        _check_type(scope)
+        deadline = since + read_timeout(scope, settings.timeout_ms)
         with dispatcher.load.body_bytes.reserve(declared_length(scope, settings.max_body_bytes)):
             content = await read_body(scope, receive, settings)
         try:
@@ -48,8 +40,10 @@ class ContinueRoute:
             raise invalid_request(error) from None
         self._check_answer_size(request)
         model = self._service.model_named(request.model)["name"]
-        job = Job(next(dispatcher.ids), model, request.lists, request.k, request.rules, since, since + timeout)
-        return await self._wait(dispatcher.submit(job, _cost(request)), receive)
+        job = Job(
+            next(dispatcher.ids), model, request.lists, request.k, request.rules, since, deadline, request.fallback
+        )
+        return await wait_for_answer(dispatcher, dispatcher.submit(job, _cost(request)), receive)
 
     def _check_answer_size(self, request: ContinueRequest) -> None:
         """Refuse requests whose answer is much larger than the request: many short lists and a large k."""
@@ -60,20 +54,6 @@ class ContinueRoute:
                 422, "answer-too-large", f"{lists} are {count} items, more than {limit}; split it.", limit=limit
             )
 
-    async def _wait(self, queued: QueuedRequest, receive: Receive) -> bytes:
-        """Return the answer; drop the request when its deadline passes or its client disconnects."""
-        dispatcher = self._service.dispatcher
-        timer = dispatcher.loop.call_later(max(0.0, queued.job.deadline - time.monotonic()), _expire, queued)
-        # Work that has begun is finished in any case, so only a request in the queue is worth watching.
-        watch = None if queued.started else asyncio.ensure_future(_cancel_on_disconnect(queued, receive))
-        try:
-            return await queued.answer
-        finally:
-            timer.cancel()
-            if watch is not None:
-                watch.cancel()
-            dispatcher.cancel(queued)
-
 
 def _cost(request: ContinueRequest) -> int:
     """Return the cost in tokens: items given and requested; an item of a rule costs about half as much."""
@@ -82,31 +62,9 @@ def _cost(request: ContinueRequest) -> int:
     return lists + rules // 2
 
 
-def _check_headers(scope: Scope, default_ms: int) -> float:
-    """Return the timeout of a request in seconds; raise a Problem if it is not JSON."""
-    content_type, timeout = b"", default_ms / 1e3
-    for name, value in scope["headers"]:
-        if name == b"content-type":
-            content_type = value.partition(b";")[0].strip().lower()
-        elif name == b"fans-timeout-ms":
-            timeout = _seconds(value)
-    if content_type != JSON.encode():  # a page of another site can send other types without a preflight request
+def _check_type(scope: Scope) -> None:
+    """Raise a Problem for a request that is not JSON."""
+    types = [value for name, value in scope["headers"] if name == b"content-type"]
+    if not types or types[0].partition(b";")[0].strip().lower() != JSON.encode():
+        # A page of another site can send other types without a preflight request.
         raise Problem(415, "not-json", f"Send the request as JSON, with the header Content-Type: {JSON}.")
-    return timeout
-
-
-def _seconds(value: bytes) -> float:
-    if not (value.isdigit() and len(value) <= 7 and 1 <= int(value) <= MAX_TIMEOUT_MS):
-        raise Problem(400, "bad-timeout", f"Fans-Timeout-Ms must be a whole number from 1 to {MAX_TIMEOUT_MS}.")
-    return int(value) / 1e3
-
-
-def _expire(queued: QueuedRequest) -> None:
-    if not queued.answer.done():
-        queued.answer.set_exception(deadline_problem())
-
-
-async def _cancel_on_disconnect(queued: QueuedRequest, receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    queued.answer.cancel()

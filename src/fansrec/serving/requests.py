@@ -1,6 +1,6 @@
 """The types of requests and answers, which are also the OpenAPI description of the service."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, create_model
 
@@ -22,7 +22,7 @@ class ContinueRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", title="ContinueRequest", json_schema_extra={"examples": [EXAMPLE]})
 
-    lists: list[list[Item]] = Field(description="Lists of item ids, or names that only one item has")
+    lists: list[list[Item]] = Field(description="Lists of item ids, or names that only one item has (in any case)")
     k: StrictInt = Field(10, ge=1, description="Number of items for each list")
     model: StrictStr | None = Field(None, max_length=64, description="Name of the model; default: the first one")
     exclude: list[Item] = Field(default_factory=list, description="Items that are never returned")
@@ -33,11 +33,16 @@ class ContinueRequest(BaseModel):
     )
     keep_seen: StrictBool = Field(False, description="Whether items of the list may be returned again")
     min_score: Score | None = Field(None, description="Minimum score of the returned items")
+    fallback: Literal["none", "popular"] = Field(
+        "none", description="What a list of only unknown items gets: nothing, or popular items"
+    )
 
     @property
     def rules(self) -> dict[str, Any]:
         """The rules that were given; sorted by name, so that equal rules have equal keys in caches."""
-        return {name: getattr(self, name) for name in sorted(self.model_fields_set - {"lists", "k", "model"})}
+        return {
+            name: getattr(self, name) for name in sorted(self.model_fields_set - {"lists", "k", "model", "fallback"})
+        }
 
 
 def request_type(limits: Settings) -> type[ContinueRequest]:
@@ -80,7 +85,10 @@ class AnsweredItem(FoundItem):
 class ListAnswer(BaseModel):
     positions: list[AnsweredItem]
     unknown: list[Item] = Field(description="Items of the list that the model does not know; they are skipped")
-    reason: str | None = Field(description="Why there are fewer than k items, or null")
+    reason: str | None = Field(description="Why there are fewer than k items or only popular ones, or null")
+    fallback: Literal["popular"] | None = Field(
+        description="popular: no item of the list is known, and these are popular items"
+    )
 
 
 class ContinueAnswer(BaseModel):
@@ -92,6 +100,13 @@ class ContinueAnswer(BaseModel):
 class FoundItems(BaseModel):
     model: ModelName
     items: list[FoundItem]
+
+
+class SimilarItems(BaseModel):
+    model: ModelName
+    item: FoundItem
+    items: list[AnsweredItem] = Field(description="The most similar items; the score is their similarity")
+    reason: str | None = Field(description="Why there are fewer than k items, or null")
 
 
 class Category(BaseModel):
@@ -106,10 +121,15 @@ class ServedModel(ModelName):
     items: int
     categories: list[Category]
     groups: bool = Field(description="Whether items have groups (artists), so that max_per_group works")
+    group_name: str | None = Field(description="What a group is, such as artist; null if items have no groups")
     names: bool
     generation: str = Field(description="one-pass, autoregressive or recall")
     backend: str
     longest: int | None = Field(description="Maximum number of items of a list and its continuation together")
+    score_scale: Literal["log", "linear"] = Field(
+        description="Whether scores are logarithms, or sums of weights or counts from 0"
+    )
+    catalog: str = Field(description="Equal for models with the same items and categories")
 
 
 class Limits(BaseModel):

@@ -127,7 +127,9 @@ class Service:
         if self.indexes.is_building() and not self.draining:
             self.dispatcher.loop.call_later(INDEX_CHECK_SECONDS, self._check_indexes)
 
-    async def find_items(self, model: dict[str, Any], text: str | None, ids: list[str], limit: int) -> list[Any]:
+    async def find_items(
+        self, model: dict[str, Any], text: str | None, ids: list[str], limit: int, category: str | None = None
+    ) -> list[Any]:
         """Return items by text, or by ids if `text` is None; in a thread, since SQLite releases Python's lock."""
         index = self.indexes.get(model["vocabulary"])
         if index is None:
@@ -138,7 +140,7 @@ class Service:
             try:
                 if text is None:
                     return await asyncio.to_thread(index.of_ids, ids)
-                return await asyncio.to_thread(index.search, text, limit)
+                return await asyncio.to_thread(index.search, text, limit, category)
             except BadArtifact as error:  # its message names a path of this machine, which clients must not see
                 log.warning("search failed: %s", error)
                 detail = "The index is damaged and is built again; try again."

@@ -16,6 +16,7 @@ from fansrec.data.corpus import Corpus, read_corpus
 from fansrec.errors import BadSetting, Interrupted, Unfinished
 from fansrec.files import format_os_error, new_folder, refuse_existing, write_json
 from fansrec.models.hybrid.model import HybridFans
+from fansrec.models.linear.popularity import list_counts
 from fansrec.models.registry import entry
 from fansrec.training import checkpoint
 from fansrec.training.grid_search import refuse_searched, search
@@ -128,7 +129,8 @@ def finish(trained: Trained, corpus: Corpus, out: Path, draw: Draw | None = None
     if trained.comparison is not None:
         config["comparison"] = trained.comparison
     card = model_card(trained, corpus.summary)
-    write_artifact(out, trained.network, corpus.vocabulary, config, card)
+    counts = list_counts(*corpus.flat("train"), len(corpus.vocabulary))
+    write_artifact(out, trained.network, corpus.vocabulary, config, card, counts)
     shutil.rmtree(out / checkpoint.FOLDER, ignore_errors=True)
 
 

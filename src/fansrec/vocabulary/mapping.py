@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import pairwise, repeat
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from fansrec.errors import BadArtifact, BadInput
 from fansrec.files import parse_json, read_json
+from fansrec.vocabulary.close_texts import CloseTexts
 from fansrec.vocabulary.string_table import StringTable
 
 ITEMS_FILE = "items.jsonl"
@@ -20,7 +21,10 @@ CATEGORIES_FILE = "categories.json"
 BLOCK_BYTES = 1 << 20
 MAX_LINE_BYTES = 1 << 20  # JSON of one item
 MAX_STRING_BYTES = 1 << 12  # an id, a name or a group: an answer may contain thousands of them
+MAX_GROUP_NAME = 40  # characters of the word for groups, which is shown in sentences
+GROUP = "group"  # that word, unless the data has its own
 MAX_DIGITS = 18  # of integer ids, so that they fit into 64 bits
+MAX_SUGGESTED = 500_000  # items, among which those that a misspelled one may mean are searched
 CACHED_LOOKUPS = 1 << 14  # a cached lookup is ten times as fast
 
 
@@ -33,7 +37,10 @@ class Vocabulary:
     names: Sequence[str | None] | None = None
     groups: Sequence[str | None] | None = None
     category_names: Sequence[str] = field(default_factory=tuple)
-    integer_ids: bool = False
+    integer_ids: bool = False  # all ids are integers
+    integer_items: NDArray[np.bool_] | None = None  # (M,): the ids that are integers, if only some are
+    group_name: str = GROUP
+    """What a group is in this data: an artist, an author, a brand."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -60,12 +67,56 @@ class Vocabulary:
         ids, names = self._tables
         if by_id := ids.find(text):
             return by_id[-1]
-        by_name = names.find(text)
+        by_name = names.find(text) or self._find_folded(text)
         return by_name[0] if len(by_name) == 1 else None
 
+    def _find_folded(self, text: str) -> list[int]:
+        """Return the items with this name, without regard to case."""
+        folded, (hashes, order) = text.casefold(), self._folded_names
+        first, end = np.searchsorted(hashes, hash(folded), "left"), np.searchsorted(hashes, hash(folded), "right")
+        named = ((index, self.name(index)) for index in order[first:end].tolist())
+        return [index for index, name in named if name is not None and name.casefold() == folded]
+
+    @cached_property
+    def _folded_names(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """The hashes of all names without regard to case in ascending order, and the items in this order."""
+        hashes = np.fromiter((hash((name or "").casefold()) for name in self.names or ()), np.int64)
+        order = np.argsort(hashes, kind="stable").astype(np.int32)
+        return hashes[order], order
+
     def find(self, item: object) -> int | None:
-        """Return the index of the item with this id, or with this name if no other item has it; None if unknown."""
+        """Return the index of the item with this id, or with this name if no other item has it; None if unknown.
+
+        A name that no item has matches one that differs only in upper and lower case, again if only one item has it.
+        """
         return self._cached_find(str(item))
+
+    def suggestions(self, item: object, count: int = 2) -> list[str]:
+        """Return names or ids of items that an unknown one may mean, the closest first; `find` finds each of them.
+
+        A catalog of more than MAX_SUGGESTED items gets none, since a search takes too long.
+        """
+        if len(self) > MAX_SUGGESTED:
+            return []
+        text = str(item)
+        by_id = [self.ids[index] for one in (text.lower(), text.upper()) for index in self._tables[0].find(one)]
+        by_label = map(self._findable, self._close_labels.close_to(text, count))
+        return [*dict.fromkeys([*by_id, *by_label])][:count]
+
+    @cached_property
+    def _close_labels(self) -> CloseTexts:
+        return CloseTexts(name or id_ for name, id_ in zip(self.names or repeat(None), self.ids, strict=False))
+
+    def _findable(self, index: int) -> str:
+        """Return the name of an item if it stands for this item alone, else the id."""
+        name = self.name(index)
+        return self.ids[index] if name is None or self.find(name) != index else name
+
+    def prepare_lookups(self) -> None:
+        """Compute what the first lookup of an unknown item needs, for processes that are forked later."""
+        self.find("")
+        if len(self) <= MAX_SUGGESTED:
+            self._close_labels  # noqa: B018
 
     def indices(self, items: Iterable[object]) -> tuple[list[int], list[object]]:
         """Return the indices of the known items, in order, and the unknown items."""
@@ -80,7 +131,13 @@ class Vocabulary:
         return known, unknown
 
     def id(self, index: int) -> str | int:
-        return int(self.ids[index]) if self.integer_ids else self.ids[index]
+        is_integer = self.integer_ids if self.integer_items is None else self.integer_items[index]
+        return int(self.ids[index]) if is_integer else self.ids[index]
+
+    @property
+    def integers(self) -> NDArray[np.bool_]:
+        """Which ids are integers, shape (M,)."""
+        return np.full(len(self), self.integer_ids) if self.integer_items is None else self.integer_items
 
     def name(self, index: int) -> str | None:
         return self.names[index] if self.names else None
@@ -107,11 +164,13 @@ class Vocabulary:
 
     def files(self) -> dict[str, bytes]:
         """Return the contents of the two vocabulary files of a corpus or an artifact, by file name."""
-        categories = {
+        categories: dict[str, Any] = {
             "names": list(self.category_names),
             "starts": [int(start) for start in self.starts],
             "integer_ids": self.integer_ids,
         }
+        if self.group_name != GROUP:  # the files of other vocabularies stay as they are
+            categories["group_name"] = self.group_name
         return {
             ITEMS_FILE: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in self._rows()).encode(),
             CATEGORIES_FILE: (json.dumps(categories, ensure_ascii=False) + "\n").encode(),
@@ -119,22 +178,26 @@ class Vocabulary:
 
     def _rows(self) -> Iterable[dict[str, Any]]:
         for index, id_ in enumerate(self.ids):
-            row = {"id": id_, "name": self.name(index), "group": self.group(index)}
+            row: dict[str, Any] = {"id": id_, "name": self.name(index), "group": self.group(index)}
             for key, text in row.items():
                 if text and len(text.encode()) > MAX_STRING_BYTES:
                     raise BadInput(
                         f"the {key} of item {id_[:80]!r} has more than {MAX_STRING_BYTES:,} bytes; shorten it"
                     )
+            if self.integer_items is not None and self.integer_items[index]:
+                row["id"] = int(id_)
             yield {key: value for key, value in row.items() if value is not None}
 
 
 def read_vocabulary(folder: Path) -> Vocabulary:
     """Return the vocabulary in a corpus or artifact folder, all of it checked."""
     try:
-        ids, names, groups = _read_columns(folder / ITEMS_FILE)
+        ids, names, groups, integers = _read_columns(folder / ITEMS_FILE)
         if max(column.longest() for column in (ids, names, groups)) > MAX_STRING_BYTES:
             raise ValueError(f"{ITEMS_FILE} has a string of more than {MAX_STRING_BYTES:,} bytes")
         categories = _check_categories(read_json(folder / CATEGORIES_FILE))
+        if categories["integer_ids"] and integers.any():
+            raise ValueError(f"{ITEMS_FILE} has ids that are integers, although {CATEGORIES_FILE} says that all are")
         vocabulary = Vocabulary(
             ids=cast(Sequence[str], ids),
             starts=np.array(categories["starts"], dtype=np.int64),
@@ -142,6 +205,8 @@ def read_vocabulary(folder: Path) -> Vocabulary:
             groups=groups if groups.any() else None,
             category_names=categories["names"],
             integer_ids=categories["integer_ids"],
+            integer_items=integers if integers.any() else None,
+            group_name=categories.get("group_name", GROUP),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise BadArtifact(f"{folder} does not hold a readable vocabulary ({error}); create the folder again") from error
@@ -149,15 +214,19 @@ def read_vocabulary(folder: Path) -> Vocabulary:
     return vocabulary
 
 
-def _read_columns(path: Path) -> tuple[StringTable, StringTable, StringTable]:
-    """Return the ids, names and groups of all items."""
+def _read_columns(path: Path) -> tuple[StringTable, StringTable, StringTable, NDArray[np.bool_]]:
+    """Return the ids, names and groups of all items, and which ids are integers in the file."""
     make = StringTable.from_strings
-    blocks = [
-        (make(row["id"] for row in rows), *(make(row.get(key) for row in rows) for key in ("name", "group")))
-        for rows in _read_rows(path)
-    ]
+    blocks, integers = [], [np.zeros(0, dtype=np.bool_)]
+    for rows in _read_rows(path):
+        given = [row["id"] for row in rows]
+        if any(type(id_) is int and abs(id_) >= 10**MAX_DIGITS for id_ in given):
+            raise ValueError(f"{path.name} has an integer id of more than {MAX_DIGITS} digits")
+        integers.append(np.array([type(id_) is int for id_ in given], dtype=np.bool_))
+        texts = [str(id_) if type(id_) is int else id_ for id_ in given] if integers[-1].any() else given
+        blocks.append((make(texts), *(make(row.get(key) for row in rows) for key in ("name", "group"))))
     ids, names, groups = (StringTable.concatenate([block[column] for block in blocks]) for column in range(3))
-    return ids, names, groups
+    return ids, names, groups, np.concatenate(integers)
 
 
 def _read_rows(path: Path) -> Iterator[list[dict[str, Any]]]:
@@ -174,6 +243,11 @@ def _read_rows(path: Path) -> Iterator[list[dict[str, Any]]]:
             yield rows
 
 
+def is_group_name(value: object) -> bool:
+    """Return whether a value can be the word for groups."""
+    return isinstance(value, str) and 0 < len(value.strip()) <= MAX_GROUP_NAME and value.isprintable()
+
+
 def _check_categories(categories: Any) -> dict[str, Any]:
     """Return the content of the categories file; raise ValueError unless every value has its type."""
     names, starts = categories["names"], categories["starts"]
@@ -183,6 +257,8 @@ def _check_categories(categories: Any) -> dict[str, Any]:
         raise ValueError("the starts of categories are not all integers")
     if not isinstance(categories["integer_ids"], bool):
         raise ValueError("integer_ids is neither true nor false")
+    if not is_group_name(categories.get("group_name", GROUP)):
+        raise ValueError(f"group_name is not a word with 1 to {MAX_GROUP_NAME} printable characters")
     return dict(categories)
 
 

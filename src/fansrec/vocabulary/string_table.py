@@ -1,6 +1,6 @@
 """A compact column of strings: one byte buffer instead of one object per string, and a hash table to look them up."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import overload
 
@@ -46,6 +46,11 @@ class StringTable(Sequence[str | None]):
             return [self[i] for i in range(*index.indices(len(self)))]
         index = range(len(self))[index]
         return None if self._missing[index] else self._bytes(index).decode()
+
+    def __iter__(self) -> Iterator[str | None]:
+        """Yield all strings, several times as fast as one after another by their indices."""
+        contents = map(self._content.__getitem__, map(slice, self._ends[:-1], self._ends[1:]))
+        return (None if missing else text.decode() for text, missing in zip(contents, self._missing, strict=True))
 
     def _bytes(self, index: int) -> bytes:
         return self._content[self._ends[index] : self._ends[index + 1]]

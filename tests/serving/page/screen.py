@@ -50,8 +50,8 @@ class Screen:
 
     def settle(self) -> None:
         """Wait until every model has answered the last request."""
-        self.page.wait_for_selector(".column[aria-busy=false] .accept")
-        self.page.wait_for_function("() => !document.querySelector('.column[aria-busy=true]')")
+        self.page.wait_for_selector(".column[aria-busy=false] .accept", state="attached")  # a tab may hide it
+        self.page.wait_for_function("() => !document.querySelector('.column[aria-busy=true], #examples[aria-busy]')")
 
     def add(self, text: str) -> None:
         """Add the first item that is found."""

@@ -23,4 +23,6 @@ def named_vocabulary(bare: Vocabulary) -> Vocabulary:
         MARKUP.get(n, f"{COLORS[n // ITEMS_PER_CATEGORY]} {THINGS[n % ITEMS_PER_CATEGORY]}") for n in range(len(bare))
     ]
     names = [f"{title} - {artist}" for title, artist in zip(titles, artists, strict=True)]
-    return Vocabulary(bare.ids, bare.starts, category_names=CATEGORIES, names=names, groups=artists)
+    return Vocabulary(
+        bare.ids, bare.starts, category_names=CATEGORIES, names=names, groups=artists, group_name="singer"
+    )

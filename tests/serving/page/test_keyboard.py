@@ -119,25 +119,3 @@ def test_text_has_enough_contrast_in_light_and_dark_mode(open_page: Callable[...
         contrasts = screen.page.evaluate(CONTRASTS)
         assert len(contrasts) > 50
         assert [(text, round(ratio, 2)) for text, ratio in contrasts if ratio < 4.5] == []
-
-
-def test_phone_has_no_horizontal_scrolling_and_a_finger_drags(open_page: Callable[..., Screen]) -> None:
-    phone = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
-    screen = open_page(fragment="#i=i0&i=i1&i=i2", **phone)
-    for opened in (None, "#rules summary"):
-        if opened:
-            screen.page.tap(opened)
-        assert screen.page.evaluate("document.documentElement.scrollWidth") == 360
-    screen.page.evaluate("scrollTo(0, 0)")
-    boxes = [row.locator(".handle").bounding_box() for row in screen.page.locator("#list li").all()]
-    x, (start, *_, goal) = boxes[0]["x"] + 10, [box["y"] + box["height"] / 2 for box in boxes]
-    touch = screen.page.context.new_cdp_session(screen.page)
-    touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": start}]})
-    for step in range(1, 9):
-        y = start + (goal - start) * step / 8
-        touch.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [{"x": x, "y": y}]})
-    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    screen.page.wait_for_function(
-        "() => document.querySelector('#list li:last-child .title').textContent === 'Amber Lantern'"
-    )
-    assert screen.titles() == ["Amber Ferry", "Amber Garden", "Amber Lantern"]

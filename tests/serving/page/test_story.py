@@ -1,9 +1,9 @@
 """From an empty list to an exported one."""
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from serving.page.screen import Screen
 
@@ -113,17 +113,68 @@ def test_two_models_are_shown_side_by_side_with_latencies(open_page: Callable[..
     assert screen.answer(0) == alone and screen.column(1).locator("select").input_value() == "fans"
 
 
-def test_models_with_the_same_title_are_distinguished(open_page: Callable[..., Screen]) -> None:
-    screen = open_page(fragment=None)
+def test_headings_are_the_served_names_of_models(screen: Screen) -> None:
+    assert screen.column().locator("option").all_text_contents() == ["fans", "ease"]
+    assert screen.column(1).locator("option").all_text_contents() == ["No second model", "fans", "ease"]
+    assert "EASE, by recall" in screen.column(1).locator(".facts").inner_text()
 
-    def rename(route: Any) -> None:
-        answer = route.fetch().json()
-        models = [model | {"title": "FANS"} for model in answer["models"]]
-        route.fulfill(json=answer | {"models": models})
 
-    screen.page.route("**/v1/models", rename)
-    screen.goto()
-    assert screen.column().locator("option").all_text_contents() == ["FANS (fans)", "FANS (ease)"]
+def test_groups_are_called_as_in_the_data(open_page: Callable[..., Screen]) -> None:
+    page = open_page(fragment="#i=i15&per=2").page
+    assert page.get_attribute("[data-part=per-group]", "aria-label") == "Maximum per singer"
+    assert "per singer" in page.inner_text("#rules") and "artist" not in page.inner_text("#rules")
+    page.click("#rules summary")
+    assert "at most 2 per singer" in page.inner_text("#rules summary")
+
+
+def test_bars_show_the_share_of_the_best_score(screen: Screen) -> None:
+    screen.add("amber lan")
+    for number, share in ((0, lambda score, best: math.exp(score - best)), (1, lambda score, best: score / best)):
+        with screen.page.expect_response("**/v1/continue") as answered:
+            screen.column(number).locator("[data-part=retry]").evaluate("button => button.click()")
+        scores = [position["score"] for position in answered.value.json()["answers"][0]["positions"]]
+        screen.settle()
+        bars = screen.column(number).locator(".bar").all()
+        for score, bar in zip(scores, bars, strict=True):
+            width = float(bar.locator("span").evaluate("bar => parseFloat(bar.style.width)"))
+            assert abs(width - 100 * max(0, share(score, max(scores)))) < 0.01
+        assert "100% " in str(bars[scores.index(max(scores))].get_attribute("title"))
+    assert "(its scores are logarithms)" in str(screen.column().locator(".bar").first.get_attribute("title"))
+
+
+def test_empty_page_says_what_it_is_for_and_offers_examples(screen: Screen) -> None:
+    page = screen.page
+    assert page.title() == "fans: what comes next in a list"
+    assert "the model then shows how the list continues" in " ".join(page.inner_text("#empty").lower().split())
+    buttons = page.locator("#examples button")
+    names = [text.split(" · ") for text in buttons.all_text_contents()]
+    assert len(names) == 3 and all(len(set(example)) == 3 for example in names)
+    assert len({example[0] for example in names}) == 3
+    buttons.nth(1).click()
+    assert screen.titles() == names[1]
+    screen.settle()
+    assert not page.is_visible("#empty") and len(screen.answer()) == 10
+    page.click("#undo")
+    assert page.is_visible("#examples")
+
+
+def test_undone_step_is_made_again(screen: Screen) -> None:
+    page = screen.page
+    screen.add("amber lan")
+    screen.add("amber fer")
+    assert page.is_disabled("#redo")
+    page.click("#undo")
+    page.click("#undo")
+    assert screen.titles() == [] and page.is_disabled("#undo")
+    page.click("#redo")
+    page.locator("#redo").blur()
+    assert screen.titles() == ["Amber Lantern"]
+    for keys, count in (("Control+Shift+Z", 2), ("Control+z", 1), ("Control+y", 2)):
+        page.keyboard.press(keys)
+        assert len(screen.titles()) == count
+    page.click("#undo")
+    screen.add("birch lan")  # a new step ends what can be made again
+    assert page.is_disabled("#redo") and screen.titles() == ["Amber Lantern", "Birch Lantern"]
 
 
 def test_list_is_saved_and_opened_by_name(open_page: Callable[..., Screen]) -> None:
@@ -179,12 +230,28 @@ def test_list_is_copied_as_text_and_json(open_page: Callable[..., Screen]) -> No
 
 def test_link_restores_rules_and_reports_unknown_items(open_page: Callable[..., Screen]) -> None:
     screen = open_page(fragment="#i=i1&i=gone&i=i2&k=4&only=Birch+songs&block=i20&model=ease")
-    assert screen.titles() == ["Amber Ferry", "Amber Garden"]
-    assert "gone" in screen.notice()
+    assert screen.titles() == ["Amber Ferry", "gone", "Amber Garden"]
+    assert screen.page.inner_text("#list .unknown .sub") == "unknown here, skipped"
+    assert "1 item of this link unknown here: gone." in screen.notice()
+    message = screen.column().locator(".message").inner_text()
+    assert message.startswith("Unknown to this model and skipped: gone.")
     assert screen.page.locator(".column").count() == 1
     assert (
         len(screen.answer()) == 4 and screen.categories() == {"Birch songs"} and "Birch Orchard" not in screen.answer()
     )
+    screen.page.locator("[data-part=k]").fill("5")  # a change writes the address again
+    screen.page.wait_for_function("() => location.hash.includes('k=5')")
+    assert "i=i1&i=gone&i=i2" in screen.page.url and "block=i20" in screen.page.url
+
+
+def test_unknown_category_of_a_link_is_ignored_with_a_notice(open_page: Callable[..., Screen]) -> None:
+    screen = open_page(fragment="#i=i1&only=Nothing&only=Birch+songs&only=Gone")
+    assert screen.notice() == "2 categories of this link unknown here and ignored: Nothing, Gone."
+    assert screen.categories() == screen.categories(1) == {"Birch songs"}
+    screen.page.wait_for_function("() => location.hash.includes('only=Birch') && !location.hash.includes('Nothing')")
+    screen = open_page(fragment="#i=i1&only=Nothing")
+    assert "1 category of this link unknown here and ignored: Nothing." in screen.notice()
+    assert screen.page.get_attribute("#rules [data-any]", "aria-pressed") == "true"
 
 
 def test_list_survives_a_reload(screen: Screen) -> None:

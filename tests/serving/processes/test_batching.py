@@ -11,11 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fansrec.api.continuer import load
+from fansrec.api.unknown import UNKNOWN
 from fansrec.engine.interface import Continuation
 from fansrec.serving.processes.batching import answer_jobs
-from fansrec.serving.processes.jobs import Job, Reply
+from fansrec.serving.processes.jobs import SIMILAR, Job, Reply
 from fansrec.serving.processes.loaded_model import LoadedModel
 
+COLD: list[list[list[str]]] = [[["nope"]], [["i1"], ["nope"]], [[]]]
 ITEMS = [f"i{n}" for n in range(60)]
 
 
@@ -26,8 +28,8 @@ def models(songs: Path) -> dict[str, LoadedModel]:
 
 def job(id: int = 0, model: str = "fans", late: bool = False, **request: Any) -> Job:
     now = time.monotonic()
-    lists, k = request.pop("lists", [["i1", "i2"]]), request.pop("k", 10)
-    return Job(id, model, lists, k, request, now, now - 1 if late else now + 60)
+    lists, k, fallback = request.pop("lists", [["i1", "i2"]]), request.pop("k", 10), request.pop("fallback", "none")
+    return Job(id, model, lists, k, request, now, now - 1 if late else now + 60, fallback)
 
 
 def replies(models: dict[str, LoadedModel], *jobs: Job, max_tokens: int = 1000) -> dict[int, Reply]:
@@ -59,10 +61,40 @@ def test_worker_answers_like_the_library(models: dict[str, LoadedModel]) -> None
     assert [[p["item"] for p in answer["positions"]] for answer in answers(reply)] == [a.items for a in alone]
 
 
-def test_unknown_items_are_skipped_and_a_list_without_known_items_is_refused(models: dict[str, LoadedModel]) -> None:
-    replied = replies(models, job(0, lists=[["i1", "nope", 7]]), job(1, lists=[["i1"], ["nope"]]))
+def test_unknown_items_are_skipped_and_a_request_of_only_unknown_items_is_refused(
+    models: dict[str, LoadedModel],
+) -> None:
+    replied = replies(models, job(0, lists=[["i1", "nope", 7]]), job(1, lists=[["nope"]]))
     assert answers(replied[0])[0]["unknown"] == ["nope", 7]
-    assert replied[1].error == "UnknownItems" and replied[1].detail.startswith("lists.1: ")
+    assert replied[1].error == "UnknownItems" and replied[1].detail.startswith("lists.0: ")
+
+
+def test_list_of_unknown_items_gets_a_reason_and_the_others_their_answers(models: dict[str, LoadedModel]) -> None:
+    (reply,) = replies(models, job(lists=[["nope"], ["i1"], [7], []])).values()
+    alone = models["fans"].continuer.continue_lists([["i1"], []])
+    first, second, third, fourth = answers(reply)
+    assert first == {"positions": [], "unknown": ["nope"], "reason": UNKNOWN, "fallback": None}
+    assert third == first | {"unknown": [7]}
+    assert [[p["item"] for p in answer["positions"]] for answer in (second, fourth)] == [a.items for a in alone]
+    assert second["fallback"] is None and reply.lists == 4
+
+
+def test_fallback_gives_popular_items_to_lists_of_unknown_items_only(models: dict[str, LoadedModel]) -> None:
+    model = models["fans"].continuer
+    replied = replies(models, *(job(n, lists=lists, k=3, fallback="popular") for n, lists in enumerate(COLD)))
+    for lists, reply in zip(COLD, replied.values(), strict=True):
+        expected = model.continue_lists(lists, 3, fallback="popular")
+        assert [[p["item"] for p in answer["positions"]] for answer in answers(reply)] == [a.items for a in expected]
+        assert [answer["fallback"] for answer in answers(reply)] == [a.fallback for a in expected]
+
+
+def test_similar_items_are_answered_beside_lists(models: dict[str, LoadedModel]) -> None:
+    similar = job(0, lists=[["i7"]], k=3)._replace(kind=SIMILAR)
+    unknown = job(1, lists=[["nope"]])._replace(kind=SIMILAR)
+    replied = replies(models, similar, unknown, job(2))
+    expected = models["fans"].continuer.similar_items(["i7"], 3)[0]
+    assert [p["item"] for p in json.loads(replied[0].content)["items"]] == expected.items
+    assert replied[1].error == "UnknownItems" and replied[2].error == ""
 
 
 def test_bad_request_does_not_affect_others_of_its_batch(models: dict[str, LoadedModel]) -> None:

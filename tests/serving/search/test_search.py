@@ -153,6 +153,14 @@ def test_limit_bounds_the_number_of_results(index: ItemIndex) -> None:
     assert [len(index.search("b", limit)) for limit in (0, 1, 2, 3)] == [0, 1, 2, 3]
 
 
+def test_only_items_of_a_category_are_found(index: ItemIndex) -> None:
+    assert [song.name for song in index.search("beatles", category="first")] == ["Help!", "Yesterday"]
+    assert index.search("beatles", category="rest") == index.search("beatles", category="no such one") == []
+    assert index.search("beatles", category="\ud800") == []
+    assert next(song.name for song in index.search("quen", category="rest")) == "Queen"  # misspelled
+    assert [song.item for song in index.search("song-1", category="first")] == ["Song-1"]
+
+
 @pytest.mark.parametrize("nothing", ["", " ", "\0", "*", '"', "-", "()", "\ud800", "🦆", "qqqqqq", "NEAR(qq, 2)"])
 def test_unknown_text_finds_nothing(index: ItemIndex, nothing: str) -> None:
     assert index.search(nothing) == []
@@ -220,6 +228,14 @@ def test_integer_ids_stay_integers(tmp_path: Path) -> None:
     index = ItemIndex(build_index(write(tmp_path, vocabulary), tmp_path))
     assert index.search("3") == [FoundItem(30, None, None, "all"), FoundItem(31, None, None, "all")]
     assert [found.item for found in index.of_ids([4, "30"])] == [4, 30]
+
+
+def test_ids_of_both_types_keep_theirs(tmp_path: Path) -> None:
+    kinds = np.array([True, False, False])
+    vocabulary = Vocabulary(["300", "31", "3"], np.array([0, 3]), category_names=["all"], integer_items=kinds)
+    index = ItemIndex(build_index(write(tmp_path, vocabulary), tmp_path))
+    assert {found.item for found in index.search("3")} == {300, "31", "3"}
+    assert [found.item for found in index.of_ids([300, 31])] == [300, "31"]
 
 
 def osa(a: str, b: str) -> int:

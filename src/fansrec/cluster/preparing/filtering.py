@@ -17,7 +17,7 @@ from fansrec.data.filtering import filter_once, nothing_left
 from fansrec.data.lists import Lists
 from fansrec.data.prepare import compact_groups, compact_indices, split_and_report
 from fansrec.data.settings import Preparation
-from fansrec.data.splitting import TRAIN
+from fansrec.data.splitting import TRAIN, ListKeys
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ShardedSelection:
     ids: Sequence[str]
     indices: NDArray[np.int32]  # (items of the source,): the new indices, -1 for dropped items
     frequency: NDArray[np.int64]  # (items,): in the training lists
-    groups: NDArray[np.int64] | None  # (lists,)
+    keys: ListKeys
 
     @property
     def train(self) -> list[NDArray[np.bool_]]:
@@ -52,9 +52,9 @@ def filter_and_split(raw: ShardedLists, ids: pl.Series, preparation: Preparation
     filtered = filter_shards(raw, len(ids), preparation)
     if not filtered.lists.sum():
         raise nothing_left(sum(lists for lists, _ in raw.sizes), len(ids), filtered.cut_lists)
-    groups = _groups(raw, filtered)
-    parts = split_and_report(int(filtered.lists.sum()), filtered.counts, groups, preparation, report)
-    return _reindex(filtered, parts, groups, ids.filter(pl.Series(filtered.counts > 0)).to_list())
+    keys = ListKeys(_groups(raw, filtered), _times(filtered) if preparation.split == "time" else None)
+    parts = split_and_report(int(filtered.lists.sum()), filtered.counts, keys, preparation, report)
+    return _reindex(filtered, parts, keys, ids.filter(pl.Series(filtered.counts > 0)).to_list())
 
 
 def filter_shards(raw: ShardedLists, items: int, preparation: Preparation) -> FilteredShards:
@@ -84,8 +84,7 @@ def _filter_shard(
 ) -> tuple[Any, ...]:
     """Return the filtered shard, its numbers of lists, interactions and cut lists, and its item counts by range."""
     lists, kept, cut = filter_once(shard.lists, frequent, min_length, max_length)
-    groups = None if shard.groups is None else shard.groups[kept]
-    return Shard(lists, groups), (len(lists), len(lists.items), cut), *count_by_range(lists.items, ranges)
+    return shard.keep(lists, kept), (len(lists), len(lists.items), cut), *count_by_range(lists.items, ranges)
 
 
 def _groups(raw: ShardedLists, filtered: FilteredShards) -> NDArray[np.int64] | None:
@@ -105,8 +104,17 @@ def _shard_groups(shard: Shard) -> NDArray[np.int64]:
     return np.zeros(0, dtype=np.int64) if shard.groups is None else shard.groups
 
 
+def _times(filtered: FilteredShards) -> NDArray[np.int64]:
+    """Return the time of every remaining list."""
+    return np.concatenate(ray.get([task(_shard_times, shard) for shard in filtered.shards]))
+
+
+def _shard_times(shard: Shard) -> NDArray[np.int64]:
+    return np.zeros(0, dtype=np.int64) if shard.times is None else shard.times
+
+
 def _reindex(
-    filtered: FilteredShards, parts: NDArray[np.uint8], groups: NDArray[np.int64] | None, ids: Sequence[str]
+    filtered: FilteredShards, parts: NDArray[np.uint8], keys: ListKeys, ids: Sequence[str]
 ) -> ShardedSelection:
     """Replace the item indices; leave out shards without a list."""
     filled = np.flatnonzero(filtered.lists)
@@ -119,7 +127,7 @@ def _reindex(
     ]
     lengths = np.concatenate(ray.get([returned[1] for returned in done]))
     frequency = sum_counts([returned[2:] for returned in done], ranges)
-    return ShardedSelection([returned[0] for returned in done], lengths, ends, parts, ids, indices, frequency, groups)
+    return ShardedSelection([returned[0] for returned in done], lengths, ends, parts, ids, indices, frequency, keys)
 
 
 def _reindex_shard(

@@ -15,8 +15,11 @@ from fansrec.cluster.preparing.tasks import cores, task, task_of_parts
 MAX_TABLE_IDS = 4_000_000  # in one object of the table of all ids
 
 
-def build_item_index(pieces: Sequence[PieceInfo]) -> tuple[pl.Series, list[ray.ObjectRef]]:
-    """Return the id of every item index, and lookup tables for `global_indices`: ids in order with their indices."""
+def build_item_index(pieces: Sequence[PieceInfo]) -> tuple[pl.DataFrame, list[ray.ObjectRef]]:
+    """Return the id of every item index and whether it is an integer, and lookup tables for `global_indices`.
+
+    The lookup tables are the ids in order with their indices.
+    """
     buckets = min(cores(), len(pieces))
     split = [task_of_parts(buckets, _split_ids, piece.path, number, buckets) for number, piece in enumerate(pieces)]
     merged = [task(_merge_ids, *bucket) for bucket in zip(*split, strict=True)]
@@ -24,7 +27,7 @@ def build_item_index(pieces: Sequence[PieceInfo]) -> tuple[pl.Series, list[ray.O
     ids = pl.concat([to_polars(part) for part in ray.get(merged)]).sort(order)
     by_id = ids.select("id").with_row_index("index").sort("id")
     starts = range(0, by_id.height, MAX_TABLE_IDS)
-    return ids["id"], [ray.put(by_id[start : start + MAX_TABLE_IDS].to_arrow()) for start in starts]
+    return ids.select("id", "integer"), [ray.put(by_id[start : start + MAX_TABLE_IDS].to_arrow()) for start in starts]
 
 
 def _split_ids(path: str, piece: int, buckets: int) -> tuple[pa.Table, ...]:
@@ -36,8 +39,14 @@ def _split_ids(path: str, piece: int, buckets: int) -> tuple[pa.Table, ...]:
 
 
 def _merge_ids(*parts: pa.Table) -> pa.Table:
-    """Return every id once, with the position of its first occurrence: the parts are in the order of the pieces."""
-    return pl.concat([to_polars(part) for part in parts]).unique("id", keep="first", maintain_order=True).to_arrow()
+    """Return every id once, with the position of its first occurrence: the parts are in the order of the pieces.
+
+    An id is an integer if it is one in all of them.
+    """
+    ids = pl.concat([to_polars(part) for part in parts])
+    return (
+        ids.group_by("id", maintain_order=True).agg(pl.exclude("integer").first(), pl.col("integer").all()).to_arrow()
+    )
 
 
 def global_indices(path: str, tables: Sequence[ray.ObjectRef]) -> NDArray[np.int32]:

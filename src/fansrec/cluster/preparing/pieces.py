@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 
 from fansrec import __version__
 from fansrec.cluster.storage import StoredFile, display_path, list_files, open_file, storage_errors
-from fansrec.data.columns import Columns
 from fansrec.data.decompression import DAMAGE_ERRORS, PlainFile, decompressed
+from fansrec.data.reading import Reading
 from fansrec.errors import BadInput
 
 PARQUET, JSONL = (".parquet", ".pq"), (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
@@ -24,7 +24,7 @@ SPLIT_BYTES = 1 << 28  # larger files are split if possible
 PIECE_ROWS = 10_000_000  # of a Parquet file
 PIECE_BYTES = 1 << 27  # of JSON lines
 BLOCK_BYTES = 1 << 20  # read at once: a line may have any length
-PIECE_FORMAT = 2  # of the files that are kept of a piece
+PIECE_FORMAT = 3  # of the files that are kept of a piece
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class Piece:
         unit = "row" if self.file.name.endswith(PARQUET) else "byte"
         return display_path(self.file.url) + (f" from {unit} {self.first + 1:,} on" if self.first else "")
 
-    def key(self, columns: Columns, split_by: str | None) -> str:
+    def key(self, reading: Reading) -> str:
         """Return the name of the files that are kept of the piece; it depends on the piece and on how it is read."""
-        parts = [PIECE_FORMAT, __version__, asdict(self), asdict(columns), split_by]
+        parts = [PIECE_FORMAT, __version__, asdict(self), asdict(reading)]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 

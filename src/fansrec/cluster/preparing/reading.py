@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,15 @@ import polars as pl
 import ray.data
 
 from fansrec.cluster.preparing.pieces import Piece, local_copy
-from fansrec.data.columns import Columns
 from fansrec.data.decompression import PlainFile
-from fansrec.data.indexing import missing_value
+from fansrec.data.json_lists import read_json
+from fansrec.data.layout import layout_of
 from fansrec.data.lists import Lists, RawLists, offsets_of
-from fansrec.data.sources import long_rows, read_json_lists, read_table
-from fansrec.data.tables import format_of, readable, scan
+from fansrec.data.problems import Problems
+from fansrec.data.reading import Reading
+from fansrec.data.rows import long_rows, usable_rows
+from fansrec.data.sources import read_table, report_layout
+from fansrec.data.tables import ROW, Table, format_of, open_table, readable
 from fansrec.errors import BadInput
 from fansrec.files import write_atomically, write_json
 
@@ -34,15 +37,17 @@ class PieceInfo:
     columns: tuple[str, ...] = ()  # of rows
     group_names: tuple[str | None, ...] = ()  # of whole lists
     has_split_key: bool = True  # whether a list has the key to split by, if one is given
+    chosen: dict[str, str | None] | None = None  # the columns of the source that are used
+    report: tuple[str, ...] = ()
     kept: bool = False  # from an earlier run
 
 
-def read_pieces(pieces: Sequence[Piece], work: Path, columns: Columns, split_by: str | None) -> list[PieceInfo]:
+def read_pieces(pieces: Sequence[Piece], work: Path, reading: Reading) -> list[PieceInfo]:
     """Read the pieces that an earlier run has not read; raise the first error after all have been read."""
 
     def read(row: dict[str, Any]) -> dict[str, str]:
         try:
-            info = _read_piece(pieces[row["piece"]], work, columns, split_by)
+            info = _read_piece(pieces[row["piece"]], work, reading)
             return {"info": json.dumps(asdict(info)), "error": ""}
         except BadInput as error:
             return {"info": "", "error": str(error)}
@@ -57,63 +62,93 @@ def read_pieces(pieces: Sequence[Piece], work: Path, columns: Columns, split_by:
 
 def _parse_info(text: str, **changes: Any) -> PieceInfo:
     values: dict[str, Any] = json.loads(text) | changes
-    return PieceInfo(**values | {name: tuple(values[name]) for name in ("columns", "group_names")})
+    return PieceInfo(**values | {name: tuple(values[name]) for name in ("columns", "group_names", "report")})
 
 
-def _read_piece(piece: Piece, work: Path, columns: Columns, split_by: str | None) -> PieceInfo:
-    path = work / f"piece-{piece.key(columns, split_by)}"
+@dataclass
+class Content:
+    """What a piece contains: whole lists, or rows to be grouped into lists."""
+
+    lists: RawLists | None = None
+    rows: pl.LazyFrame | None = None
+    chosen: dict[str, str | None] | None = None
+    integers: dict[str, bool] | None = None  # of the ids in the rows; None if the type of the column says so
+    has_split_key: bool = True
+    report: list[str] = field(default_factory=list)
+
+
+def _read_piece(piece: Piece, work: Path, reading: Reading) -> PieceInfo:
+    path = work / f"piece-{piece.key(reading)}"
     if path.with_suffix(".json").exists():
         return _parse_info(path.with_suffix(".json").read_text(), kept=True)
     with local_copy(piece) as file:
-        content, has_split_key = (NO_LISTS, False) if file is None else _read(file, piece, columns, split_by)
-    info = _keep_lists(content, path) if isinstance(content, RawLists) else _keep_rows(content, path, piece.where)
-    info = replace(info, has_split_key=has_split_key)
+        content = Content(NO_LISTS, has_split_key=False)
+        if file is not None:
+            with readable(piece.where):
+                content = _read(file, piece, reading)
+    info = _keep_rows(content, path) if content.lists is None else _keep_lists(content.lists, path)
+    info = replace(info, has_split_key=content.has_split_key, chosen=content.chosen, report=tuple(content.report))
     write_json(path.with_suffix(".json"), asdict(info))  # last: it marks the piece as complete
     return info
 
 
-def _read(
-    file: PlainFile, piece: Piece, columns: Columns, split_by: str | None
-) -> tuple[RawLists | pl.LazyFrame, bool]:
-    """Return lists or rows, and whether the key to split by occurs: a table without that column is refused."""
+def _read(file: PlainFile, piece: Piece, reading: Reading) -> Content:
+    """Return the lists or rows of a piece; a table without the column to split by is refused."""
     kind, where = format_of(file, piece.where), piece.where
-    if kind == "jsonl":
-        return read_json_lists(file.path, where, columns, split_by)
-    with readable(where):
-        table = scan(file, kind, where)
-        if kind == "parquet" and piece.end is not None:
-            table = table.slice(piece.first, piece.end - piece.first)
-        rows = long_rows(table, where, columns, split_by)
-        if rows is None:
-            return read_table(table, where, columns, split_by), True
-        return rows.collect(engine="streaming").lazy(), True
+    if kind != "jsonl":
+        with open_table(file, kind, where, reading) as (table, problems):
+            if piece.end is not None:
+                frame = table.frame.drop(ROW).slice(piece.first, piece.end - piece.first)
+                table = replace(table, frame=frame.with_row_index(ROW))
+            return _read_table(table, where, reading, problems)
+    problems = Problems(where)
+    content = read_json(file.path, where, reading, problems)
+    if isinstance(content, Table):
+        return _read_table(content, where, reading, problems)
+    report = [content.layout.describe(), *reading.settle(problems)]
+    return Content(content.lists, None, content.lists.columns, None, content.has_split_key, report)
+
+
+def _read_table(table: Table, where: str, reading: Reading, problems: Problems) -> Content:
+    layout = layout_of(table, where, reading)
+    content = Content(chosen=layout.summary, integers=table.integers)
+    report_layout(layout, content.report.append)
+    if layout.items is not None:
+        content.lists = read_table(table, where, reading, problems, content.report.append, layout)
+        return content
+    rows = long_rows(table, layout, where, reading.split_by, reading.list_time is not None)
+    rows = usable_rows(rows, table, layout, problems)
+    content.report += reading.settle(problems)
+    content.rows = rows.collect(engine="streaming").lazy()
+    return content
 
 
 def _keep_lists(raw: RawLists, path: Path) -> PieceInfo:
     arrays = {"items": raw.lists.items, "offsets": raw.lists.offsets}
-    if raw.groups is not None:
-        arrays["groups"] = raw.groups
+    for name, values in (("groups", raw.groups), ("times", raw.times)):
+        if values is not None:
+            arrays[name] = values
     save_arrays(path.with_suffix(".npz"), arrays)
-    _save_table(path.with_suffix(".ids"), pl.DataFrame({"id": raw.ids}, schema={"id": pl.String}))
+    integers = np.zeros(len(raw.ids), dtype=np.bool_) if raw.integers is None else raw.integers
+    schema = {"id": pl.String, "integer": pl.Boolean}
+    _save_table(path.with_suffix(".ids"), pl.DataFrame({"id": raw.ids, "integer": integers}, schema=schema))
     return PieceInfo(str(path), len(raw.lists), len(raw.lists.items), raw.sorted_ids, (), tuple(raw.group_names))
 
 
-def _keep_rows(table: pl.LazyFrame, path: Path, where: str) -> PieceInfo:
+def _keep_rows(content: Content, path: Path) -> PieceInfo:
     """Keep the rows, with items as indices of the piece's own ids and columns of the same types in all pieces."""
-    with readable(where):
-        rows = table.collect()
-        for column in ("item", "list", "position"):
-            if column in rows.columns and rows[column].null_count():
-                raise missing_value(table, column, where)
-        texts = [pl.col(name).cast(pl.String) for name in ("list", "item", "group") if name in rows.columns]
-        integers = [
-            pl.col(name).cast(pl.Int64) for name in ("position",) if rows.schema.get(name, pl.String).is_integer()
-        ]
-        rows = rows.with_columns(*texts, *integers, pl.col("row").cast(pl.Int64))
+    assert content.rows is not None
+    rows = content.rows.collect()
+    is_integer = rows.schema["item"].is_integer()
+    texts = [pl.col(name).cast(pl.String) for name in ("list", "item", "group") if name in rows.columns]
+    integers = [pl.col(name).cast(pl.Int64) for name in ("position",) if rows.schema.get(name, pl.String).is_integer()]
+    rows = rows.with_columns(*texts, *integers, pl.col("row").cast(pl.Int64))
     ids = rows.select(pl.col("item").unique().sort()).with_row_index("index")
     indexed = rows.join(ids, on="item", how="left", maintain_order="left").drop("item")
     _save_table(path.with_suffix(".rows"), indexed)
-    _save_table(path.with_suffix(".ids"), ids.select(pl.col("item").alias("id")))
+    types = [is_integer if content.integers is None else content.integers[id_] for id_ in ids["item"]]
+    types_of_ids = pl.Series("integer", types, dtype=pl.Boolean)
+    _save_table(path.with_suffix(".ids"), ids.select(pl.col("item").alias("id"), types_of_ids))
     return PieceInfo(str(path), 0, rows.height, True, tuple(indexed.columns))
 
 

@@ -19,8 +19,8 @@ from ray.data.context import ShuffleStrategy
 
 from fansrec.cluster.preparing.item_index import global_indices, to_polars
 from fansrec.cluster.preparing.reading import PieceInfo, save_arrays
-from fansrec.cluster.preparing.tasks import cores, task
-from fansrec.data.indexing import index_groups, refuse_mixed_groups, refuse_repeated_positions
+from fansrec.cluster.preparing.tasks import cores, task, task_of_parts
+from fansrec.data.indexing import index_groups, refuse_mixed_groups
 from fansrec.data.lists import Lists, offsets_of
 from fansrec.files import write_json
 
@@ -29,10 +29,16 @@ ROWS_PER_TASK = 5_000_000  # approximately
 
 @dataclass(frozen=True)
 class Shard:
-    """A run of consecutive lists, and the shard's own indices of the groups they are split by."""
+    """A run of consecutive lists, the shard's own indices of the groups they are split by, and their times."""
 
     lists: Lists
     groups: NDArray[np.int64] | None = None
+    times: NDArray[np.int64] | None = None
+
+    def keep(self, lists: Lists, kept: NDArray[np.bool_]) -> "Shard":
+        """Return a shard of `lists`, which are those that are True in `kept`, changed."""
+        groups, times = (None if values is None else values[kept] for values in (self.groups, self.times))
+        return Shard(lists, groups, times)
 
 
 @dataclass(frozen=True)
@@ -61,17 +67,21 @@ def _indexed_lists(path: str, tables: list[ray.ObjectRef]) -> Shard:
     return replace(shard, lists=Lists(global_indices(path, tables)[shard.lists.items], shard.lists.offsets))
 
 
-def shards_from_rows(pieces: Sequence[PieceInfo], tables: list[ray.ObjectRef], work: Path, where: str) -> ShardedLists:
+def shards_from_rows(
+    pieces: Sequence[PieceInfo], tables: list[ray.ObjectRef], work: Path, where: str, list_time: str | None
+) -> ShardedLists:
     """Group rows into lists: all rows of a list go to the same task, then lists are sorted by their first row."""
     path = work / ("lists-" + hashlib.sha256("".join(piece.path for piece in pieces).encode()).hexdigest()[:32])
     if not path.with_suffix(".json").exists():
-        _shuffle(pieces, tables, path, where)
+        _shuffle(pieces, tables, path, where, list_time)
     info = json.loads(path.with_suffix(".json").read_text())
     shards = [task(_load_shard, f"{path}-{number}.npz") for number in range(len(info["sizes"]))]
     return ShardedLists(shards, [tuple(size) for size in info["sizes"]], info["group_names"])
 
 
-def _shuffle(pieces: Sequence[PieceInfo], tables: list[ray.ObjectRef], path: Path, where: str) -> None:
+def _shuffle(
+    pieces: Sequence[PieceInfo], tables: list[ray.ObjectRef], path: Path, where: str, list_time: str | None
+) -> None:
     rows = sum(piece.interactions for piece in pieces)
     blocks = max(cores(), -(-rows // ROWS_PER_TASK))
     buckets = 4 * blocks  # of list ids by hash, so that blocks of several buckets have similar sizes
@@ -81,7 +91,7 @@ def _shuffle(pieces: Sequence[PieceInfo], tables: list[ray.ObjectRef], path: Pat
             yield _bucketed(pieces[number], int(number), tables, buckets)
 
     def lists_of(table: pa.Table) -> pa.Table:
-        return _group_rows(table, where)
+        return _group_rows(table, where, list_time)
 
     with _task_based_shuffle():
         indices = ray.data.from_items([{"piece": n} for n in range(len(pieces))], override_num_blocks=len(pieces))
@@ -91,6 +101,17 @@ def _shuffle(pieces: Sequence[PieceInfo], tables: list[ray.ObjectRef], path: Pat
     saved = ray.get([task(_save_shard, f"{path}-{i}.npz", block) for i, block in enumerate(blocks_of_lists)])
     info = {"sizes": [sizes for sizes, _ in saved], "group_names": [names for _, names in saved]}
     write_json(path.with_suffix(".json"), info)
+
+
+def drop_repeats(raw: ShardedLists) -> ShardedLists:
+    """Return the lists without items that occur earlier in the same list."""
+    done = [task_of_parts(2, _drop_repeats, shard) for shard in raw.shards]
+    return replace(raw, shards=[shard for shard, _ in done], sizes=ray.get([size for _, size in done]))
+
+
+def _drop_repeats(shard: Shard) -> tuple[Shard, tuple[int, int]]:
+    lists = shard.lists.drop_repeats()
+    return replace(shard, lists=lists), (len(lists), len(lists.items))
 
 
 @contextmanager
@@ -117,19 +138,19 @@ def _bucketed(piece: PieceInfo, number: int, tables: list[ray.ObjectRef], bucket
     return rows.drop("index", "row").with_columns(item=pl.Series(items), order=pl.Series(order)).to_arrow()
 
 
-def _group_rows(table: pa.Table, where: str) -> pa.Table:
-    """Return the lists of a bucket: the order of the first row, the items in order, and the group if there is one."""
+def _group_rows(table: pa.Table, where: str, list_time: str | None) -> pa.Table:
+    """Return the lists of a bucket: the order of the first row, the items in order, and group and time if there are."""
     rows = to_polars(table).sort("order")
     has_group = "group" in rows.columns
     group = [pl.col("group").min(), pl.col("group").max().alias("other")] if has_group else []
-    first = rows.group_by("list", maintain_order=True).agg(pl.col("order").first().alias("first"), *group)
+    time = [pl.col("time").max() if list_time == "latest" else pl.col("time").min()] if list_time else []
+    first = rows.group_by("list", maintain_order=True).agg(pl.col("order").first().alias("first"), *group, *time)
     if has_group:
         refuse_mixed_groups(first, where)
     indices = first.select("list").with_row_index("list_index")
     rows = rows.join(indices, on="list", how="left", maintain_order="left")
     if "position" in rows.columns:
         rows = rows.sort("list_index", "position", maintain_order=True)
-        refuse_repeated_positions(rows, first["list"], where)
     items = rows.group_by("list", maintain_order=True).agg(pl.col("item").alias("items"))
     return (
         first.join(items, on="list", how="left", maintain_order="left").drop("list", "other", strict=False).to_arrow()
@@ -147,10 +168,12 @@ def _save_shard(path: str, table: pa.Table) -> tuple[tuple[int, int], list[str |
     names: list[str | None] = []
     if "group" in lists.columns:
         arrays["groups"], names = index_groups(lists["group"])
+    if "time" in lists.columns:
+        arrays["times"] = lists["time"].to_numpy()
     save_arrays(Path(path), arrays)
     return (lists.height, len(items)), names
 
 
 def _load_shard(path: str) -> Shard:
     arrays = dict(np.load(path, allow_pickle=False))
-    return Shard(Lists(arrays["items"], arrays["offsets"]), arrays.get("groups"))
+    return Shard(Lists(arrays["items"], arrays["offsets"]), arrays.get("groups"), arrays.get("times"))

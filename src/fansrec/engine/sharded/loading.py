@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 from torch import Tensor, nn
 
-from fansrec.artifact import MANIFEST, UNREADABLE, WEIGHTS, Artifact, check, read_config, recipe_of, unfit
+from fansrec.artifact import MANIFEST, UNREADABLE, WEIGHTS, Artifact, check, read_config, read_counts, recipe_of, unfit
 from fansrec.artifact.weights import check_header
 from fansrec.engine.interface import CategoryLookup
 from fansrec.engine.sharded.backend import ShardedEngine
@@ -82,7 +82,9 @@ def open_sharded(
             f"{folder} holds the vocabulary of another model; copy the whole folder again, or train again"
         )
     model.to(device)
-    return Artifact(folder, model, vocabulary, described.config, described.hash), ShardedEngine(model, plan, shards)
+    counts = read_counts(folder, len(vocabulary))
+    artifact = Artifact(folder, model, vocabulary, described.config, described.hash, counts)
+    return artifact, ShardedEngine(model, plan, shards)
 
 
 def in_process(run: Path, devices: Sequence[str]) -> tuple[Artifact, ShardedEngine]:

@@ -14,7 +14,7 @@ from fansrec.data.item_details import ItemDetails
 from fansrec.data.lists import Lists, RawLists
 from fansrec.data.prepare import categorize
 from fansrec.data.settings import Preparation
-from fansrec.data.splitting import TEST, TRAIN, VALID
+from fansrec.data.splitting import TEST, TRAIN, VALID, ListKeys
 from fansrec.experiments.crossval.cross_validation import Split, fold_folder, has_fold
 from fansrec.experiments.pool import Job
 
@@ -46,11 +46,13 @@ def fold_corpus(corpus: Corpus, split: Split, number: int) -> Corpus:
     folds, seed = split.folds or 1, split.seed or 0
     lists, ids = Lists(np.asarray(corpus.items), corpus.offsets), corpus.vocabulary.ids
     parts = parts_of_fold(assign_folds(len(corpus), folds, seed, corpus.groups), number, folds)
-    selected = Selection(lists, ids, np.arange(len(ids)), parts, corpus.groups)
+    keys = ListKeys(corpus.groups)
+    selected = Selection(lists, ids, np.arange(len(ids)), parts, keys, corpus.vocabulary.integers)
     details, preparation = _details(corpus), _preparation(corpus, seed)
     categories = categorize(RawLists(lists, ids), selected, details, preparation)
     fold = build_corpus(selected, details, categories)
-    fold.summary.update(summarize(fold, categories, preparation, str(corpus.summary.get("source", split.corpus))))
+    fold.summary.update(summarize(fold, categories, preparation, str(corpus.summary.get("source", split.corpus)), keys))
+    fold.summary["split"] = {"by": "folds", "seed": seed}
     fold.summary["fold"] = {"number": number, "folds": folds, "seed": seed, "of": split.fingerprint}
     return fold
 
@@ -73,4 +75,4 @@ def _details(corpus: Corpus) -> ItemDetails:
     names = {vocabulary.ids[i]: name for i in indices if (name := vocabulary.name(i)) is not None}
     groups = {vocabulary.ids[i]: group for i in indices if (group := vocabulary.group(i)) is not None}
     own = {vocabulary.ids[i]: vocabulary.category(i) for i in indices} if _has_own_categories(corpus) else {}
-    return ItemDetails(names, groups, own)
+    return ItemDetails(names, groups, own, corpus.vocabulary.group_name)

@@ -17,6 +17,7 @@ from fansrec.models.validation import check_indices
 class Markov(ClosedFormModel):
     name: ClassVar[str] = "markov"
     title: ClassVar[str] = "Markov"
+    log_scores: ClassVar[bool] = False
     generation: ClassVar[str] = "autoregressive"
     followers: Tensor
     chances: Tensor

@@ -19,17 +19,19 @@ class Route:
 
 
 PAGE = Route("/", Access.OPEN, ("GET", "HEAD"))
+DOCS = Route("/docs", Access.OPEN, ("GET", "HEAD"))
 LIVE = Route("/health/live", Access.OPEN)
 READY = Route("/health/ready", Access.OPEN)
 OPENAPI = Route("/openapi.json", Access.OPEN)
 METRICS = Route("/metrics", Access.METRICS)
 CONTINUE = Route("/v1/continue", Access.USE, ("POST",))  # the only one that is refused at overload
 ITEMS = Route("/v1/items", Access.USE)
+SIMILAR = Route("/v1/items/{id}/similar", Access.USE)  # the id may contain slashes
 MODELS = Route("/v1/models", Access.USE)
 RELOAD = Route("/v1/models/reload", Access.ADMIN, ("POST",))
 ROLLBACK = Route("/v1/models/rollback", Access.ADMIN, ("POST",))
 
-ALL_ROUTES = (PAGE, LIVE, READY, OPENAPI, METRICS, CONTINUE, ITEMS, MODELS, RELOAD, ROLLBACK)
+ALL_ROUTES = (PAGE, DOCS, LIVE, READY, OPENAPI, METRICS, CONTINUE, ITEMS, SIMILAR, MODELS, RELOAD, ROLLBACK)
 ROUTES = {route.path: route for route in ALL_ROUTES}
 STATIC, OTHER = "/static/*", "other"
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
@@ -39,6 +41,8 @@ def route_name(path: str) -> str:
     """Return the name of a path in logs and metrics: of an unknown path OTHER, so that clients cannot create labels."""
     if path in ROUTES:
         return path
+    if is_similar(path):
+        return SIMILAR.path
     return STATIC if path.startswith("/static/") else OTHER
 
 
@@ -47,6 +51,12 @@ def access_level(name: str) -> Access:
     if name == STATIC:
         return Access.OPEN
     return ROUTES[name].access if name in ROUTES else Access.USE
+
+
+def is_similar(path: str) -> bool:
+    """Return whether a path is that of the items that are similar to one, whatever characters the id has."""
+    before, _, after = SIMILAR.path.partition("{id}")
+    return path.startswith(before) and path.endswith(after) and len(path) >= len(before) + len(after)
 
 
 def is_continue(path: str, method: str) -> bool:

@@ -6,9 +6,9 @@ import { createRoving } from "./roving.js";
 import {
   formatCount, formatFailure, formatMilliseconds, formatMode, formatNames, formatScore, labelOf, shortHash, titleOf,
 } from "./format.js";
+import { explainShare, shareOf } from "./scores.js";
 
 const MAX_SKELETONS = 50; // no screen shows more
-const MIN_BAR = 6; // percent, so that the lowest score is visible
 
 /** @param {HTMLElement} root a <section> made from the template of index.html */
 export function createColumn(root, { add, addAll, block, retry }) {
@@ -17,18 +17,10 @@ export function createColumn(root, { add, addAll, block, retry }) {
   const roving = createRoving(rows, ".accept");
   let positions = [];
 
-  /** Return the function from a score to the width of its bar: from the lowest to the highest score of this answer. */
-  function barScale() {
-    const scores = positions.map((position) => position.score);
-    const low = Math.min(...scores);
-    const span = Math.max(...scores) - low;
-    return (score) => (span > 0 ? MIN_BAR + ((100 - MIN_BAR) * (score - low)) / span : 100);
-  }
-
   function row(position) {
     const name = labelOf(position);
-    const { hue } = markOf(position.category);
-    const score = make("span", { class: "score", title: "The bar goes from the lowest to the highest score here" });
+    const { hue } = markOf(position);
+    const score = make("span", { class: "score" });
     const accept = iconButton("plus", `Add ${name}`, { click: () => accept.ariaDisabled !== "true" && add(position) });
     accept.classList.add("accept");
     const blockButton = iconButton("block", `Block ${name}`, { click: () => block(position) });
@@ -37,17 +29,19 @@ export function createColumn(root, { add, addAll, block, retry }) {
         make("span", { class: "number" }), make("span", { class: "both", hidden: true })),
       make("span", { class: "text" },
         make("span", { class: "title" }, titleOf(position)),
-        details(position.category, position.group, score),
+        details(position, position.group, score),
         make("span", { class: "bar", "aria-hidden": "true" }, make("span", {}))),
       make("span", { class: "buttons" }, accept, blockButton));
   }
 
-  function render({ first, inOther, taken }) {
-    const width = barScale();
+  function render({ first, inOther, taken, scale }) {
+    const best = Math.max(...positions.map((position) => position.score));
     roving.keepFocus(() => showEach(rows, positions, (one) => one.item, row, (child, position, index) => {
       child.querySelector(".number").textContent = String(first + index);
       child.querySelector(".score").textContent = formatScore(position.score);
-      child.querySelector(".bar > span").style.setProperty("width", `${width(position.score)}%`);
+      const share = shareOf(position.score, best, scale);
+      child.querySelector(".bar > span").style.setProperty("width", `${(100 * share).toFixed(2)}%`);
+      for (const one of child.querySelectorAll(".score, .bar")) one.title = explainShare(position.score, best, scale);
       child.querySelector(".accept").setAttribute("aria-disabled", String(taken(position)));
       child.classList.toggle("taken", taken(position));
       markBoth(child.querySelector(".both"), inOther(position));
@@ -60,14 +54,15 @@ export function createColumn(root, { add, addAll, block, retry }) {
     badge.hidden = other === null;
     if (other === null) return;
     badge.textContent = "both";
-    badge.title = `${other.title} has it too, at position ${other.position}`;
+    badge.title = `${other.name} has it too, at position ${other.position}`;
     badge.setAttribute("aria-label", badge.title);
     badge.setAttribute("role", "img");
   }
 
   function describe(model, answer) {
-    root.setAttribute("aria-label", `Continuation by ${model.title}`);
-    part("mode").textContent = [model.recipe === "best" ? "recipe best" : null, formatMode(model.generation)]
+    root.setAttribute("aria-label", `Continuation by ${model.name}`);
+    const recipe = model.recipe === "best" ? "recipe best" : null;
+    part("mode").textContent = [model.title, recipe, formatMode(model.generation)]
       .filter(Boolean).join(", ");
     part("hash").textContent = shortHash(answer?.model.hash ?? model.hash);
     part("hash").title = `SHA-256 of the model: ${answer?.model.hash ?? model.hash}`;
@@ -102,9 +97,12 @@ export function createColumn(root, { add, addAll, block, retry }) {
       root.classList.toggle("waiting", waiting);
       root.setAttribute("aria-busy", String(waiting));
     },
-    showAnswer(answer) {
+    /** @param {(id: string|number) => string} labelOfId of an item in the user's list */
+    showAnswer(answer, labelOfId) {
       positions = answer.positions;
-      const skipped = answer.unknown.length ? `Unknown to this model and skipped: ${formatNames(answer.unknown)}.` : "";
+      const names = formatNames(answer.unknown.map(labelOfId));
+      const some = answer.unknown.length > 0 && !answer.fallback; // else it is all of them, as the reason says
+      const skipped = some ? `Unknown to this model and skipped: ${names}.` : "";
       const reason = answer.reason ? `${answer.reason[0].toUpperCase()}${answer.reason.slice(1)}.` : "";
       showMessage([reason, skipped].filter(Boolean).join(" "));
     },

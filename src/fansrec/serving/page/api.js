@@ -1,11 +1,12 @@
 /** The API of the service as the page uses it; every failure is a Problem whose message says what to do. */
 
 /**
- * @typedef {{item: string|number, name: string|null, group: string|null, category: string}} Item
+ * @typedef {{item: string|number, name: string|null, group: string|null, category: string, catalog?: string}} Item
  * @typedef {Item & {score: number}} Position
  * @typedef {{name: string, hash: string, title: string, recipe: string|null, generation: string, items: number,
- *   names: boolean, groups: boolean, categories: {name: string, items: number}[]}} Model
- * @typedef {{positions: Position[], unknown: (string|number)[], reason: string|null,
+ *   names: boolean, groups: boolean, group_name: string|null, categories: {name: string, items: number}[],
+ *   score_scale: "log"|"linear", catalog: string}} Model
+ * @typedef {{positions: Position[], unknown: (string|number)[], reason: string|null, fallback: string|null,
  *   model: {name: string, hash: string}, milliseconds: number, roundTrip: number}} Continuation
  */
 
@@ -38,21 +39,30 @@ export class Problem extends Error {
 }
 
 export const hasKey = () => sessionStorage.getItem(KEY_ENTRY) !== null;
+export function keyHeaders() {
+  const key = sessionStorage.getItem(KEY_ENTRY);
+  return key ? { Authorization: `Bearer ${key}` } : {};
+}
 export const storeKey = (/** @type {string} */ key) => sessionStorage.setItem(KEY_ENTRY, key);
 
-/** The models with distinct titles: one model may be served twice, in one pass and one by one.
- * @returns {Promise<{default: string, models: Model[], limits: {k: number, items: number, rule_items: number}}>} */
+const catalogs = new Map(); // by the names of models
+
+/** Say of every item whose catalog it is from. */
+const marked = (items, model) => items.map((item) => ({ ...item, catalog: catalogs.get(model) }));
+
+/** @returns {Promise<{default: string, models: Model[], limits: {lists: number, k: number, items: number,
+ *   rule_items: number}}>} */
 export async function models() {
   const answer = await send("/v1/models");
-  const shared = ({ title }) => answer.models.filter((other) => other.title === title).length > 1;
-  const titleOf = (model) => (shared(model) ? `${model.title} (${model.name})` : model.title);
-  return { ...answer, models: answer.models.map((model) => ({ ...model, title: titleOf(model) })) };
+  for (const { name, catalog } of answer.models) catalogs.set(name, catalog);
+  return answer;
 }
 
-/** @returns {Promise<Item[]>} */
-export async function search(text, model, signal, limit = 8) {
-  const query = new URLSearchParams({ search: text, limit: String(limit), model });
-  return (await send(`/v1/items?${query}`, { signal })).items;
+/** @param {{limit?: number, category?: string|null}} options `category`: find only its items
+ * @returns {Promise<Item[]>} */
+export async function search(text, model, signal, { limit = 8, category = null } = {}) {
+  const query = new URLSearchParams({ search: text, limit: String(limit), model, ...(category && { category }) });
+  return marked((await send(`/v1/items?${query}`, { signal })).items, model);
 }
 
 /** The items with these ids; ids that the model does not know are left out. @returns {Promise<Item[]>} */
@@ -61,7 +71,7 @@ export async function itemsById(ids, model) {
   for (const query of queriesFor(ids)) {
     found.push(...(await send(`/v1/items?${query}&${new URLSearchParams({ model })}`)).items);
   }
-  return found;
+  return marked(found, model);
 }
 
 /** The ids in as few queries as possible. */
@@ -77,15 +87,19 @@ function queriesFor(ids) {
 }
 
 /** @returns {Promise<Continuation>} */
-export async function continueList(request, signal) {
+export async function continueList({ list, ...rules }, signal) {
+  return (await continueLists({ lists: [list], ...rules }, signal))[0];
+}
+
+/** @returns {Promise<Continuation[]>} one for each of the lists */
+export async function continueLists(request, signal) {
   const started = performance.now();
-  const { list, ...rules } = request;
-  const body = JSON.stringify({ lists: [list], ...rules });
-  const answer = await send("/v1/continue", {
-    method: "POST", headers: { "Content-Type": "application/json" }, body, signal,
+  const { answers, model, milliseconds } = await send("/v1/continue", {
+    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(request), signal,
   });
   const roundTrip = roundTripSince(started, "/v1/continue");
-  return { ...answer.answers[0], model: answer.model, milliseconds: answer.milliseconds, roundTrip };
+  return answers.map((answer) => (
+    { ...answer, positions: marked(answer.positions, model.name), model, milliseconds, roundTrip }));
 }
 
 /** By the browser's network timing if available: the page itself may be busy rendering the other model's answer. */
@@ -97,8 +111,7 @@ function roundTripSince(started, path) {
 performance.addEventListener("resourcetimingbufferfull", () => performance.clearResourceTimings());
 
 async function send(path, options = {}) {
-  const key = sessionStorage.getItem(KEY_ENTRY);
-  const headers = { ...options.headers, ...(key && { Authorization: `Bearer ${key}` }) };
+  const headers = { ...options.headers, ...keyHeaders() };
   let response;
   try {
     response = await fetch(path, { ...options, headers, cache: "no-store", credentials: "omit" });
@@ -117,8 +130,11 @@ async function problemOf(response) {
   return new Problem(response.status, detailOf(body, response.status), retryAfter);
 }
 
+const KEY_MESSAGES = { 401: "This service needs a key.", 403: "This key does not allow this." };
+
 /** The invalid fields if the service lists them: its own `detail` is written for programmers. */
 function detailOf({ errors, detail, title }, status) {
+  if (status in KEY_MESSAGES) return KEY_MESSAGES[status];
   const fields = Array.isArray(errors) ? errors.filter((one) => typeof one?.where === "string" && one.what) : [];
   if (fields.length) return formatRefusal(fields);
   return String(detail ?? title ?? `The service answered with status ${status}.`);

@@ -3,36 +3,41 @@
 import { createColumn, skeleton } from "./answers_view.js";
 import { continueList } from "./api.js";
 import { make, placeIcons } from "./dom.js";
-import { formatFailure } from "./format.js";
+import { choiceOf, knownTo } from "./catalogs.js";
+import { formatFailure, labelOf } from "./format.js";
 import { announce, hideBanner, showBanner } from "./notices.js";
 import { createRequester } from "./requester.js";
 import { sameItem } from "./state.js";
+import { createTabs } from "./tabs.js";
 
-/** The request to a model for the current state. */
-const requestOf = (state, model, limits) => ({
-  list: state.list.map((entry) => entry.item),
-  model: model.name,
-  k: Math.min(state.k, limits.k),
-  exclude: state.blocked.map((item) => item.item),
-  categories: categoriesOf(state, model),
-  max_per_group: model.groups ? state.perGroup : null,
-  keep_seen: state.keepSeen,
-});
-
-/** The chosen categories that the model has; a link may name others. */
-function categoriesOf(state, model) {
-  const known = state.only.filter((name) => model.categories.some((category) => category.name === name));
-  return known.length ? known : null;
+/** The request to a model for the current state. @param {import("./api.js").Model[]} models on the page */
+function requestOf(state, models, index, limits) {
+  const model = models[index];
+  const categories = knownTo(model, state[choiceOf(models, index)]);
+  return {
+    list: state.list.map((entry) => entry.item),
+    model: model.name,
+    k: Math.min(state.k, limits.k),
+    exclude: state.blocked.map((item) => item.item),
+    categories: categories.length ? categories : null,
+    max_per_group: model.groups ? state.perGroup : null,
+    keep_seen: state.keepSeen,
+    fallback: "popular", // for a list of which the model knows no item; the answer then says so
+  };
 }
 
 export function createColumns(container, actions) {
   const template = document.getElementById("column");
+  const tabs = createTabs(container);
   let columns = [];
   let state;
+
+  const labelOfId = (id) => labelOf(state.list.find((entry) => String(entry.item) === String(id)) ?? { item: id });
 
   function create(index) {
     const root = template.content.firstElementChild.cloneNode(true);
     placeIcons(root);
+    root.id = `column-${index}`;
     const view = createColumn(root, { ...actions, retry: () => column.requester.retry() });
     const select = root.querySelector("select");
     select.addEventListener("change", () => actions.chooseModel(index, select.value));
@@ -48,7 +53,7 @@ export function createColumns(container, actions) {
     if (phase === "answered") {
       hideBanner();
       column.answer = answer;
-      column.view.showAnswer(answer);
+      column.view.showAnswer(answer, labelOfId);
       if (answer.model.hash !== column.model.hash) actions.modelChanged();
     } else if (phase === "failed") {
       if (problem.unreachable) showBanner(formatFailure(problem, seconds), retryAll);
@@ -59,7 +64,8 @@ export function createColumns(container, actions) {
     }
     if (phase !== "waiting") render();
     if (phase === "answered" && column.index === 0) {
-      announce(`${column.model.title} continues with ${column.view.summary()}`);
+      const verb = answer.fallback ? "knows no item of the list and shows popular ones," : "continues with";
+      announce(`${column.model.name} ${verb} ${column.view.summary()}`);
     }
   }
 
@@ -70,7 +76,7 @@ export function createColumns(container, actions) {
     const other = columns.find((one) => one !== column && one.answer);
     return (position) => {
       const found = other ? other.view.positions.findIndex(sameItem(position)) : -1;
-      return found < 0 ? null : { title: other.model.title, position: state.list.length + found + 1 };
+      return found < 0 ? null : { name: other.model.name, position: state.list.length + found + 1 };
     };
   }
 
@@ -78,13 +84,14 @@ export function createColumns(container, actions) {
     const taken = (position) => !state.keepSeen && state.list.some(sameItem(position));
     for (const column of columns) {
       column.view.describe(column.model, column.answer);
-      if (column.answer) column.view.render({ first: state.list.length + 1, inOther: inOther(column), taken });
+      const scale = column.answer?.fallback ? "linear" : column.model.score_scale; // shares of all occurrences
+      if (column.answer) column.view.render({ first: state.list.length + 1, inOther: inOther(column), taken, scale });
     }
   }
 
   function showModels(column, models) {
     const none = column.index > 0 ? [make("option", { value: "" }, "No second model")] : [];
-    const names = models.map((model) => make("option", { value: model.name }, model.title));
+    const names = models.map((model) => make("option", { value: model.name }, model.name));
     column.select.replaceChildren(...none, ...names);
     column.select.value = column.model.name;
     column.select.setAttribute("aria-label", column.index > 0 ? "Second model" : "Model");
@@ -103,7 +110,7 @@ export function createColumns(container, actions) {
     columns.forEach((column, index) => {
       column.model = chosen[index];
       showModels(column, models);
-      const request = requestOf(state, column.model, limits);
+      const request = requestOf(state, chosen, index, limits);
       const text = JSON.stringify(request);
       if (text === column.requested) return;
       column.requested = text;
@@ -111,6 +118,7 @@ export function createColumns(container, actions) {
       column.requester.request(request);
     });
     container.classList.toggle("pair", columns.length > 1);
+    tabs.render(chosen.map((model) => model.name));
     render();
   }
 

@@ -1,4 +1,4 @@
-/** The four dialogs: saved lists, sharing, keyboard shortcuts, the API key. */
+/** The dialogs for saved lists, sharing, keyboard shortcuts and the API key. */
 
 import { hasKey, storeKey } from "./api.js";
 import { iconButton, make, part } from "./dom.js";
@@ -9,7 +9,7 @@ import { formatCount, formatOmitted } from "./format.js";
 /** Let every dialog close by a cross (but not that for the key), by Escape and by a click outside. */
 export function prepareDialogs() {
   for (const dialog of document.querySelectorAll("dialog")) {
-    if (dialog !== part("key")) dialog.prepend(iconButton("cross", "Close", { click: () => dialog.close() }));
+    dialog.prepend(iconButton("cross", "Close", { click: () => dialog.close() }));
     dialog.addEventListener("pointerdown", (event) => event.target === dialog && dialog.close());
   }
 }

@@ -1,7 +1,7 @@
 /** Dragging rows to another position by mouse, pen or finger. A finger drags by the handle; elsewhere it scrolls. */
 
 const THRESHOLD = 5; // pixels before a press becomes a drag
-const EDGE = 40; // pixels from the ends of a scrollable list where it scrolls
+const EDGE = 40; // pixels from the ends of what scrolls where it does
 const EDGE_SPEED = 8;
 
 /** @param {HTMLElement} container of rows  @param {(row: HTMLElement, to: number) => void} drop */
@@ -14,6 +14,16 @@ export function enableDragging(container, drop) {
   });
 }
 
+/** What scrolls when a row is dragged to an end: the list if it scrolls by itself, otherwise the page. */
+function scrollerOf(container) {
+  const own = container.scrollHeight > container.clientHeight && getComputedStyle(container).overflowY !== "visible";
+  if (own) return { element: container, edges: () => container.getBoundingClientRect() };
+  return { element: document.scrollingElement, edges: () => {
+    const { top, bottom } = container.getBoundingClientRect(); // the page scrolls no further than to an end of the list
+    return { top: top < 0 ? 0 : -Infinity, bottom: bottom > innerHeight ? innerHeight : Infinity };
+  } };
+}
+
 const middleOf = ({ top, bottom }) => (top + bottom) / 2;
 
 function follow(container, row, start, drop) {
@@ -21,7 +31,8 @@ function follow(container, row, start, drop) {
   const from = rows.indexOf(row);
   const { height } = row.getBoundingClientRect();
   const middles = rows.map((one) => middleOf(one.getBoundingClientRect()));
-  const scrolledAtStart = container.scrollTop;
+  const scroller = scrollerOf(container);
+  const scrolledAtStart = scroller.element.scrollTop;
   const done = new AbortController();
   let dragging = false;
   let to = from;
@@ -29,7 +40,7 @@ function follow(container, row, start, drop) {
   let frame = 0;
 
   function moveRows() {
-    const shift = pointer - start.clientY + container.scrollTop - scrolledAtStart;
+    const shift = pointer - start.clientY + scroller.element.scrollTop - scrolledAtStart;
     const now = middles[from] + shift;
     // A row is passed when the nearer edge of the dragged row has reached its middle.
     const edges = [now - height / 2, now + height / 2];
@@ -42,9 +53,9 @@ function follow(container, row, start, drop) {
   }
 
   function scrollAtEdges() {
-    const { top, bottom } = container.getBoundingClientRect();
-    if (pointer < top + EDGE) container.scrollTop -= EDGE_SPEED;
-    if (pointer > bottom - EDGE) container.scrollTop += EDGE_SPEED;
+    const { top, bottom } = scroller.edges();
+    const step = pointer < top + EDGE ? -EDGE_SPEED : pointer > bottom - EDGE ? EDGE_SPEED : 0;
+    if (step) scroller.element.scrollBy({ top: step, behavior: "instant" });
     moveRows();
     frame = requestAnimationFrame(scrollAtEdges);
   }

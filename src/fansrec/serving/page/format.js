@@ -25,7 +25,7 @@ export function formatNames(names) {
 export const formatOmitted = (omitted) =>
   (omitted ? ` ${formatCount(omitted, "item")} more than this service accepts: left out.` : "");
 
-const FIELDS = { lists: "Your list", k: "How many", max_per_group: "At most per artist", exclude: "Blocked",
+const FIELDS = { lists: "Your list", k: "How many", max_per_group: "At most", exclude: "Blocked",
   categories: "Only these categories", keep_seen: "Repeats allowed", search: "Search", id: "The link" };
 
 /** The label on the page of a field, which the service names by its path in the request. */
@@ -43,8 +43,13 @@ export const formatRefusal = (errors) =>
 export const formatFailure = ({ message }, seconds) =>
   (seconds === null ? message : `${message} Trying again in ${Math.ceil(seconds)} s.`);
 
-/** The names of learned categories are numbers. */
-export const formatCategory = (category) => (/^\d+$/.test(category) ? `category ${category}` : category);
+/** The names of learned categories are numbers; an item that no model knows has none. */
+export const formatCategory = (category) =>
+  (category === "" ? "unknown here, skipped" : /^\d+$/.test(category) ? `category ${category}` : category);
+
+/** What the models call a group, such as "artist". */
+export const groupWord = (models) =>
+  [...new Set(models.filter((model) => model.groups).map((model) => model.group_name ?? "group"))].join(" or ");
 
 /** The score with two significant digits, whatever the scale of the model. */
 export function formatScore(score) {

@@ -5,6 +5,7 @@ import { icon, iconButton, make, showEach } from "./dom.js";
 import { enableDragging } from "./drag.js";
 import { createRoving } from "./roving.js";
 import { labelOf, titleOf } from "./format.js";
+import { isUnknown } from "./state.js";
 
 /** @param {HTMLElement} container an <ol>  @param {{move: (key, to) => void, remove: (key) => void}} actions */
 export function createListView(container, { move, remove }) {
@@ -16,9 +17,10 @@ export function createListView(container, { move, remove }) {
     const handle = make("button", { type: "button", class: "handle", "data-handle": true,
       "aria-describedby": "list-keys" }, icon("grip"));
     const text = make("span", { class: "text" },
-      make("span", { class: "title" }, titleOf(entry)), details(entry.category, entry.group));
+      make("span", { class: "title" }, titleOf(entry)), details(entry, entry.group));
     const removeButton = iconButton("cross", `Remove ${labelOf(entry)}`, { click: () => remove(entry.key) });
-    return make("li", {}, handle, make("span", { class: "number" }), text, removeButton);
+    return make("li", { class: isUnknown(entry) ? "unknown" : null },
+      handle, make("span", { class: "number" }), text, removeButton);
   }
 
   function update(child, entry, index) {

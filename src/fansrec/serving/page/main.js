@@ -1,30 +1,37 @@
 /** The page: a list that continues as you build it. This file connects its parts. */
 
 import * as api from "./api.js";
-import { retryDelay } from "./requester.js";
-import { validate, validIds } from "./validation.js";
+import { createAddress, initialModels } from "./address.js";
+import { differ, withModels } from "./catalogs.js";
 import { registerCategories } from "./colors.js";
 import { createColumns } from "./columns.js";
 import { createKeyDialog, createSavedDialog, createShareDialog, openHelp, prepareDialogs } from "./dialogs.js";
-import { debounce, part, placeIcons } from "./dom.js";
+import { part, placeIcons } from "./dom.js";
+import { createExamples } from "./examples.js";
 import { createListView } from "./list_view.js";
 import { hideBanner, showBanner, showNotice } from "./notices.js";
+import { createPasteDialog } from "./paste_dialog.js";
+import { retryDelay } from "./requester.js";
 import { createRulesView } from "./rules_view.js";
 import { createSearchBox } from "./search_box.js";
-import { fromFragment, toFragment } from "./sharing.js";
+import { listenToShortcuts } from "./shortcuts.js";
 import { START, added, blocked, createStore, moved, removed, replaced, sameItem } from "./state.js";
-import { formatCount, formatFailure, formatNames, formatOmitted, labelOf } from "./format.js";
+import { formatCount, formatFailure, labelOf } from "./format.js";
 
-const TEXT_FIELDS = "input:not([type=range], [type=checkbox]), textarea, select";
 const store = createStore(START);
 let service = null; // the answer of /v1/models: {default, models, limits}
 let starting; // the timer of the next attempt
-let lastHash = location.hash; // the fragment as the page last read or wrote it; a different one is a new link
-let readings = 0; // of the address: a slow answer for an earlier link must not replace a later one
+
+const modelNamed = (name) => service.models.find((model) => model.name === name);
+const shownModels = () => store.state.models.map(modelNamed);
 
 const undo = () => {
   const description = store.undo();
   showNotice(description ? `Undone: ${description}.` : "Nothing to undo.");
+};
+const redo = () => {
+  const description = store.redo();
+  showNotice(description ? `Made again: ${description}.` : "Nothing to make again.");
 };
 const changeWithNotice = (next, description) => {
   store.change(next, description);
@@ -32,6 +39,7 @@ const changeWithNotice = (next, description) => {
 };
 
 const add = (item) => store.change(added(store.state, [item]), `added ${labelOf(item)}`);
+const addAll = (items) => changeWithNotice(added(store.state, items), `added ${formatCount(items.length, "item")}`);
 const askKey = createKeyDialog(() => (store.state.models.length ? columns.retryAll() : start()));
 const listView = createListView(part("list"), {
   move: (key, to) => store.change(moved(store.state, key, to), "moved an item"),
@@ -40,41 +48,34 @@ const listView = createListView(part("list"), {
 });
 const columns = createColumns(part("columns"), {
   add,
-  addAll: (items) => changeWithNotice(added(store.state, items), `added ${formatCount(items.length, "item")}`),
+  addAll,
   block: (item) => changeWithNotice(blocked(store.state, item), `blocked ${labelOf(item)}`),
   chooseModel,
   modelChanged: () => refreshModels().catch(() => {}), // the next answer triggers it again
   needsKey: () => askKey(),
 });
 const rulesView = createRulesView(part("rules"), store);
+const examples = createExamples((items) => store.change(replaced(store.state, items), "opened an example"));
 const openSaved = createSavedDialog(store, () => service.limits, (items, blockedItems, description) =>
   store.change({ ...replaced(store.state, items), blocked: blockedItems }, description));
 const openShare = createShareDialog(store);
+const openPaste = createPasteDialog({ model: () => shownModels()[0], limits: () => service.limits, add: addAll });
 
-createSearchBox({ input: part("search"), options: part("options"), note: part("search-note") }, {
-  modelName: () => store.state.models[0],
+createSearchBox({ input: part("search"), options: part("options"), note: part("search-note"), scope: part("scope") }, {
+  model: () => shownModels()[0],
+  list: () => store.state.list,
   isIn: (item) => store.state.list.some(sameItem(item)),
   choose: add,
+  paste: openPaste,
   needsKey: () => askKey(),
 });
 placeIcons(document);
 prepareDialogs();
-const buttons = { undo, "open-saved": openSaved, "open-share": openShare, "open-help": openHelp,
-  clear: () => changeWithNotice(replaced(store.state, []), "cleared the list"),
+const buttons = { undo, redo, "open-saved": openSaved, "open-share": openShare, "open-help": openHelp,
+  "open-paste": () => openPaste(), clear: () => changeWithNotice(replaced(store.state, []), "cleared the list"),
   "add-second": () => chooseModel(1, unusedModel().name) };
 for (const [name, act] of Object.entries(buttons)) part(name).addEventListener("click", act);
-
-/** Keyboard shortcuts, except in text fields and while a dialog is open. */
-document.addEventListener("keydown", (event) => {
-  if (document.querySelector("dialog[open]") || event.target.closest(TEXT_FIELDS)) return;
-  const command = event.ctrlKey || event.metaKey;
-  const isUndo = command && !event.shiftKey && event.key === "z";
-  const plain = { "/": () => part("search").focus(), "?": openHelp };
-  const act = isUndo ? undo : command || event.altKey ? null : plain[event.key];
-  if (!act) return;
-  event.preventDefault();
-  act();
-});
+listenToShortcuts({ undo, redo, search: () => part("search").focus(), help: openHelp });
 
 /** A model that is not shown yet. */
 const unusedModel = () => service.models.find((model) => !store.state.models.includes(model.name));
@@ -83,62 +84,51 @@ const unusedModel = () => service.models.find((model) => !store.state.models.inc
 function chooseModel(index, name) {
   const { models } = store.state;
   const chosen = models.includes(name) ? models.toReversed() : models.toSpliced(index, 1, ...(name ? [name] : []));
-  store.reset({ ...store.state, models: chosen });
+  store.reset(withModels(store.state, shownModels(), chosen.map(modelNamed)));
 }
 
-/** Write the list to the address, unless a link was opened that the page has not read yet. */
-const updateAddress = debounce((state) => {
-  if (location.hash !== lastHash) return; // the hashchange event is still queued; its handler reads the link
-  const fragment = toFragment(state);
-  history.replaceState(null, "", fragment ? `#${fragment}` : location.pathname);
-  lastHash = location.hash;
-}, 200);
+const address = createAddress({
+  store,
+  service: () => service,
+  open: (state) => store.change(state, "opened a link"),
+  start: () => start(),
+  notify: showNotice,
+});
+
+/** Say that the models continue with different items, if they do. */
+function showCatalogs(models) {
+  const [first, second] = models;
+  part("catalogs").hidden = !differ(models);
+  part("catalogs").textContent = differ(models)
+    ? `${second.name} has another catalog than ${first.name}: other items or other categories. Each continues with `
+      + `items of its own and skips those it does not know. The search finds items of ${first.name}.`
+    : "";
+}
 
 store.subscribe((state) => {
-  const models = state.models.map((name) => service.models.find((model) => model.name === name));
+  const models = shownModels();
   listView.render(state.list);
   rulesView.render(state, models, service.limits);
+  showCatalogs(models);
   columns.update(state, service.models, service.limits);
   const empty = state.list.length === 0;
-  part("search").placeholder = models[0].names ? "Search by name" : "Search by id";
+  part("search").placeholder = `Search by ${models[0].names ? "name" : "id"} or category`;
   part("empty").hidden = !empty;
+  if (empty) examples.show(models[0], service.limits);
   part("count").textContent = empty ? "" : String(state.list.length);
   part("next-heading").textContent = empty ? "Start with one of these" : "What comes next";
   part("undo").disabled = !store.undoable;
+  part("redo").disabled = !store.redoable;
   part("clear").disabled = part("open-share").disabled = empty;
   part("add-second").hidden = state.models.length > 1 || !unusedModel();
-  updateAddress(state);
+  address.write(state);
 });
 
-/** The models shown at first: those of a link if they exist, otherwise the default one and another one. */
-function initialModels(requested) {
-  const names = service.models.map((model) => model.name);
-  const known = [...new Set(requested)].filter((name) => names.includes(name)).slice(0, 2);
-  return known.length ? known : [service.default, ...names.filter((name) => name !== service.default)].slice(0, 2);
-}
-
-/** Return the state that the address describes and report unknown items; null if the address was read again
- * meanwhile. */
-async function fromAddress() {
-  const reading = ++readings;
-  lastHash = location.hash;
-  const link = fromFragment(lastHash, service.limits);
-  const models = initialModels(link?.models ?? []);
-  if (!link) return { ...START, ...validate({}, service.limits).rules, models };
-  const items = await api.itemsById(validIds([...link.items, ...link.blocked]), models[0]);
-  if (reading !== readings) return null;
-  const byId = new Map(items.map((item) => [String(item.item), item]));
-  const missing = link.items.filter((id) => !byId.has(id));
-  const unknown = `${formatCount(missing.length, "item")} of this link unknown here: ${formatNames(missing)}.`;
-  if (missing.length || link.omitted) showNotice(`${missing.length ? unknown : ""}${formatOmitted(link.omitted)}`);
-  const known = (ids) => ids.map((id) => byId.get(id)).filter(Boolean);
-  return replaced({ ...START, ...link.rules, models, blocked: known(link.blocked) }, known(link.items));
-}
-
 async function refreshModels() {
+  const before = shownModels();
   service = await api.models();
   registerCategories(service.models);
-  store.reset({ ...store.state, models: initialModels(store.state.models) });
+  store.reset(withModels(store.state, before, initialModels(service, store.state.models)));
 }
 
 async function start(failures = 0) {
@@ -146,30 +136,21 @@ async function start(failures = 0) {
   try {
     service = await api.models();
     registerCategories(service.models);
-    const next = await fromAddress();
-    if (next) store.reset(next);
+    const state = await address.read();
+    if (state) store.reset(state);
     hideBanner();
   } catch (problem) {
     if (problem.status === undefined) throw problem;
-    if (problem.needsKey) askKey();
+    if (problem.needsKey) return showKeyNeeded(problem);
     const seconds = retryDelay(problem, failures);
     showBanner(formatFailure(problem, seconds), () => start());
     if (seconds !== null) starting = setTimeout(() => start(failures + 1), seconds * 1000);
   }
 }
 
-/** A link was opened in the open page. Other fragments, such as that of the skip link, are not lists: they are soon
- * replaced by the list's own. */
-window.addEventListener("hashchange", () => {
-  if (!service || location.hash === lastHash) return; // the start will read it, or has read it already
-  const started = store.state.models.length > 0;
-  if (!fromFragment(location.hash, service.limits)) {
-    lastHash = location.hash;
-    if (started) updateAddress(store.state);
-  } else if (started) {
-    fromAddress().then((next) => next && store.change(next, "opened a link"), (problem) => showNotice(problem.message));
-  } else {
-    start();
-  }
-});
+function showKeyNeeded(problem) {
+  showBanner(problem.message, askKey, "Enter a key");
+  askKey();
+}
+
 start();

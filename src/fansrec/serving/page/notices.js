@@ -19,8 +19,9 @@ export function showNotice(text, action = null) {
 /** Screen readers read the text; it is not visible. */
 export const announce = (text) => { part("announcement").textContent = text; };
 
-export function showBanner(text, retry) {
+export function showBanner(text, retry, label = "Try now") {
   part("banner-text").textContent = text;
+  part("banner-retry").textContent = label;
   part("banner").hidden = false;
   part("banner-retry").onclick = retry;
 }

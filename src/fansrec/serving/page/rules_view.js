@@ -2,26 +2,49 @@
 
 import { swatch } from "./colors.js";
 import { icon, make, showEach } from "./dom.js";
+import { choiceOf, differ, knownTo } from "./catalogs.js";
 import { toggled, unblocked } from "./state.js";
-import { formatCount, labelOf } from "./format.js";
+import { formatCategory, formatCount, groupWord, labelOf } from "./format.js";
 
 const MAX_K = 50; // on the page; programs may request more
 
 export function createRulesView(root, store) {
   const part = (name) => root.querySelector(`[data-part="${name}"]`);
   const change = (next, description, merge) => store.change(next, description, merge);
+  let word = "group"; // what a group is in the data of the models
 
   part("k").addEventListener("input", (event) =>
     change({ ...store.state, k: Number(event.target.value) }, "how many", true));
   part("per-group").addEventListener("change", (event) =>
-    change({ ...store.state, perGroup: Number(event.target.value) || null }, "how many per artist"));
+    change({ ...store.state, perGroup: Number(event.target.value) || null }, `how many per ${word}`));
   part("keep-seen").addEventListener("change", (event) =>
     change({ ...store.state, keepSeen: event.target.checked }, "repeats"));
-  part("any").addEventListener("click", () => change({ ...store.state, only: [] }, "categories"));
 
-  function chip(category) {
-    const choose = () => change(toggled(store.state, category), `category ${category}`);
-    return make("button", { type: "button", class: "chip", click: choose }, swatch(category), category);
+  /** The chips of the categories of one catalog, and one for any of them. */
+  function categoryGroup({ model: { catalog }, choice }) {
+    const any = make("button", { type: "button", class: "chip", "data-any": true,
+      click: () => change({ ...store.state, [choice]: [] }, "categories") }, "Any");
+    const chips = make("div", { class: "chips" });
+    const root = make("div", { class: "only", role: "group" }, make("span", { class: "label" }), any, chips);
+    chips.addEventListener("click", (event) => {
+      const name = event.target.closest("[data-key]")?.dataset.key;
+      if (name !== undefined) change(toggled(store.state, name, choice), formatCategory(name));
+    });
+    root.create = (name) =>
+      make("button", { type: "button", class: "chip" }, swatch({ category: name, catalog }), formatCategory(name));
+    return root;
+  }
+
+  function updateGroup(root, { model, choice, apart }) {
+    const label = apart ? `Only these categories of ${model.name}` : "Only these categories";
+    const names = model.categories.map((category) => category.name);
+    const chosen = knownTo(model, store.state[choice]);
+    root.hidden = names.length < 2;
+    root.setAttribute("aria-label", label);
+    root.querySelector(".label").textContent = label;
+    root.querySelector("[data-any]").setAttribute("aria-pressed", String(chosen.length === 0));
+    showEach(root.querySelector(".chips"), names, (name) => name, root.create, (child, name) =>
+      child.setAttribute("aria-pressed", String(chosen.includes(name))));
   }
 
   function blockedChip(item) {
@@ -33,11 +56,12 @@ export function createRulesView(root, store) {
   }
 
   /** A summary of the rules for the closed panel. */
-  function summarize({ k, perGroup, only, keepSeen, blocked }) {
-    const categories = only.length > 2 ? formatCount(only.length, "category", "categories") : only.join(" and ");
+  function summarize({ k, perGroup, keepSeen, blocked }, only) {
+    const categories = only.length > 2 ? formatCount(only.length, "category", "categories")
+      : only.map(formatCategory).join(" and ");
     return [
       formatCount(k, "item"),
-      perGroup ? `at most ${perGroup} per artist` : null,
+      perGroup ? `at most ${perGroup} per ${word}` : null,
       only.length ? `only ${categories}` : null,
       keepSeen ? "repeats allowed" : null,
       blocked.length ? `${blocked.length} blocked` : null,
@@ -49,17 +73,21 @@ export function createRulesView(root, store) {
     part("k").max = String(Math.min(MAX_K, limits.k));
     part("k").value = String(state.k);
     part("k-value").textContent = String(state.k);
-    part("per-group-field").hidden = !models.some((model) => model.groups);
-    part("per-group").value = String(state.perGroup ?? "");
+    word = groupWord(models);
+    part("per-group-field").hidden = word === "";
+    part("per-group-word").textContent = `per ${word}`;
+    part("per-group").setAttribute("aria-label", `Maximum per ${word}`);
+    part("per-group").value = String(state.perGroup ?? ""); // empty for a number that the field does not offer
     part("keep-seen").checked = state.keepSeen;
-    const categories = [...new Set(models.flatMap((model) => model.categories.map((category) => category.name)))];
-    part("categories").hidden = categories.length < 2;
-    part("any").setAttribute("aria-pressed", String(state.only.length === 0));
-    showEach(part("chips"), categories, (category) => category, chip, (child, category) =>
-      child.setAttribute("aria-pressed", String(state.only.includes(category))));
+    const groups = models
+      .map((model, index) => ({ model, choice: choiceOf(models, index), apart: differ(models) }))
+      .filter(({ choice }, index, all) => all.findIndex((one) => one.choice === choice) === index);
+    const keyOf = ({ model, choice }) => `${choice} ${model.catalog}`;
+    showEach(part("categories"), groups, keyOf, categoryGroup, updateGroup);
+    const only = groups.flatMap(({ model, choice }) => knownTo(model, state[choice]));
     part("blocked").hidden = state.blocked.length === 0;
     showEach(part("blocked-items"), state.blocked, (item) => item.item, blockedChip, () => {});
-    part("summary").textContent = summarize(state);
+    part("summary").textContent = summarize(state, only);
   }
 
   root.open = matchMedia("(min-width: 60rem)").matches;

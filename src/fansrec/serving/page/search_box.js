@@ -1,41 +1,73 @@
-/** Search by name: a combobox as in the ARIA Authoring Practices, with options from the service. */
+/** Search by name or by category: a combobox as in the ARIA Authoring Practices, with options from the service. */
 
-import { search } from "./api.js";
+import { continueList, search } from "./api.js";
 import { createRequester } from "./requester.js";
-import { details } from "./colors.js";
-import { make } from "./dom.js";
-import { formatFailure, titleOf } from "./format.js";
+import { details, swatch } from "./colors.js";
+import { icon, make } from "./dom.js";
+import { formatCategory, formatCount, formatFailure, titleOf } from "./format.js";
+import { looksLikeList } from "./paste_dialog.js";
 
-/** @param {{input: HTMLInputElement, options: HTMLElement, note: HTMLElement}} parts */
-export function createSearchBox({ input, options, note }, { modelName, isIn, choose, needsKey }) {
-  let found = [];
+const MAX_CATEGORIES = 3; // of the options
+const IN_CATEGORY = 8; // items of a category that are offered before anything is typed
+
+/** @param {{input: HTMLInputElement, options: HTMLElement, note: HTMLElement, scope: HTMLElement}} parts
+ * @param {{model: () => import("./api.js").Model|undefined}} actions `list` returns the user's list, `paste` opens the
+ *   dialog for several names at once */
+export function createSearchBox({ input, options, note, scope }, { model, list, isIn, choose, paste, needsKey }) {
+  let found = []; // items and categories, in the order of the options
   let active = -1;
+  let category = null; // the one that is searched, or null for all
 
   const requester = createRequester(
-    (text, signal) => search(text, modelName(), signal),
+    ({ text, inside }, signal) =>
+      (text ? search(text, model().name, signal, { category: inside }) : bestOf(inside, signal)),
     ({ phase, answer, problem, seconds }) => {
-      if (phase === "answered") show(answer);
+      if (phase === "answered") show([...answer, ...(category === null ? matchingCategories() : [])]);
       if (phase === "failed") fail(problem, seconds);
     },
   );
 
-  function show(items) {
-    found = items;
-    options.replaceChildren(...items.map(option));
-    const nothing = items.length === 0 && input.value.trim() !== "";
-    showNote(nothing ? `Nothing is called “${input.value.trim()}”. Fewer letters may find more.` : "");
-    input.setAttribute("aria-expanded", String(items.length > 0));
-    options.hidden = items.length === 0;
-    activate(items.length ? 0 : -1);
+  /** The items of a category that the model would continue the list with. */
+  async function bestOf(inside, signal) {
+    const given = list().map((entry) => entry.item);
+    const rules = { model: model().name, k: IN_CATEGORY, categories: [inside], fallback: "popular" };
+    return (await continueList({ list: given, ...rules }, signal)).positions;
   }
 
-  function option(item, index) {
-    const title = make("span", { class: "title" }, ...marked(titleOf(item), input.value.trim()));
-    const rest = [item.group, isIn(item) ? "in your list" : null].filter(Boolean).join(" · ");
+  /** The categories in whose names a word begins as typed. */
+  function matchingCategories() {
+    const typed = input.value.trim().toLowerCase();
+    const begins = (name) => ` ${formatCategory(name).toLowerCase()}`.includes(` ${typed}`);
+    const { categories, catalog } = model();
+    if (!typed || categories.length < 2) return [];
+    return categories.filter(({ name }) => begins(name)).slice(0, MAX_CATEGORIES)
+      .map(({ name, items }) => ({ category: name, catalog, items }));
+  }
+
+  function show(results) {
+    found = results;
+    options.replaceChildren(...results.map(option));
+    const nothing = results.length === 0 && input.value.trim() !== "";
+    showNote(nothing ? `Nothing is called “${input.value.trim()}”. Fewer letters may find more.` : "");
+    input.setAttribute("aria-expanded", String(results.length > 0));
+    options.hidden = results.length === 0;
+    activate(results.length ? 0 : -1);
+  }
+
+  function option(result, index) {
     const choosing = (event) => { event.preventDefault(); take(index); }; // the focus stays in the field
     return make("li", { role: "option", id: `option-${index}`, "aria-selected": "false", pointerdown: choosing },
-      title, details(item.category, rest));
+      ...(result.items === undefined ? itemTexts(result) : categoryTexts(result)));
   }
+
+  function itemTexts(item) {
+    const rest = [item.group, isIn(item) ? "in your list" : null].filter(Boolean).join(" · ");
+    return [make("span", { class: "title" }, ...marked(titleOf(item), input.value.trim())), details(item, rest)];
+  }
+
+  const categoryTexts = (one) => [
+    make("span", { class: "title" }, swatch(one), " ", ...marked(formatCategory(one.category), input.value.trim())),
+    make("span", { class: "sub" }, `a category of ${formatCount(one.items, "item")}: search in it`)];
 
   function activate(index) {
     active = index;
@@ -46,9 +78,25 @@ export function createSearchBox({ input, options, note }, { modelName, isIn, cho
   }
 
   function take(index) {
-    const item = found[index];
+    const result = found[index];
     clear();
-    if (item) choose(item);
+    if (result?.items !== undefined) enter(result);
+    else if (result) choose(result);
+  }
+
+  /** Search in one category, or in all if it is null. */
+  function enter(one) {
+    category = one?.category ?? null;
+    const label = one && `Search in ${formatCategory(one.category)}. Remove this filter`;
+    const chip = () => make("button", { type: "button", class: "chip", "aria-label": label, click: leave },
+      swatch(one), make("span", { class: "clip" }, formatCategory(one.category)), icon("cross"));
+    scope.replaceChildren(...(one ? [chip()] : []));
+    update();
+  }
+
+  function leave() {
+    enter(null);
+    input.focus();
   }
 
   function clear() {
@@ -76,20 +124,33 @@ export function createSearchBox({ input, options, note }, { modelName, isIn, cho
     note.hidden = text === "";
   }
 
-  const update = () => (input.value.trim() ? requester.request(input.value.trim()) : clear());
+  function update() {
+    const text = input.value.trim();
+    const searchable = model() && (text || category !== null);
+    if (searchable) requester.request({ text, inside: category });
+    else clear();
+  }
+
   const keys = {
     ArrowDown: () => (found.length ? activate((active + 1) % found.length) : update()),
     ArrowUp: () => found.length && activate((active - 1 + found.length) % found.length),
     Enter: () => active >= 0 && take(active),
-    Escape: () => (options.hidden ? clear() : close()),
+    Escape: () => (!options.hidden ? close() : input.value === "" && category !== null ? leave() : clear()),
   };
   input.addEventListener("input", update);
-  input.addEventListener("focus", () => input.value.trim() && update());
+  input.addEventListener("focus", () => (input.value.trim() || category !== null) && update());
   input.addEventListener("blur", close);
   input.addEventListener("keydown", (event) => {
+    if (event.key === "Backspace" && input.value === "" && category !== null) leave();
     if (!(event.key in keys) || event.isComposing) return; // Enter that ends a composition must not choose an option
     event.preventDefault();
     keys[event.key]();
+  });
+  input.addEventListener("paste", (event) => {
+    const text = event.clipboardData.getData("text");
+    if (!looksLikeList(text) || !model()) return;
+    event.preventDefault();
+    paste(text);
   });
 }
 

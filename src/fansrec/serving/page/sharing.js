@@ -12,7 +12,8 @@ export function toFragment(state) {
   for (const { item } of state.list) parts.append("i", String(item));
   for (const { item } of state.blocked) parts.append("block", String(item));
   for (const category of state.only) parts.append("only", category);
-  if (state.list.length || state.blocked.length || state.only.length) parts.set("k", String(state.k));
+  for (const category of state.onlyOther) parts.append("only2", category);
+  if (parts.size) parts.set("k", String(state.k));
   if (state.perGroup) parts.set("per", String(state.perGroup));
   if (state.keepSeen) parts.set("repeat", "1");
   if (parts.size) for (const model of state.models) parts.append("model", model);
@@ -22,11 +23,12 @@ export function toFragment(state) {
 /** Ids, rules and models of a link, or null if the fragment has none. */
 export function fromFragment(fragment, limits) {
   const parts = new URLSearchParams(fragment.replace(/^#/, ""));
-  if (!["i", "block", "only", "k"].some((name) => parts.has(name))) return null;
+  if (!["i", "block", "only", "only2", "k"].some((name) => parts.has(name))) return null;
   const values = {
     items: parts.getAll("i"),
     blocked: parts.getAll("block"),
     only: parts.getAll("only"),
+    onlyOther: parts.getAll("only2"),
     k: Number.parseInt(parts.get("k"), 10),
     perGroup: Number.parseInt(parts.get("per"), 10),
     keepSeen: parts.get("repeat") === "1",

@@ -17,13 +17,16 @@ export const isItem = (one) =>
 
 /**
  * Ids or items and their rules, within the limits of the service.
- * @param {{items: number, rule_items: number, k: number}} limits
+ * @param {{items?: any[], blocked?: any[], only?: string[], onlyOther?: string[], k?: number, perGroup?: number,
+ *   keepSeen?: boolean}} values  @param {{items: number, rule_items: number, k: number}} limits
  * @returns {{items: any[], blocked: any[], omitted: number, rules: object}} `omitted`: number of items above the limits
  */
-export function validate({ items = [], blocked = [], only = [], k, perGroup, keepSeen = false }, limits) {
+export function validate(values, limits) {
+  const { items = [], blocked = [], only = [], onlyOther = [], k, perGroup, keepSeen = false } = values;
   const kept = { items: items.slice(0, limits.items), blocked: blocked.slice(0, limits.rule_items) };
   const rules = {
     only: [...new Set(only)].slice(0, limits.rule_items),
+    onlyOther: [...new Set(onlyOther)].slice(0, limits.rule_items),
     k: clamp(k, limits.k, Math.min(START.k, limits.k)),
     perGroup: clamp(perGroup, limits.k, null), // a limit above the number of items has no effect
     keepSeen,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from fansrec.errors import FansError
-from fansrec.serving.processes.jobs import BUG, LATE, Job, Reply
+from fansrec.serving.processes.jobs import BUG, LATE, SIMILAR, Job, Reply
 from fansrec.serving.processes.loaded_model import Heartbeat, LoadedModel, PreparedJob
 
 log = logging.getLogger("fansrec.serving")
@@ -21,18 +21,22 @@ def answer_jobs(
 ) -> Iterator[list[Reply]]:
     """Yield replies as soon as they are known; jobs of one model with equal rules run together, up to `max_tokens`."""
     groups: dict[tuple[str, int], list[PreparedJob]] = {}
-    refused: list[Reply] = []
+    known: list[Reply] = []  # refusals, and answers that the engine has no part in
     for job in jobs:
         if job.deadline < time.monotonic():
-            refused.append(Reply(job.id, error=LATE))
+            known.append(Reply(job.id, error=LATE))
             continue
         try:
+            if job.kind == SIMILAR:
+                known.append(Reply(job.id, models[job.model].similar(job)))
+                heartbeat()
+                continue
             prepared = models[job.model].prepare(job)
             groups.setdefault((job.model, id(prepared.rules)), []).append(prepared)
         except Exception as error:
-            refused.append(_refusal(job, error))
-    if refused:
-        yield refused
+            known.append(_refusal(job, error))
+    if known:
+        yield known
     for (name, _), group in groups.items():
         for batch in _split(group, max_tokens):
             yield _run(models[name], batch, heartbeat)
@@ -62,7 +66,8 @@ def _run(model: LoadedModel, batch: list[PreparedJob], heartbeat: Heartbeat) -> 
             return [*late, _refusal(current[0].job, error)]
         return late + [reply for prepared in current for reply in _run(model, [prepared], heartbeat)]
     return late + [
-        Reply(p.job.id, body, len(p.inputs), len(p.inputs) * p.job.k) for p, body in zip(current, bodies, strict=True)
+        Reply(p.job.id, body, len(p.job.lists), len(p.job.lists) * p.job.k)
+        for p, body in zip(current, bodies, strict=True)
     ]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+CONTINUE, SIMILAR = "continue", "similar"  # kinds of jobs
 LATE, BUG = "late", "bug"  # errors of a reply besides the names of FansError classes
 
 Rows = Sequence[Sequence[Any]]  # one row of JSON values for each reply; their contents travel beside it
@@ -19,6 +20,8 @@ class Job(NamedTuple):
     rules: dict[str, Any]
     since: float  # when it arrived, by the monotonic clock that all processes of a machine share
     deadline: float
+    fallback: str = "none"  # what lists of only unknown items get
+    kind: str = CONTINUE  # or SIMILAR: the items that are similar to the only item of the only list
 
 
 @dataclass(frozen=True)

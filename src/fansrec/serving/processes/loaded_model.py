@@ -12,6 +12,9 @@ from pydantic_core import to_json
 from fansrec.api.answers import SCORE_DIGITS
 from fansrec.api.continuer import Continuer
 from fansrec.api.formatting import format_answer
+from fansrec.api.popular import NONE
+from fansrec.api.similar import UNKNOWN_ITEM
+from fansrec.api.unknown import DidYouMean, is_unknown, refuse_unknown
 from fansrec.engine.interface import Continuation, requested_counts
 from fansrec.engine.rules import Rules
 from fansrec.errors import FansError
@@ -30,8 +33,9 @@ class PreparedJob:
     """A job whose items and rules are item indices of the model."""
 
     job: Job
-    inputs: list[NDArray[np.int64]]
-    unknown: list[list[object]]
+    inputs: list[NDArray[np.int64]]  # of the lists that the engine continues: all but those of only unknown items
+    unknown: list[list[object]]  # of every list
+    continued: list[bool]  # whether the engine continues it
     rules: Rules
 
     @property
@@ -57,16 +61,21 @@ class LoadedModel:
 
     def prepare(self, job: Job) -> PreparedJob:
         rules = self.rules(job.rules)
-        longest, inputs, unknown = self.continuer.artifact.stored.longest_sequence(), [], []
+        longest = self.continuer.artifact.stored.longest_sequence()
+        prepared = PreparedJob(job, [], [], [], rules)
         for position, items in enumerate(job.lists):
             try:
-                indices, unknown_items = self.continuer.indices(items)
+                indices, unknown = self.continuer.indices(items)
+                if len(job.lists) == 1 and job.fallback == NONE:
+                    refuse_unknown(indices, unknown, self.continuer.vocabulary)
                 requested_counts([indices], job.k, len(self.continuer.vocabulary), longest)
             except FansError as error:
                 raise type(error)(f"lists.{position}: {error}") from error
-            inputs.append(indices)
-            unknown.append(unknown_items)
-        return PreparedJob(job, inputs, unknown, rules)
+            prepared.unknown.append(unknown)
+            prepared.continued.append(not is_unknown(indices, unknown))
+            if prepared.continued[-1]:
+                prepared.inputs.append(indices)
+        return prepared
 
     def rules(self, given: dict[str, Any]) -> Rules:
         """Return the same object for the same rules, since engines cache what they derive from the last ones."""
@@ -94,17 +103,43 @@ class LoadedModel:
         return [self.body(prepared, [next(rest) for _ in prepared.inputs]) for prepared in batch]
 
     def body(self, prepared: PreparedJob, answers: Iterable[Continuation]) -> bytes:
-        """Return the body of the HTTP answer to a job."""
+        """Return the body of the HTTP answer to a job; `answers` are those of the engine."""
+        job, rules, rest = prepared.job, prepared.rules, iter(answers)
+        did_you_mean = DidYouMean(self.continuer.vocabulary)
         return to_json(
             {
-                "model": {"name": self.name, "hash": self.continuer.artifact.hash},
-                "milliseconds": round((time.monotonic() - prepared.job.since) * 1e3, 3),
+                "model": self._identity,
+                "milliseconds": round((time.monotonic() - job.since) * 1e3, 3),
                 "answers": [
-                    format_answer(answer, unknown, prepared.job.k, prepared.rules, self.continuer.details, SCORE_DIGITS)
-                    for answer, unknown in zip(answers, prepared.unknown, strict=True)
+                    format_answer(next(rest), unknown, job.k, rules, self.continuer.details, SCORE_DIGITS)
+                    if continued
+                    else self.continuer.answer_unknown(
+                        unknown, did_you_mean(unknown), job.k, rules, job.fallback, SCORE_DIGITS
+                    )
+                    for unknown, continued in zip(prepared.unknown, prepared.continued, strict=True)
                 ],
             }
         )
+
+    def similar(self, job: Job) -> bytes:
+        """Return the body of the HTTP answer to a job of the kind SIMILAR."""
+        ((item,),) = job.lists
+        continuer = self.continuer
+        known, unknown = continuer.indices([item])
+        refuse_unknown(known, unknown, continuer.vocabulary, UNKNOWN_ITEM)
+        fields = continuer.similar.fields(int(known[0]), job.k, SCORE_DIGITS)
+        return to_json(
+            {
+                "model": self._identity,
+                "item": continuer.details(int(known[0])),
+                "items": fields["positions"],
+                "reason": fields["reason"],
+            }
+        )
+
+    @property
+    def _identity(self) -> dict[str, str]:
+        return {"name": self.name, "hash": self.continuer.artifact.hash}
 
 
 def _calls(inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -116,4 +151,5 @@ def _calls(inputs: Sequence[NDArray[np.int64]], counts: Sequence[int]) -> Iterat
             yield start, position
             start, tokens = position, 0
         tokens += size
-    yield start, len(inputs)
+    if inputs:
+        yield start, len(inputs)

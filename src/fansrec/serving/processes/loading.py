@@ -37,6 +37,7 @@ def _try_out(model: LoadedModel) -> None:
     vocabulary = model.continuer.vocabulary
     try:
         vocabulary.group_indices  # noqa: B018
+        vocabulary.prepare_lookups()
         request = Job(0, model.name, [[vocabulary.ids[0]]], 1, {}, 0.0, math.inf)
         model.run([model.prepare(request)], lambda: None)
         to_json([model.continuer.details(first) for first in vocabulary.starts[:-1].tolist()])
@@ -61,10 +62,13 @@ def describe(model: LoadedModel) -> dict[str, Any]:
             {"name": name, "items": size} for name, size in zip(vocabulary.category_names, sizes, strict=True)
         ],
         "groups": bool(vocabulary.groups),
+        "group_name": vocabulary.group_name if vocabulary.groups else None,
         "names": bool(vocabulary.names),
         "generation": engine.generation,
         "backend": engine.backend if model.target is None else model.target[0],
         "longest": artifact.stored.longest_sequence(),
+        "score_scale": "log" if getattr(artifact.stored, "log_scores", True) else "linear",
         "folder": str(artifact.folder),
-        "vocabulary": key_of(artifact.folder),
+        "vocabulary": (vocabulary_key := key_of(artifact.folder)),
+        "catalog": vocabulary_key[:16],
     }

@@ -40,6 +40,7 @@ PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};
 CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE categories (number INTEGER PRIMARY KEY, name TEXT);
 CREATE TABLE items (number INTEGER PRIMARY KEY, id TEXT, name TEXT, grp INTEGER, category INTEGER);
+CREATE TABLE integers (number INTEGER PRIMARY KEY);
 CREATE TABLE groups (number INTEGER PRIMARY KEY, name TEXT, plain TEXT);
 CREATE VIRTUAL TABLE item_words USING fts5(name, grp, content='', columnsize=0, prefix='1 2 3', tokenize='ascii');
 CREATE VIRTUAL TABLE group_words USING fts5(name, content='', columnsize=0, prefix='1 2 3', tokenize='ascii');
@@ -100,7 +101,8 @@ def write_index(path: Path, vocabulary: Vocabulary) -> None:
         for table in ("item_words", "group_words"):
             connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
         _write_terms(connection, counts)
-        connection.execute("INSERT INTO facts VALUES ('integer_ids', ?)", (b"yes" if vocabulary.integer_ids else b"",))
+        kind = b"some" if vocabulary.integer_items is not None else b"yes" if vocabulary.integer_ids else b""
+        connection.execute("INSERT INTO facts VALUES ('integer_ids', ?)", (kind,))
         connection.executescript(INDEXES)  # ends the transaction
     finally:
         connection.close()
@@ -133,6 +135,9 @@ def _write_items(connection: sqlite3.Connection, vocabulary: Vocabulary, groups:
         group_numbers, group_words = zip(*[groups[group] for group in in_groups], strict=True)
         rows = zip(numbers, ids, names, group_numbers, categories, strict=True)
         connection.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?)", rows)
+        if vocabulary.integer_items is not None:
+            integers = np.flatnonzero(vocabulary.integer_items[items]) + start
+            connection.executemany("INSERT INTO integers VALUES (?)", ((number,) for number in integers.tolist()))
         in_names = [split_words(name or id_ or "") for name, id_ in zip(names, ids, strict=True)]
         texts = zip(numbers, map(" ".join, in_names), group_words, strict=True)
         connection.executemany("INSERT INTO item_words (rowid, name, grp) VALUES (?, ?, ?)", texts)

@@ -14,7 +14,7 @@ import numpy as np
 from fansrec.api.answers import FoundItem
 from fansrec.errors import BadArtifact
 from fansrec.serving.search.index import is_complete
-from fansrec.serving.search.query import ROWS, Search
+from fansrec.serving.search.query import CATEGORY, ROWS, Search
 from fansrec.serving.search.spelling import Terms
 
 MAX_TEXT = 200  # characters of a search text that are used
@@ -22,6 +22,7 @@ MAX_FOUND = 100
 MAX_SECONDS = 0.25  # of processor time, so that a busy machine finds as much; then the items found so far are returned
 DAMAGE = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)  # other errors may be temporary
 
+NONE = "SELECT number FROM items LIMIT 0"
 NUMBERS = """
 SELECT items.number FROM json_each(?1) AS requested
 JOIN items ON items.id COLLATE NOCASE = requested.value AND items.id = requested.value ORDER BY requested.key
@@ -40,16 +41,26 @@ class ItemIndex:
         if not is_complete(path):
             raise BadArtifact(f"{path} is not a complete search index; remove it, and it is built again")
         with self._connection() as connection:
-            self._integer_ids = _fact(connection, "integer_ids") != b""
+            kind = _fact(connection, "integer_ids")
+            self._integer_ids = kind == b"yes"
+            self._integers = frozenset(
+                number for (number,) in connection.execute("SELECT number FROM integers" if kind == b"some" else NONE)
+            )
 
-    def search(self, text: str, limit: int = 10) -> list[FoundItem]:
-        """Return the items that match best; the text may be anything and is only ever treated as words."""
+    def search(self, text: str, limit: int = 10, category: str | None = None) -> list[FoundItem]:
+        """Return the items that match best; the text may be anything and is only ever treated as words.
+
+        With a category only its items are found, none if there is no such category.
+        """
         text = text[:MAX_TEXT].encode(errors="ignore").decode().strip()  # without lone surrogates
         limit = min(limit, MAX_FOUND)
         if not text or limit < 1:
             return []
         with self._connection() as connection:
-            search = Search(connection, text, limit, time.thread_time() + MAX_SECONDS)
+            only = None if category is None else _category(connection, category)
+            if category is not None and only is None:
+                return []
+            search = Search(connection, text, limit, time.thread_time() + MAX_SECONDS, only)
             search.run(lambda: self._terms)
             return self._rows(connection, search.ranked())
 
@@ -69,7 +80,10 @@ class ItemIndex:
 
     def _rows(self, connection: sqlite3.Connection, numbers: Sequence[int]) -> list[FoundItem]:
         rows = connection.execute(ROWS, (json.dumps(numbers),))
-        return [FoundItem(int(id_) if self._integer_ids else id_, *rest) for id_, *rest in rows]
+        return [
+            FoundItem(int(id_) if self._integer_ids or number in self._integers else id_, *rest)
+            for number, (id_, *rest) in zip(numbers, rows, strict=True)
+        ]
 
     @cached_property
     def _terms(self) -> Terms:
@@ -102,6 +116,12 @@ def _open(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False)
     connection.execute("PRAGMA cache_size = -8000")
     return connection
+
+
+def _category(connection: sqlite3.Connection, name: str) -> int | None:
+    """Return the number of a category, None if there is no such one."""
+    clean = name.encode(errors="ignore").decode()  # without lone surrogates
+    return next((number for (number,) in connection.execute(CATEGORY, (clean,))), None)
 
 
 def _fact(connection: sqlite3.Connection, name: str) -> bytes:

@@ -19,13 +19,20 @@ STEPS_PER_CHECK = 2_000  # of SQLite's virtual machine between two looks at the 
 MAX_ELAPSED_SECONDS = 20.0  # on a machine with a slow disk or much other work, where processor time stands still
 CORRECTED_ITEMS = 100  # that are ranked by the scores of their words
 
-BY_ID = "SELECT number FROM items WHERE id COLLATE NOCASE = ?1 ORDER BY id = ?1 DESC LIMIT ?2"
-BY_ID_PREFIX = """
-SELECT number FROM items WHERE id COLLATE NOCASE >= ?1 AND id COLLATE NOCASE < ?1 || char(1114111)
+# ?3 is the number of the only category, or null for all of them.
+IN_CATEGORY = "(?3 IS NULL OR category = ?3)"
+BY_ID = f"SELECT number FROM items WHERE id COLLATE NOCASE = ?1 AND {IN_CATEGORY} ORDER BY id = ?1 DESC LIMIT ?2"
+BY_ID_PREFIX = f"""
+SELECT number FROM items
+WHERE id COLLATE NOCASE >= ?1 AND id COLLATE NOCASE < ?1 || char(1114111) AND {IN_CATEGORY}
 ORDER BY id COLLATE NOCASE LIMIT ?2
 """
-BY_WORDS = "SELECT rowid FROM item_words WHERE item_words MATCH ?1 ORDER BY rowid LIMIT ?2"
-OF_GROUP = "SELECT number FROM items WHERE grp = ?1 ORDER BY number LIMIT ?2"
+BY_WORDS = """
+SELECT rowid FROM item_words WHERE item_words MATCH ?1
+AND (?3 IS NULL OR (SELECT category FROM items WHERE number = item_words.rowid) = ?3) ORDER BY rowid LIMIT ?2
+"""
+OF_GROUP = f"SELECT number FROM items WHERE grp = ?1 AND {IN_CATEGORY} ORDER BY number LIMIT ?2"
+CATEGORY = "SELECT number FROM categories WHERE name = ?1"
 SAME_GROUP = "SELECT number FROM groups WHERE plain IN (?1, 'the ' || ?1) ORDER BY number LIMIT ?2"
 GROUPS_BY_WORDS = "SELECT rowid FROM group_words WHERE group_words MATCH ?1 ORDER BY rowid LIMIT ?2"
 ROWS = """
@@ -38,11 +45,14 @@ LEFT JOIN groups ON groups.number = items.grp ORDER BY requested.key
 class Search:
     """The text of a search, and the items found so far."""
 
-    def __init__(self, connection: sqlite3.Connection, text: str, limit: int, end: float) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, text: str, limit: int, end: float, category: int | None = None
+    ) -> None:
         self._connection = connection
         self._end, self._latest = end, time.monotonic() + MAX_ELAPSED_SECONDS
         self._text = text
         self._limit = limit
+        self._category = category
         self._pieces = split_pieces(text)[:MAX_PIECES]
         self._found: dict[int, None] = {}  # in order
 
@@ -145,8 +155,9 @@ class Search:
     def _numbers(self, statement: str, value: str | int, limit: int | None = None) -> list[int]:
         if self._is_over():
             raise TimeoutError
+        values = (value, limit or self._limit, self._category)[: 3 if "?3" in statement else 2]
         try:
-            return [number for (number,) in self._connection.execute(statement, (value, limit or self._limit))]
+            return [number for (number,) in self._connection.execute(statement, values)]
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
                 raise TimeoutError from error
