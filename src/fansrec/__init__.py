@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fansrec.experiments.compare.comparison import compare as compare
     from fansrec.experiments.tune.tuning import Tuned as Tuned
     from fansrec.experiments.tune.tuning import tune as tune
+    from fansrec.exporting.export import export as export
     from fansrec.training.reporting import Epoch as Epoch
     from fansrec.training.trainer import train as train
 
@@ -25,6 +26,7 @@ __all__ = [
     "__version__",
     "compare",
     "evaluate",
+    "export",
     "load",
     "prepare",
     "train",
@@ -39,6 +41,7 @@ _MODULES = {
     "Tuned": "fansrec.experiments.tune.tuning",
     "compare": "fansrec.experiments.compare.comparison",
     "evaluate": "fansrec.evaluation.evaluate",
+    "export": "fansrec.exporting.export",
     "load": "fansrec.api.continuer",
     "prepare": "fansrec.data.interface",
     "train": "fansrec.training.trainer",
@@ -51,5 +54,8 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         from importlib import import_module
 
-        return getattr(import_module(_MODULES[name]), name)
+        from fansrec.errors import missing_extras
+
+        with missing_extras():
+            return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'fansrec' has no attribute {name!r}")

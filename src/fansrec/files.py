@@ -6,12 +6,13 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Iterator
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fansrec.errors import BadSetting
+from fansrec.errors import BadInput, BadSetting
 
 T = TypeVar("T")
 
@@ -25,9 +26,13 @@ def write_atomically(path: Path, write: Callable[[Path], T], mode: int = 0o644, 
     A file that exists keeps its permissions, and its owner where the system allows that; with `same_owner` an owner
     that cannot be kept raises PermissionError. A new file gets `mode`. Returns what `write` returns.
     """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    temporary = Path(name)
+    with _errors_name(path):
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        os.close(handle)
+        return _write_and_rename(Path(name), path, write, mode, same_owner)
+
+
+def _write_and_rename(temporary: Path, path: Path, write: Callable[[Path], T], mode: int, same_owner: bool) -> T:
     try:
         result = write(temporary)
         with temporary.open("rb+") as file:
@@ -90,6 +95,18 @@ def read_json(path: Path) -> Any:
     return value
 
 
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the content of the TOML file that the user gave with `--config`."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BadInput(f"there is no file {path}; correct --config, or leave it out") from None
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read ({error.strerror}); correct --config, or leave it out") from error
+    except ValueError as error:
+        raise BadInput(f"{path} is not a readable TOML file ({error}); write lines such as: name = 64") from error
+
+
 def parse_json(text: str | bytes) -> Any:
     """Return the value of a JSON text; raise ValueError, and nothing else, if it is not JSON or nested too deeply."""
     try:
@@ -119,20 +136,58 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def refuse_existing(path: Path, what: str) -> None:
-    """Raise BadSetting if `path`, where `what` would be written, exists."""
-    if path.exists():
-        raise BadSetting(f"{path} already exists; choose another path for {what}, or remove it first")
+def refuse_existing(path: Path, what: str, force: bool = False, marks: Sequence[str] = ()) -> None:
+    """Raise BadSetting if `path`, where `what` would be written, exists, unless `force` allows to replace it.
+
+    `marks` are given if `what` is a folder: a folder that contains none of these files is something else, and is not
+    replaced.
+    """
+    if not path.exists():
+        return
+    if not force:
+        raise BadSetting(f"{path} already exists; choose another path for {what}, or give --force to replace it")
+    if bool(marks) != path.is_dir() or (marks and not any((path / mark).exists() for mark in marks)):
+        raise BadSetting(
+            f"{path} exists and is not {what} of an earlier run; --force does not replace it, so move it away"
+        )
 
 
 @contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
-    """Yield a temporary folder that is renamed to `path` after the block, or removed if the block raises."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+def new_folder(path: Path, force: bool = False) -> Iterator[Path]:
+    """Yield a temporary folder that is renamed to `path` after the block, or removed if the block raises.
+
+    With `force` it replaces a folder that exists.
+    """
+    with _errors_name(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+        try:
+            yield temporary
+            temporary.chmod(0o755)
+            move_folder(temporary, path, force)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def move_folder(new: Path, path: Path, force: bool = False) -> None:
+    """Rename the folder `new` to `path`; with `force`, a folder that was there is removed afterwards."""
+    if not (force and path.exists()):
+        new.rename(path)
+        return
+    old = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
     try:
-        yield temporary
-        temporary.chmod(0o755)
-        temporary.rename(path)
+        path.rename(old / path.name)
+        new.rename(path)
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+@contextmanager
+def _errors_name(path: Path) -> Iterator[None]:
+    """Let an OSError about a temporary file or folder of `path` name `path`, the only name that the user knows."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error.filename, str) and Path(error.filename).name.startswith(f".{path.name}."):
+            error.filename = str(path)
+        raise

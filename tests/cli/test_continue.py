@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -76,7 +78,7 @@ def test_rules_can_be_combined(fans: Fans, songs: Path, tmp_path: Path) -> None:
 def test_short_answer_is_explained(fans: Fans, songs: Path) -> None:
     code, out, err = fans("continue", songs / "run", "i1", "--allow", "i2", "--allow", "i3", "-k", 5)
     assert code == 0 and set(ids(out)) == {"i2", "i3"}
-    assert "only 2 of 5" in err and "allow" in err
+    assert "only 2 of 5" in err and "allow" in err and "categories" not in err
 
 
 def test_arranged_answer_has_the_same_items_in_another_order(fans: Fans, best: Path, tmp_path: Path) -> None:
@@ -99,11 +101,20 @@ def test_arranged_answer_has_the_same_items_in_another_order(fans: Fans, best: P
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-k", "0"], "at least one"),
+        (["-k", "0"], "-k is 0; ask for at least one"),
         (["-k", "5000"], "limit of"),
-        (["--max-per-group", "0"], "at least 1"),
-        (["--allow", "nobody"], "allow names no item"),
-        (["--input", "x.jsonl"], "need each other"),
+        (["--max-per-group", "0"], "--max-per-group is 0; it must be at least 1"),
+        (["-k", "x"], "Invalid value for '-k': it must be an integer"),
+        (["--min-score", "x"], "Invalid value for '--min-score': it must be a number"),
+        (["--backend", "odd"], "Invalid value for '--backend': 'odd' is not one of"),
+        (["--backend", "cuda"], "choose another --device, or --backend auto"),
+        (["--allow", "nobody"], "--allow names no item"),
+        (["--input", "x.jsonl"], "--input needs --output FILE, which is missing"),
+        (["--output", "x.jsonl"], "--output needs --input FILE, which is missing"),
+        (["--input", "s3://lists/a.jsonl", "--output", "x"], "is a URL, which needs --engine ray"),
+        (["--input", "nowhere.jsonl", "--output", "x"], "--input nowhere.jsonl does not exist"),
+        (["--input", "/", "--output", "x"], "--input / is a folder"),
+        (["--categories", "nothing"], "no category nothing"),
         (["--exclude", "@nowhere"], "cannot be read"),
         (["--engine", "ray"], "--engine ray needs --input and --output"),
         (["--workers", "2"], "--workers needs --engine ray"),
@@ -157,3 +168,118 @@ def test_id_that_is_not_valid_text_is_returned_unchanged(fans: Fans, songs: Path
     files = ["--input", tmp_path / "lists.jsonl", "--output", tmp_path / "out.jsonl"]
     assert fans("continue", songs / "run", *files)[0] == 0
     assert json.loads((tmp_path / "out.jsonl").read_text())["id"] == "\ud800 ä"
+
+
+def test_option_takes_all_values_up_to_the_next_option(fans: Fans, songs: Path) -> None:
+    run = songs / "run"
+    repeated = fans("continue", run, "i1", "--exclude", "i2", "--exclude", "i3", "-k", 4)
+    assert fans("continue", run, "i1", "--exclude", "i2", "i3", "-k", 4) == repeated
+    assert fans("continue", run, "--exclude=i2", "i3", "-k", 4, "--", "i1") == repeated
+    assert fans("continue", run, "-k", 4, "i1", "--exclude", "i2", "i3") == repeated
+    _, out, err = fans("continue", run, "--exclude", "i2", "i3", "-k", 4)
+    assert len(ids(out)) == 4
+    assert err == "the input is empty: --exclude takes all values up to the next option\n"
+
+
+def test_unknown_items_of_rules_are_reported(fans: Fans, songs: Path) -> None:
+    code, out, err = fans("continue", songs / "run", "i1", "--exclude", "i2", "i3x", "--allow", "i4", "i5x", "-k", 1)
+    assert (code, ids(out)) == (0, ["i4"])
+    assert err.splitlines() == [
+        "--exclude: the model does not know 'i3x'; check the spelling",
+        "--allow: the model does not know 'i5x'; check the spelling",
+    ]
+
+
+def test_only_items_of_the_categories_are_answered(fans: Fans, songs: Path) -> None:
+    _, out, _ = fans("continue", songs / "run", "i1", "-k", 8, "--json")
+    category = json.loads(out)["positions"][0]["category"]
+    _, out, err = fans("continue", songs / "run", "i1", "-k", 500, "--categories", category, "--json")
+    answer = json.loads(out)
+    assert {position["category"] for position in answer["positions"]} == {category}
+    assert "(categories, the items of the input)" in answer["reason"] and err == ""
+
+
+LISTS = {"a": ["i1", "i2"], "b": ["i3"], "c": ["i5", "i4", "i6"]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "list_id,item_id\na,i1\nb,i3\na,i2\nc,i5\nc,i4\nc,i6\n",
+        "\ufeffplaylist_id;track_id;position\r\na;i2;2\r\na;i1;1\r\n\r\nb;i3;1\r\nc;i6;10\r\nc;i5;1\r\nc;i4;9\r\n",
+        "id\titems\na\ti1 i2\nb\ti3\nc\ti5 i4 i6\n",
+        'id,items\na,"[""i1"", ""i2""]"\nb,"[""i3""]"\nc,i5 i4 i6\n',
+        "".join(json.dumps({"id": id_, "items": items}) + "\n" for id_, items in LISTS.items()),
+        "\n\ufeff" + "".join(json.dumps({"id": id_, "items": items}) + "\n" for id_, items in LISTS.items()),
+    ],
+    ids=["items", "positions", "ids", "arrays", "JSON lines", "empty line"],
+)
+def test_file_of_lists_is_read_in_every_layout(fans: Fans, songs: Path, tmp_path: Path, text: str) -> None:
+    (tmp_path / "lists").write_bytes(text.encode())
+    files = ["--input", tmp_path / "lists", "--output", tmp_path / "out.jsonl"]
+    assert fans("continue", songs / "run", *files, "-k", 3)[0] == 0
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert {row["id"]: row["items"] for row in rows} == {
+        id_: ids(fans("continue", songs / "run", *items, "-k", 3)[1]) for id_, items in LISTS.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"list_id,item_id\na,i1,x\n", "line 2 has 3 fields, the header 2"),
+        (b"list_id,item_id,position\na,i1,first\n", "line 2: the position 'first' is not a number"),
+        (b"list_id,item_id\na,\n", "line 2 has an empty list id or item id"),
+        (b"name,song\na,i1\n", "has neither the columns list_id and item_id nor items (name, song)"),
+        (b"id,items\na,[i1\n", "line 2: '[i1' is not a JSON array"),
+        (b"list_id,item_id\na,\xff\n", "line 2 is not UTF-8"),
+        (b"PAR1rest", "is a Parquet file; give JSON lines or CSV"),
+        (b'{"id": 1}\n', "line 1: neither an array of items nor an object with an array `items`"),
+        (b"[i1]\n", "line 1: not JSON"),
+    ],
+)
+def test_bad_file_of_lists_is_refused_in_one_line(
+    fans: Fans, songs: Path, tmp_path: Path, content: bytes, message: str
+) -> None:
+    (tmp_path / "lists").write_bytes(content)
+    code, out, err = fans("continue", songs / "run", "--input", tmp_path / "lists", "--output", tmp_path / "out")
+    assert (code, out) == (2, "") and message in err and err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["lists"]
+
+
+def test_standard_input_is_continued_to_standard_output(songs: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "from fansrec.cli.main import run; run()", "continue", str(songs / "run")]
+    done = subprocess.run(
+        [*command, "--input", "-", "--output", "-", "-k", "3"],
+        input="list,item\na,i1\nb,i3\n",
+        capture_output=True,
+        text=True,
+    )
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [(row["id"], len(row["items"])) for row in rows] == [("a", 3), ("b", 3)]
+
+
+def test_existing_continuations_are_replaced_only_with_force(fans: Fans, songs: Path, tmp_path: Path) -> None:
+    (tmp_path / "lists.jsonl").write_text('["i1"]\n')
+    files = ["--input", tmp_path / "lists.jsonl", "--output", tmp_path / "out.jsonl"]
+    (tmp_path / "out.jsonl").write_text("mine")
+    code, _, err = fans("continue", songs / "run", *files)
+    assert code == 2 and "already exists" in err and "--force" in err
+    assert (tmp_path / "out.jsonl").read_text() == "mine"
+    assert fans("continue", songs / "run", *files, "--force")[0] == 0
+    assert json.loads((tmp_path / "out.jsonl").read_text())["items"]
+
+
+def test_file_that_cannot_be_written_is_named_without_its_temporary_name(
+    fans: Fans, songs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lists.jsonl").write_text('["i1"]\n')
+
+    def full(**_: object) -> None:
+        raise OSError(28, "No space left on device", str(tmp_path / ".out.jsonl.x1y2z3"))
+
+    monkeypatch.setattr("fansrec.files.tempfile.mkstemp", full)
+    files = ["--input", tmp_path / "lists.jsonl", "--output", tmp_path / "out.jsonl"]
+    code, _, err = fans("continue", songs / "run", *files)
+    assert (code, err) == (2, f"fans: {tmp_path / 'out.jsonl'}: No space left on device\n")

@@ -37,6 +37,10 @@ def test_folds_cells_and_report_are_written_beside_the_corpus_and_reused(
     assert (code, err, again) == (0, "", out)
     assert {path: path.stat().st_mtime_ns for path in (folder / "cells").iterdir()} == before
 
+    file.write_text("[1]")  # not a result of this command
+    code, _, err = fans(*arguments)
+    assert code == 2 and "give --force to replace it" in err and file.read_text() == "[1]"
+
 
 @pytest.mark.usefixtures("in_process")
 def test_steps_can_be_run_separately_on_the_own_split(fans: Fans, corpus: Path, tmp_path: Path) -> None:

@@ -115,6 +115,14 @@ def test_corpus_is_not_overwritten(fans: Fans, lists: Path, tmp_path: Path) -> N
     assert code == 2 and "already exists" in err
 
 
+def test_url_needs_a_cluster(fans: Fans, tmp_path: Path) -> None:
+    code, _, err = fans("prepare", "s3://bucket/lists/", "--out", tmp_path / "corpus")
+    assert (code, err) == (
+        2,
+        "fans: s3://bucket/lists/ is a URL, which needs --engine ray; add it, or give a local file\n",
+    )
+
+
 def test_every_option_is_a_parameter_in_python_with_the_same_default() -> None:
     options = inspect.signature(prepare).parameters
     parameters = inspect.signature(fansrec.prepare).parameters

@@ -162,3 +162,9 @@ def test_help_names_every_model() -> None:
 def test_help_names_every_setting_of_fans(recipe: str) -> None:
     named = {word.strip("`.,;:=") for word in str(train_command.__doc__).split()} | {"recipe"}
     assert named >= {*known_names("fans", recipe)}
+
+
+def test_missing_file_of_settings_is_reported(fans: Fans, corpus: Path, tmp_path: Path) -> None:
+    code, _, err = fans("train", corpus, "--out", tmp_path / "run", "--config", tmp_path / "mine.toml")
+    assert code == 2
+    assert err == f"fans: there is no file {tmp_path / 'mine.toml'}; correct --config, or leave it out\n"

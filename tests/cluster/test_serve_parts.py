@@ -128,7 +128,7 @@ def test_more_replicas_than_the_cluster_has_cores_are_refused() -> None:
 
 
 def test_public_service_is_not_updated_without_keys() -> None:
-    with pytest.raises(BadSetting, match="0.0.0.0 can be reached from other machines: give --keys"):
+    with pytest.raises(BadSetting, match="0.0.0.0 can be reached from other machines: give keys"):
         settings_at(SETTINGS, "0.0.0.0", 8000)
     with_keys = SETTINGS.model_copy(update={"keys": Path("keys")})
     there = settings_at(with_keys, "0.0.0.0", 8000)

@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 
 from fansrec.cli.data import app
 from fansrec.data.corpus import Corpus, write_corpus
-from fansrec.data.describe import describe, describe_source, save_plot
+from fansrec.data.describe import describe, describe_source
+from fansrec.data.plots import save_plot
 from fansrec.errors import BadInput, BadSetting
 from fansrec.vocabulary import Vocabulary
 

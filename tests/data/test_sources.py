@@ -202,7 +202,7 @@ def test_the_values_of_the_split_column_are_kept(tmp_path: Path, name: str) -> N
 def test_bad_files_are_refused_with_the_location(tmp_path: Path, name: str, text: str, message: str) -> None:
     with pytest.raises(BadInput) as error:
         read_lists(written(tmp_path, name, text))
-    assert message in str(error.value)
+    assert message in error.value.on_command_line
     assert name in str(error.value)
 
 

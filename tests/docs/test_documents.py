@@ -1,6 +1,7 @@
 """Links and commands in the documents."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from fansrec.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+REPOSITORY = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Homepage"]
 VERB = r"(?:data|keys|bench) \w+|prepare|train|evaluate|crossval|continue|serve|export|reproduce|demo"
 COMMAND = re.compile(rf"\bfans ({VERB})\b([^`#|]*)")
 OPTION = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
@@ -31,6 +33,28 @@ def options_by_verb() -> dict[str, set[str]]:
         else:
             found[name] = {option for parameter in command.params for option in parameter.opts} | {"--help"}
     return found
+
+
+def own_links(text: str) -> list[str]:
+    """Return the files that absolute links to our own repository name."""
+    repository = re.escape(REPOSITORY)
+    raw = re.escape(REPOSITORY.replace("github.com", "raw.githubusercontent.com"))
+    return re.findall(rf"(?:{repository}/(?:blob|tree)|{raw})/main/([^)\s#\"]+)", text)
+
+
+def test_readme_has_only_absolute_links_so_that_a_package_index_can_show_it() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert all(link.startswith("https://") for link in re.findall(r"\]\(([^)\s]+)\)", text))
+    assert len(own_links(text)) > 20
+
+
+@pytest.mark.parametrize("path", ["README.md", "pyproject.toml"])
+def test_absolute_links_to_the_repository_name_existing_files_and_headings(path: str) -> None:
+    text = (ROOT / path).read_text(encoding="utf-8")
+    for link in own_links(text):
+        assert (ROOT / link).exists(), link
+    for link, anchor in re.findall(r"/blob/main/([^)\s#]+)#([^)\s]+)", text):
+        assert anchor in anchors((ROOT / link).read_text(encoding="utf-8")), (link, anchor)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

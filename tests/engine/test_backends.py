@@ -35,7 +35,7 @@ def test_auto_selects_the_fastest_backend() -> None:
 def test_model_that_only_torch_supports_runs_without_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     assert open_engine(MARKOV, 40).backend == "torch"
     assert caplog.records == []
-    with pytest.raises(BadSetting, match="the native backend cannot run markov here"):
+    with pytest.raises(BadSetting, match="cannot run markov here: .*does not know.*; choose backend torch or auto"):
         open_engine(MARKOV, 40, backend="native")
 
 

@@ -64,7 +64,7 @@ def _serve() -> None:
     import fansrec.api.continuer
     import fansrec.cli.main
     import fansrec.engine.native.backend
-    import fansrec.export.onnx_file
+    import fansrec.exporting.onnx_file
 
     torch.set_num_threads(1)
     if fansrec.engine.native.backend.missing() is None:

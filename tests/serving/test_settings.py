@@ -75,7 +75,7 @@ def test_loopback_needs_no_key(host: str) -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", "localhost.example.org"])
 def test_other_addresses_need_keys_or_without_keys(host: str, tmp_path: Path) -> None:
-    with pytest.raises(BadSetting, match="--keys"):
+    with pytest.raises(BadSetting, match="keys"):
         settings(host=host)
     assert settings(host=host, keys=tmp_path / "keys").keys
     assert settings(host=host, without_keys=True).without_keys
@@ -93,3 +93,32 @@ def test_file_that_is_not_toml_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("port: 1")
     with pytest.raises(BadInput, match="not a readable TOML"):
         read_settings({}, tmp_path / "x", {})
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"port": 70000}, "--port is 70000; it must be at most 65535"),
+        ({"port": "http"}, "--port is 'http'; it must be an integer"),
+        ({"backend": "gpu"}, "--backend is 'gpu'; it must be 'auto', 'torch', 'native' or 'cuda'"),
+        ({"max_k": 0}, "--max-k is 0; it must be at least 1"),
+        ({"hang_s": 0}, "--hang-s is 0; it must be more than 0"),
+    ],
+)
+def test_invalid_value_is_named_as_it_was_given(bad: dict[str, object], message: str) -> None:
+    with pytest.raises(BadSetting) as error:
+        settings(**bad)
+    assert error.value.on_command_line == message
+
+
+def test_invalid_value_of_a_variable_or_a_file_is_named_as_it_was_given(tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match="FANS_PORT is 'x'; it must be an integer"):
+        read_settings({"models": ["m=run"]}, None, {"FANS_PORT": "x"})
+    (tmp_path / "settings.toml").write_text("port = 1.5")
+    with pytest.raises(BadSetting, match="^port is 1.5; it must be an integer"):
+        read_settings({"models": ["m=run"]}, tmp_path / "settings.toml", {})
+
+
+def test_missing_settings_file_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="there is no file .*settings.toml; correct config"):
+        read_settings({}, tmp_path / "settings.toml", {})

@@ -165,7 +165,7 @@ def test_ctrl_c_ends_the_command_with_130_and_the_advice_to_resume(
         _, errors = process.communicate("\n", timeout=300)
     assert process.returncode == 130
     assert "--resume" in errors and "Traceback" not in errors and len(errors.strip().splitlines()) == 1
-    with pytest.raises(BadArtifact, match="Its training is unfinished: resume it with --resume"):
+    with pytest.raises(BadArtifact, match="Its training is unfinished: resume it with resume=True"):
         read_artifact(run)
     train(corpus, run, "fans", {}, Reporter(), resume=True)
     assert weights_of(run) == weights()
@@ -191,7 +191,7 @@ def interrupted(corpus: Path, tmp_path: Path) -> Path:
 
 def test_starting_over_an_interrupted_run_is_refused(corpus: Path, interrupted: Path) -> None:
     before = (interrupted / "checkpoints" / "state.safetensors").read_bytes()
-    with pytest.raises(BadSetting, match="interrupted training run; continue with --resume"):
+    with pytest.raises(BadSetting, match="interrupted training run; continue with resume=True"):
         train(corpus, interrupted, "fans", SAVING)
     assert (interrupted / "checkpoints" / "state.safetensors").read_bytes() == before
 
@@ -208,7 +208,7 @@ def test_resuming_a_finished_run_is_refused(corpus: Path, interrupted: Path) -> 
 
 
 def test_resuming_a_run_that_does_not_exist_is_refused(corpus: Path, tmp_path: Path) -> None:
-    with pytest.raises(BadSetting, match="not contain an interrupted training run; start one without --resume"):
+    with pytest.raises(BadSetting, match="not contain an interrupted training run; start one without resume=True"):
         train(corpus, tmp_path / "run", "fans", {}, Reporter(), resume=True)
     assert not (tmp_path / "run").exists()
 
@@ -261,7 +261,7 @@ def test_full_disk_is_reported(
     before = (interrupted / "checkpoints" / "state.safetensors").read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "save_file", full_disk)
-        with pytest.raises(Unfinished, match="the disk is full; .*continue with --resume"):
+        with pytest.raises(Unfinished, match="the disk is full; .*continue with resume=True"):
             train(corpus, interrupted, "fans", {}, Reporter(), resume=True)
     assert (interrupted / "checkpoints" / "state.safetensors").read_bytes() == before
     assert not list(interrupted.rglob(".*"))
@@ -273,7 +273,7 @@ def test_full_disk_while_writing_metrics_is_reported(
     corpus: Path, interrupted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loop, "write_metrics", full_disk)
-    with pytest.raises(FansError, match="--resume"):
+    with pytest.raises(FansError, match="resume=True"):
         train(corpus, interrupted, "fans", {}, Reporter(), resume=True)
 
 
@@ -281,7 +281,7 @@ def test_full_disk_while_writing_the_artifact_is_reported(
     corpus: Path, interrupted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("safetensors.torch.save_file", full_disk)
-    with pytest.raises(FansError, match="--resume"):
+    with pytest.raises(FansError, match="resume=True"):
         train(corpus, interrupted, "fans", {}, Reporter(), resume=True)
 
 

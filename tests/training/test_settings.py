@@ -136,7 +136,7 @@ def test_given_recipe_is_used(recipe: str) -> None:
 
 @pytest.mark.parametrize("name", ["scheduler", "steps"])
 def test_the_best_recipe_has_no_curriculum(name: str) -> None:
-    with pytest.raises(BadSetting, match=f"{name} is a setting of --recipe paper and not of best"):
+    with pytest.raises(BadSetting, match=f"{name} is a setting of recipe paper and not of best"):
         parse("fans", {"recipe": "best", name: 3})
 
 

@@ -52,7 +52,7 @@ def shortage_reason(count: int, k: int, rules: Rules) -> str:
     """Return the message that says why an answer has only `count` of `k` items."""
     limits = {
         "exclude": bool(rules.exclude),
-        "allow": rules.allow is not None,
+        **dict.fromkeys(rules.allowed_by, rules.allow is not None),
         "max_per_group": rules.max_per_group is not None,
         "min_score": rules.min_score is not None,
         "the items of the input": not rules.keep_seen,

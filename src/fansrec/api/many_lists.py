@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, Protocol, TextIO
 
 from fansrec.api.continuer import Continuer
 from fansrec.api.popular import NONE, check_fallback
@@ -15,6 +15,7 @@ LISTS_AT_ONCE = 512
 # batches as one that reads the whole file, and so the same lines, to the last digit of a score.
 BLOCK_BYTES = 2**18
 ENCODING_ERRORS = "backslashreplace"  # a lone surrogate, such as "\\ud800" in an id, is written as it was read
+LINE = '{"id": 1, "items": ["a", "b"]} or ["a", "b"]'
 
 Row = dict[str, Any]  # `items` and, if the list has one, `id`
 
@@ -30,14 +31,26 @@ def write_answers(
 
     `report` gets the number of lists after each batch. Return the number of `lists`, and how many answers are `empty`.
     """
-    lists = empty = 0
     with path.open("w", encoding="utf-8", errors=ENCODING_ERRORS) as out:
-        for rows in batches:
-            answers = _answer_rows(rows, continuer, rules)
-            out.writelines(json.dumps(answer, ensure_ascii=False) + "\n" for answer in answers)
-            lists += len(rows)
-            empty += sum(not answer["items"] for answer in answers)
-            report(lists)
+        return print_answers(out, batches, continuer, rules, report)
+
+
+def print_answers(
+    out: TextIO,
+    batches: Iterable[list[Row]],
+    continuer: Continuer,
+    rules: dict[str, Any],
+    report: Callable[[int], object] = lambda lists: None,
+) -> dict[str, int]:
+    """Do the same as `write_answers` with an open file, which has all answers of a batch before the next is read."""
+    lists = empty = 0
+    for rows in batches:
+        answers = _answer_rows(rows, continuer, rules)
+        out.writelines(json.dumps(answer, ensure_ascii=False) + "\n" for answer in answers)
+        out.flush()
+        lists += len(rows)
+        empty += sum(not answer["items"] for answer in answers)
+        report(lists)
     return {"lists": lists, "empty": empty}
 
 
@@ -56,8 +69,15 @@ def _answer_rows(rows: list[Row], continuer: Continuer, rules: dict[str, Any]) -
     ]
 
 
+class Lines(Protocol):
+    """What is needed of a file that is read line by line."""
+
+    def readline(self) -> bytes: ...
+    def tell(self) -> int: ...
+
+
 def read_batches(
-    lines: IO[bytes], source: object, end: int | None = None, lines_before: Callable[[], int] = lambda: 0
+    lines: Lines, source: object, end: int | None = None, lines_before: Callable[[], int] = lambda: 0
 ) -> Iterator[list[Row]]:
     """Yield the rows of all lines, or of those that begin before the byte `end`, in batches.
 
@@ -79,16 +99,15 @@ def read_batches(
 
 
 def _parse(line: bytes, source: object, number: int, lines_before: Callable[[], int]) -> Row:
+    where = f"{source}, line {lines_before() + number}"
     try:
         row = json.loads(line)
-        row = {"items": row} if isinstance(row, list) else row
-        if not isinstance(row["items"], list):
-            raise TypeError("items is not an array")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise BadInput(
-            f'{source}, line {lines_before() + number}: neither an array of items nor {{"items": […]}} ({error})'
-        ) from error
-    return dict(row)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{where}: not JSON ({error}); write each list as {LINE}") from error
+    row = {"items": row} if isinstance(row, list) else row
+    if not isinstance(row, dict) or not isinstance(row.get("items"), list):
+        raise BadInput(f"{where}: neither an array of items nor an object with an array `items`; write it as {LINE}")
+    return row
 
 
 def _refusal(items: list[Any], continuer: Continuer, k: int) -> str | None:

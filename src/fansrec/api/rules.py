@@ -33,6 +33,7 @@ def make_rules(
         # An unknown item cannot be answered anyway.
         exclude=vocabulary.indices(check_items(exclude, "exclude"))[0],
         allow=allowed,
+        allowed_by=tuple(n for n, v in {"allow": allow, "categories": categories}.items() if v is not None),
         keep_seen=keep_seen,
         max_per_group=None if max_per_group is None else check_whole(max_per_group, "max_per_group"),
         min_score=None if min_score is None else check_number(min_score, "min_score"),
@@ -44,10 +45,10 @@ def make_rules(
 def _allowed(vocabulary: Vocabulary, items: list[object]) -> list[int]:
     indices, unknown = vocabulary.indices(items)
     if not items:
-        raise BadSetting("allow is empty, so that no item could be answered; name items, or leave it out")
+        raise BadSetting("--allow is empty, so that no item could be answered; name items, or leave it out")
     if not indices:
         meant = DidYouMean(vocabulary)(unknown)
-        raise BadSetting(f"allow names no item this model knows (unknown: {shown(unknown)}){meant}")
+        raise BadSetting(f"--allow names no item this model knows (unknown: {shown(unknown)}){meant}")
     return indices
 
 

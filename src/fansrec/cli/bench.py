@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from fansrec.cli.bench_tables import LATENCY, SWEEP, THROUGHPUT, TRAINING, Columns, print_rows
-from fansrec.cli.options import Device, Json, check_writable, command_group, usable_device
+from fansrec.cli.options import Device, Force, Json, check_writable, command_group, usable_device
 from fansrec.cli.terminal import Terminal
 from fansrec.experiments.speed import options as speed
 from fansrec.experiments.speed.options import LatencyOptions, ThroughputOptions
@@ -49,6 +49,7 @@ def training(
         typer.Option(min=1, help="Number of batches to measure", show_default="an epoch of aotm, 4 of others"),
     ] = None,
     json: Json = None,
+    force: Force = False,
 ) -> None:
     """Measure seconds per epoch and peak memory of training on the CPU, with both classifiers.
 
@@ -59,7 +60,7 @@ def training(
     """
     from fansrec.experiments.speed.training import training as run
 
-    check_writable(json)
+    check_writable(json, force=force)
     names = _workloads(workload)
     with Terminal(stderr=True).status("measuring …") as status:
         rows = run(names, categories, batch, batches, status.update)
@@ -82,6 +83,7 @@ def latency(
     run: Runs = None,
     corpus: TrainedOn = None,
     json: Json = None,
+    force: Force = False,
 ) -> None:
     """Measure milliseconds per answer of several systems that take turns on the same lists.
 
@@ -101,7 +103,7 @@ def latency(
 
     sizes = {"batch": batch, "items": items, "lists": lists, "repeats": repeats, "run": run or (), "corpus": corpus}
     options = _options(LatencyOptions, workload, categories, arms, seconds, device, **sizes)
-    _report(measure, options, LATENCY, json)
+    _report(measure, options, LATENCY, json, force)
 
 
 @app.command()
@@ -118,6 +120,7 @@ def throughput(
     run: Runs = None,
     corpus: TrainedOn = None,
     json: Json = None,
+    force: Force = False,
 ) -> None:
     """Measure lists per second by lists per call, with real list lengths and padded to the longest.
 
@@ -131,13 +134,14 @@ def throughput(
     sizes = {"items": items, "lists": lists, "repeats": repeats, "run": run or (), "corpus": corpus}
     batches = parse_integers("--batch", batch, 1)
     options = _options(ThroughputOptions, workload, categories, arms, seconds, device, batches=batches, **sizes)
-    _report(measure, options, THROUGHPUT, json)
+    _report(measure, options, THROUGHPUT, json, force)
 
 
 @app.command()
 def sweep(
     json: Annotated[Path, typer.Option(help="Write the rows to this JSON file")],
     plot: Annotated[Path | None, typer.Option(help="Plot the rows to this PNG file")] = None,
+    force: Force = False,
     lists: Lists = speed.SweepOptions.lists,
     seconds: Seconds = speed.SECONDS,
     device: Device = None,
@@ -148,18 +152,20 @@ def sweep(
     """
     from fansrec.experiments.speed.sweep import sweep as run
 
-    check_writable(plot)
+    check_writable(plot, force=force)
     options = speed.SweepOptions(device=usable_device(device), lists=lists, seconds=seconds)
-    rows = _report(lambda options, say, _: run(options, say), [options], SWEEP, json)
+    rows = _report(lambda options, say, _: run(options, say), [options], SWEEP, json, force)
     if plot is not None:
         from fansrec.experiments.speed.drawing import draw_sweep
 
         draw_sweep(rows, plot)
 
 
-def _report(run: Callable[..., list[Row]], options: list[Any], columns: Columns, json: Path | None) -> list[Row]:
+def _report(
+    run: Callable[..., list[Row]], options: list[Any], columns: Columns, json: Path | None, force: bool
+) -> list[Row]:
     """Run a benchmark with each of `options` and a progress line; print its rows by workload, write them to `json`."""
-    check_writable(json)
+    check_writable(json, force=force)
     console = Terminal(stderr=True)
     with console.status("building models …") as status:
 

@@ -24,7 +24,7 @@ def compare(
     time: Annotated[str, typer.Option(help=TIME)] = "60s",
     seed: Annotated[int, typer.Option(min=0, help="Random seed of training")] = 0,
     device: Device = None,
-    force: Annotated[bool, typer.Option("--force", help="Train and measure all models again")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Train and measure all models again; replace --json")] = False,
 ) -> None:
     """Train all fast models and the default model, compare them on the test lists, and recommend one.
 
@@ -37,7 +37,7 @@ def compare(
     time of an answer, and OUT/runs the trained models.
     """
     seconds = parse_duration("--time", time)
-    check_writable(json)
+    check_writable(json, force=force)
     chosen = usable_device(device)
     from fansrec.experiments.compare.comparison import compare as run
     from fansrec.experiments.compare.report import markdown

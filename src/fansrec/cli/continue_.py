@@ -8,39 +8,49 @@ from typing import Annotated, Any
 
 import typer
 
+from fansrec.cli.continue_many import check_files, continue_file, continue_on_cluster
 from fansrec.cli.options import (
     Address,
     Backend,
     Engine,
     Fallback,
     Fill,
+    Force,
     Run,
     Workers,
     cluster_option,
     refuse_without_ray,
     usable_device,
 )
+from fansrec.cli.several_values import SEVERAL_GIVEN
 from fansrec.cli.terminal import Terminal, echo_json, echo_row
 from fansrec.errors import BadInput, BadSetting
 
 rule_option, file_option = (partial(typer.Option, rich_help_panel=panel) for panel in ("Rules", "Many lists"))
 
 Items = list[str] | None
-AT_FILE = "repeat the option, or give @FILE with one item per line"
+SEVERAL = "takes all values up to the next option, or @FILE with one per line"
 MIN_SCORE = "Minimum score; FANS has scores >= 0 with `--recipe best`, log-probabilities with `--recipe paper`"
 FILL = "How items are assigned to positions; arranged: the best items in their most likely order"
 FALLBACK = "What a list of only unknown items gets: nothing, or popular items"
-INPUT = 'JSON lines {"id": 1, "items": ["a"]} or ["a"]; with Ray also a folder, pattern or URL'
+INPUT = (
+    'JSON lines {"id": 1, "items": ["a"]} or ["a"], or CSV with the columns list_id and item_id, or items; '
+    "- for standard input; with Ray also a folder, pattern or URL"
+)
+OUTPUT = "File for the continuations, as JSON lines; - for standard output; with Ray a folder or a URL"
+MAX_SHOWN = 5  # unknown items
 SHARDS = "Distribute the items of a model over this many workers, if one cannot hold them"
 
 
 def continue_lists(
+    context: typer.Context,
     run: Run,
     items: Annotated[Items, typer.Argument(help="Item ids or names; without any, a new list is generated")] = None,
     k: Annotated[int, typer.Option("-k", help="Number of items")] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON with names, categories and scores")] = False,
-    exclude: Annotated[Items, rule_option(help=f"Exclude this item; {AT_FILE}")] = None,
-    allow: Annotated[Items, rule_option(help=f"Allow only these items; {AT_FILE}")] = None,
+    exclude: Annotated[Items, rule_option(help=f"Exclude these items; {SEVERAL}")] = None,
+    allow: Annotated[Items, rule_option(help=f"Allow only these items; {SEVERAL}")] = None,
+    categories: Annotated[Items, rule_option(help=f"Allow only items of these categories; {SEVERAL}")] = None,
     max_per_group: Annotated[
         int | None, rule_option(help="Maximum number of items of one group (artist, author)")
     ] = None,
@@ -49,7 +59,8 @@ def continue_lists(
     fill: Annotated[Fill, rule_option(help=FILL)] = "by-position",
     fallback: Annotated[Fallback, rule_option(help=FALLBACK)] = "none",
     input: Annotated[str | None, file_option(help=INPUT)] = None,
-    output: Annotated[str | None, file_option(help="File for the continuations; with Ray a folder or a URL")] = None,
+    output: Annotated[str | None, file_option(help=OUTPUT)] = None,
+    force: Force = False,
     device: Annotated[str, typer.Option(help="Device to run on: cpu or cuda")] = "cpu",
     backend: Annotated[Backend, typer.Option(help="Backend to run on; auto: the fastest available")] = "auto",
     engine: Engine = "local",
@@ -65,19 +76,21 @@ def continue_lists(
 
     A file of lists: `fans continue runs/mine --input lists.jsonl --output continued.jsonl`
 
+    In a pipe: `cat lists.csv | fans continue runs/mine --input - --output -`
+
     On Ray: `fans continue runs/mine --input s3://lists/ --output s3://continued/ --engine ray --address HOST:6379`
 
     A model too large for one machine: `fans continue runs/mine s0001 --engine ray --address HOST:6379 --shards 4`
     """
     refuse_without_ray(engine, workers=workers, shards=shards)
-    if (input is None) != (output is None):
-        raise BadSetting("--input and --output need each other; give both or none")
+    check_files(input, output, engine, force)
     if input is not None and items:
-        raise BadSetting("items and --input cannot be combined; give one of them")
+        raise BadSetting(f"the items {' '.join(items[:3])} and --input cannot be combined; give one of them")
     rules: dict[str, Any] = {
         "k": k,
         "exclude": _read_items(exclude) or (),
         "allow": _read_items(allow),
+        "categories": _read_items(categories),
         "max_per_group": max_per_group,
         "min_score": min_score,
         "keep_seen": keep_seen,
@@ -87,17 +100,17 @@ def continue_lists(
     if engine == "ray" and shards is None:
         if input is None or output is None:
             raise BadSetting("--engine ray needs --input and --output, or --shards")
-        from fansrec.cli.continue_many import continue_on_cluster
         from fansrec.cluster.batch import make_batch
 
         continue_on_cluster(make_batch(run, output, rules, device, backend), input, output, address, workers)
         return
     with _open(run, device, backend, address, workers, shards) as continuer:
+        _warn_of_unknown(continuer, exclude=rules["exclude"], allow=rules["allow"])
         if input is not None and output is not None:
-            from fansrec.cli.continue_many import continue_file
-
-            continue_file(continuer, Path(input), Path(output), rules)
+            continue_file(continuer, input, output, rules)
             return
+        if not items and context.meta.get(SEVERAL_GIVEN):
+            _warn(f"the input is empty: {context.meta[SEVERAL_GIVEN]} takes all values up to the next option")
         (answer,) = continuer.continue_lists([items or []], **rules)
         _print(answer, as_json, "" if answer.fallback else continuer.did_you_mean(answer.unknown))
 
@@ -139,14 +152,28 @@ def _read_items(items: list[str] | None) -> list[str] | None:
     return found
 
 
+def _warn(text: str) -> None:
+    Terminal(stderr=True).say(text)
+
+
+def _warn_of_unknown(continuer: Any, **rules: list[str] | None) -> None:
+    """Report the items of rules that the model does not know, which therefore have no effect."""
+    for name, items in rules.items():
+        known, unknown = continuer.vocabulary.indices(items or ())
+        if unknown and (known or name != "allow"):  # --allow without a known item is refused
+            more = f" and {len(unknown) - MAX_SHOWN:,} more" if len(unknown) > MAX_SHOWN else ""
+            shown = ", ".join(map(repr, unknown[:MAX_SHOWN]))
+            meant = continuer.did_you_mean(unknown) or "; check the spelling"
+            _warn(f"--{name}: the model does not know {shown}{more}{meant}")
+
+
 def _print(answer: Any, as_json: bool, did_you_mean: str) -> None:
     if as_json:
         echo_json(answer.to_json())
         return
-    warnings = Terminal(stderr=True)
     if answer.unknown:
-        warnings.say(f"unknown items were skipped: {', '.join(map(str, answer.unknown))}{did_you_mean}")
+        _warn(f"unknown items were skipped: {', '.join(map(str, answer.unknown))}{did_you_mean}")
     for position in answer.positions:
         echo_row(position.item, *([] if position.name is None else [position.name]))
     if answer.reason:
-        warnings.say(answer.reason)
+        _warn(answer.reason)

@@ -1,15 +1,20 @@
 """`fans continue --input`: many lists in this process or on a Ray cluster, with a progress bar."""
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from rich.progress import MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
 from fansrec.api.continuer import Continuer
-from fansrec.api.many_lists import read_batches, write_answers
+from fansrec.api.many_lists import ENCODING_ERRORS, print_answers, write_answers
+from fansrec.cli.list_files import CountedLines, read_lists
 from fansrec.cli.progress_bars import progress_bar
 from fansrec.cli.terminal import Terminal
-from fansrec.errors import BadInput
+from fansrec.errors import BadInput, BadSetting
 from fansrec.files import refuse_existing, write_atomically
 from fansrec.printable import printable
 
@@ -17,25 +22,64 @@ if TYPE_CHECKING:
     from fansrec.cluster.batch import Batch
 
 LISTS = TextColumn("{task.fields[lists]} lists")
+STANDARD = "-"  # the name of standard input and standard output
 
 
-def continue_file(continuer: Continuer, source: Path, target: Path, rules: dict[str, Any]) -> None:
-    """Write one line to `target` for every line of `source`, in order; the file appears when it is complete."""
-    refuse_existing(target, "the continuations")
-    if not target.parent.is_dir():
-        raise BadInput(f"there is no folder {target.parent}; create it first")
-    if not source.is_file():
-        raise BadInput(f"there is no file {source}; check --input")
+def check_files(source: str | None, target: str | None, engine: str, force: bool) -> None:
+    """Refuse `--input` and `--output` that do not fit together or cannot be used, before the model is read."""
+    if (source is None) != (target is None):
+        given, missing = ("--input", "--output FILE") if target is None else ("--output", "--input FILE")
+        raise BadSetting(f"{given} needs {missing}, which is missing; - is standard input or output")
+    if engine == "ray":
+        if force:
+            raise BadSetting("--force has no effect with --engine ray, which resumes the folder of --output; remove it")
+        return
+    if source is None or target is None:
+        return
+    for flag, path in (("--input", source), ("--output", target)):
+        if "://" in path:
+            raise BadSetting(f"{flag} {path} is a URL, which needs --engine ray; add it, or give a local file")
+    if source != STANDARD and not Path(source).is_file():
+        what = "is a folder" if Path(source).is_dir() else "does not exist"
+        raise BadInput(f"--input {source} {what}; give a file of lists, or - for standard input")
+    if target != STANDARD:
+        refuse_existing(Path(target), "the continuations", force)
+        if not Path(target).parent.is_dir():
+            raise BadInput(f"there is no folder {Path(target).parent}; create it first")
+
+
+def continue_file(continuer: Continuer, source: str, target: str, rules: dict[str, Any]) -> None:
+    """Write one line for every list of `source`, in order; a file appears when it is complete."""
     console = Terminal(stderr=True)
-    with source.open("rb") as lines, progress_bar(console, LISTS, TimeRemainingColumn()) as progress:
-        task = progress.add_task(printable(source.name), total=source.stat().st_size, lists=0)
+    with _opened(source) as file, progress_bar(console, LISTS, TimeRemainingColumn()) as progress:
+        name = "standard input" if source == STANDARD else source
+        total = None if source == STANDARD else Path(source).stat().st_size
+        task = progress.add_task(printable(Path(name).name), total=total, lists=0)
+        lines = CountedLines(file)
 
         def report(lists: int) -> None:
             progress.update(task, completed=lines.tell(), lists=f"{lists:,}")
 
-        batches = read_batches(lines, source)
-        counts = write_atomically(target, lambda path: write_answers(path, batches, continuer, rules, report))
-    console.say(f"{target}: {counts['lists']:,} lists")
+        counts = _write(target, lambda write, to: write(to, read_lists(lines, name), continuer, rules, report))
+    if target != STANDARD:
+        console.say(f"{target}: {counts['lists']:,} lists")
+
+
+def _write(target: str, write: Callable[[Callable[..., dict[str, int]], Any], dict[str, int]]) -> dict[str, int]:
+    if target == STANDARD:
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8", errors=ENCODING_ERRORS)
+        return write(print_answers, sys.stdout)
+    return write_atomically(Path(target), lambda path: write(write_answers, path))
+
+
+@contextmanager
+def _opened(source: str) -> Iterator[IO[bytes]]:
+    if source == STANDARD:
+        yield sys.stdin.buffer
+        return
+    with Path(source).open("rb") as file:
+        yield file
 
 
 def continue_on_cluster(batch: "Batch", source: str, target: str, address: str | None, workers: int | None) -> None:

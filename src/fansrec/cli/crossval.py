@@ -7,10 +7,19 @@ from typing import Annotated, Literal
 
 import typer
 
-from fansrec.cli.options import Corpus, ExperimentDevice, ParallelRuns, check_writable, execution_option, usable_device
+from fansrec.cli.options import (
+    Corpus,
+    ExperimentDevice,
+    Force,
+    ParallelRuns,
+    check_writable,
+    execution_option,
+    usable_device,
+)
 from fansrec.cli.progress_bars import JobBar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.errors import BadSetting, Unfinished
+from fansrec.files import read_json
 
 DEFAULT_FOLDS = 10
 MODELS = "Systems NAME[:RECIPE][+SETTING=VALUE...], comma-separated; the first is compared with each other one"
@@ -37,6 +46,7 @@ def crossval(
     seeds: Annotated[
         str, typer.Option(help="Random seeds of training, comma-separated; values are averaged over them")
     ] = "0",
+    force: Force = False,
     out: Annotated[Path | None, execution_option(help="Folder for folds and cells", show_default=OUT)] = None,
     only: Annotated[
         Literal["folds", "cells", "report"] | None,
@@ -81,9 +91,10 @@ def crossval(
     path = json or folder / f"{part}.json"
     if path.suffix in (".md", ".png"):
         raise BadSetting(f"--json {path}: the report and the plot are written under that name; end it in .json")
+    check_writable(json, force=force or (json is not None and _is_result(json)))
     with JobBar(Terminal(stderr=True)) as bar:
         validation = start(corpus, folder, count, seed, numbers, systems, training_seeds, part, bar)
-        check_writable(path)
+        check_writable(path, force=True)
         parallel = workers or os.cpu_count() or 1
         unfinished = run_steps(validation, corpus, bar, parallel, only, keep_weights, time_limit)
     if only in (None, "report"):
@@ -93,3 +104,12 @@ def crossval(
         echo(f"written: {validation.folder}")
     if unfinished:
         raise Unfinished(f"{len(unfinished)} cells did not finish; fix the errors above and run the same command again")
+
+
+def _is_result(path: Path) -> bool:
+    """Return whether a file is a result of this command, which the same command writes again when it resumes."""
+    try:
+        found = read_json(path)
+    except (OSError, ValueError):
+        return False
+    return isinstance(found, dict) and {"systems", "figures", "paired"} <= found.keys()

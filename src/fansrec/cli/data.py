@@ -9,7 +9,7 @@ from rich.progress import DownloadColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from fansrec.cli.options import command_group
+from fansrec.cli.options import Force, check_writable, command_group
 from fansrec.cli.progress_bars import progress_bar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.data.fetching import Fetched, fetch
@@ -62,8 +62,10 @@ def _available(set_: PublicSet) -> str:
 
 
 def _checksum(set_: PublicSet) -> str:
+    if set_.sources:
+        return f"made from {len(set_.sources)} files that are downloaded; checksum known"
     if set_.download is None:
-        return f"cannot be downloaded as one file; used from $FANS_DATA/{set_.folder}/ (checksum known)"
+        return f"cannot be downloaded ({set_.steps}); used from $FANS_DATA/{set_.folder}/ (checksum known)"
     return "checksum known" if set_.download.sha256 else "no checksum known for the download"
 
 
@@ -106,6 +108,7 @@ def _describe(file: Fetched) -> str:
 def describe_set(
     source: Annotated[str, typer.Argument(help="Corpus folder, file of lists, or name of a public data set")],
     out: Annotated[Path | None, typer.Option(help="Write plots to this .png, .svg or .pdf file")] = None,
+    force: Force = False,
 ) -> None:
     """Print the statistics of a data set; with --out, plot its list lengths and item frequencies.
 
@@ -113,8 +116,13 @@ def describe_set(
 
     A corpus folder is described as prepared, a file or a public data set as it is before filtering.
     """
-    from fansrec.data.describe import describe_source, save_plot  # imports matplotlib, which other commands do not need
+    from fansrec.data.describe import describe_source
 
+    if out is not None:
+        from fansrec.data.plots import check_format, save_plot  # first, as it needs matplotlib
+
+        check_format(out)
+        check_writable(out, force=force)
     description = describe_source(source)
     if out is not None:
         save_plot(description, out)

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from fansrec.cli.options import Force
 from fansrec.cli.progress_bars import TrainingBar
 from fansrec.cli.serve import serve as serve_models
 from fansrec.cli.terminal import Terminal
@@ -20,6 +21,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="Random seed of the sample world")] = 0,
     serve: Annotated[bool, typer.Option("--serve", help="Serve FANS and EASE at the end, with a web page")] = False,
     port: Annotated[int, typer.Option(help="Port of --serve; 0 for any free port")] = 8080,
+    force: Force = False,
 ) -> None:
     """Generate a sample world, train FANS and three baselines on it, evaluate them and continue a few lists.
 
@@ -31,7 +33,8 @@ def demo(
 
     console = Terminal()
     if out is not None:
-        refuse_existing(out, "the demo")
+        refuse_existing(out, "the demo", force, ["world/lists.jsonl"])
+        shutil.rmtree(out, ignore_errors=True)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "demo" if out is None else out
         with TrainingBar(console) as reporter:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 from rich.progress import TimeRemainingColumn
 
-from fansrec.cli.options import Backend, Device, Fill, check_writable, usable_device
+from fansrec.cli.options import Backend, Device, Fill, Force, check_writable, usable_device
 from fansrec.cli.progress_bars import progress_bar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.files import write_json
@@ -55,6 +55,7 @@ def evaluate(
         typer.Option(help=GENERATION, show_default="the model's own"),
     ] = None,
     fill: Annotated[Fill, typer.Option(help=FILL)] = "by-position",
+    force: Force = False,
     device: Device = None,
     backend: Annotated[Backend | None, typer.Option(help="Backend to run on", show_default=BACKEND)] = None,
 ) -> None:
@@ -72,7 +73,7 @@ def evaluate(
     from fansrec.evaluation.formatting import protocol_label
     from fansrec.evaluation.tables import print_evaluation
 
-    check_writable(json, html)
+    check_writable(json, html, force=force)
     with progress_bar(Terminal(stderr=True), TimeRemainingColumn()) as bar:
         task = bar.add_task("reading", total=None)
         rows = evaluate_runs(

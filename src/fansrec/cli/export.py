@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from fansrec.cli.options import Run, check_writable
+from fansrec.cli.options import Force, Run, check_writable
 from fansrec.cli.terminal import echo
 
 
@@ -13,6 +13,7 @@ def export(
     run: Run,
     out: Annotated[Path, typer.Option(help="File to write; of vectors .parquet or .npz")],
     format: Annotated[Literal["onnx", "vectors"], typer.Option(help="A whole model, or its item vectors")] = "onnx",
+    force: Force = False,
 ) -> None:
     """Export a trained model to ONNX, including the selection of distinct items, or its item vectors.
 
@@ -23,27 +24,10 @@ def export(
 
     Item vectors: `fans export runs/mine --format vectors --out vectors.parquet`
     """
-    check_writable(out)
-    if format == "vectors":
-        _export_vectors(run, out)
-        return
-    from fansrec.artifact import read_artifact
-    from fansrec.export.onnx_file import export_onnx
+    from fansrec.exporting.export import export as run_export
 
-    for path in export_onnx(read_artifact(run), out):
+    check_writable(out, force=force)
+    for path in run_export(run, out, format, force):
         echo(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
-    echo(f"Item index n of an answer is line n + 1 of {run / 'items.jsonl'}")
-
-
-def _export_vectors(run: Path, out: Path) -> None:
-    from fansrec.api.formatting import item_details
-    from fansrec.api.similar import SimilarItems
-    from fansrec.artifact import read_artifact
-    from fansrec.export.vectors import check_suffix, write_vectors
-
-    check_suffix(out)
-    artifact = read_artifact(run)
-    found = SimilarItems(artifact, item_details(artifact.vocabulary)).vectors()
-    write_vectors(found, out)
-    count, width = found.vectors.shape
-    echo(f"{out}: {count:,} items, vectors of {width}")
+    if format == "onnx":
+        echo(f"Item index n of an answer is line n + 1 of {run / 'items.jsonl'}")

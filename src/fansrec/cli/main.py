@@ -17,11 +17,13 @@ from fansrec.cli.export import export
 from fansrec.cli.prepare import prepare
 from fansrec.cli.reproduce import reproduce
 from fansrec.cli.serve import serve
+from fansrec.cli.several_values import SeveralValues
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.cli.train import train
 from fansrec.cli.tune import tune
-from fansrec.errors import FansError, Interrupted, not_installed
+from fansrec.errors import FansError, Interrupted, missing_extras
 from fansrec.files import format_os_error
+from fansrec.validation_messages import in_our_words
 
 app = typer.Typer(
     name="fans",
@@ -39,31 +41,13 @@ app.command()(compare)
 app.command()(tune)
 app.command()(evaluate)
 app.command()(crossval)
-app.command("continue")(continue_lists)
+app.command("continue", cls=SeveralValues)(continue_lists)
 app.command()(serve)
 app.add_typer(keys.app, name="keys")
 app.command()(export)
 app.add_typer(bench.app, name="bench")
 app.command()(reproduce)
 
-# The extra of each optional dependency, for the message that says what to install.
-SERVING = [
-    "fastapi",
-    "starlette",
-    "uvicorn",
-    "uvloop",
-    "httptools",
-    "prometheus_client",
-    "pydantic",
-    "pydantic_core",
-    "rapidfuzz",
-]
-TRAINING = ("polars", "pyarrow", "gensim", "sklearn", "accelerate", "matplotlib")
-EXTRAS = (
-    {"onnx": "export", "ray": "ray", "torch": "train"}
-    | dict.fromkeys(TRAINING, "train")
-    | dict.fromkeys(SERVING, "serve")
-)
 # Typer has its own copy of click's errors, which it does not export.
 UsageError: Any = typer.BadParameter.__mro__[1]
 
@@ -73,6 +57,13 @@ def version(version: bool = typer.Option(False, "--version", help="Print the ver
     if version:
         echo(__version__)
         raise typer.Exit
+
+
+def _usage(message: str) -> str:
+    """Return a message of typer, without pydantic's sentences, which it quotes."""
+    invalid, separator, reason = message.partition(": ")
+    own = in_our_words(reason)
+    return f"{invalid}: it {own}" if own.startswith("must") else f"{invalid}{separator}{own}"
 
 
 STOPPED = 130  # exit code after an interrupt
@@ -87,23 +78,19 @@ def refuse(message: str, code: int = 2) -> NoReturn:
 def run() -> None:
     """Run the command line and turn every error of the user into one line (the entry point)."""
     try:
-        code = app(standalone_mode=False) or 0
+        with missing_extras():
+            code = app(prog_name="fans", standalone_mode=False) or 0
         if code == STOPPED:  # typer catches Ctrl-C itself and prints nothing
             refuse("stopped", STOPPED)
         sys.exit(code)
     except UsageError as error:
         if not error.format_message():  # empty: the help has been printed
             sys.exit(2)
-        refuse(f"{error.format_message()} (try --help)")
+        refuse(f"{_usage(error.format_message())} (try --help)")
     except (KeyboardInterrupt, typer.Abort):
         refuse("stopped", STOPPED)
     except FansError as error:
-        refuse(str(error), STOPPED if isinstance(error, Interrupted) else 2)
-    except ModuleNotFoundError as error:
-        extra = EXTRAS.get((error.name or "").split(".")[0])
-        if extra is None:
-            raise
-        refuse(str(not_installed(str(error.name), extra)))
+        refuse(error.on_command_line, STOPPED if isinstance(error, Interrupted) else 2)
     except BrokenPipeError:  # `fans … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from fansrec.errors import BadSetting, not_installed
+from fansrec.files import refuse_existing
 
 DEFAULT_DEVICE = "a GPU if there is one, else cpu"
 
@@ -19,6 +20,7 @@ execution_option = partial(typer.Option, rich_help_panel="Execution")  # of expe
 
 Corpus = Annotated[Path, typer.Argument(help="Corpus folder, made by `fans prepare`")]
 Run = Annotated[Path, typer.Argument(help="Folder of a trained model")]
+Force = Annotated[bool, typer.Option("--force", help="Replace a result that exists")]
 Json = Annotated[Path | None, typer.Option(help="Write the rows to this JSON file")]
 Backend = Literal["auto", "torch", "native", "cuda"]
 Fill = Literal["by-position", "depth-first", "arranged"]
@@ -111,13 +113,17 @@ def choose_device(name: str | None) -> None:
         raise BadSetting(f"there is no device {name} here; leave out --device, or give cpu") from error
 
 
-def check_writable(*paths: Path | None) -> None:
-    """Create the folders of the given output files and refuse a path that cannot be written to."""
+def check_writable(*paths: Path | None, force: bool = False) -> None:
+    """Create the folders of the given output files and refuse a path that cannot be written to.
+
+    A file that exists is refused without `force`.
+    """
     for path in paths:
         if path is None:
             continue
         if path.is_dir():
             raise BadSetting(f"{path} is a folder; give the name of a file")
+        refuse_existing(path, "the result", force)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=path.parent).close()

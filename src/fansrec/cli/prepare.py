@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from fansrec.cli.options import Address, Engine
+from fansrec.cli.options import Address, Engine, Force
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.data.boundaries import parse_boundaries
 from fansrec.data.columns import (
@@ -58,7 +58,7 @@ def _column(what: str, names: tuple[str, ...]) -> str:
 
 def prepare(
     source: Annotated[str, typer.Argument(help=SOURCE)],
-    out: Annotated[Path, typer.Option(help="Folder for the corpus; it must not exist")],
+    out: Annotated[Path, typer.Option(help="Folder for the corpus")],
     items: Annotated[Path | None, typer.Option(help="File with the columns item, name, group and category")] = None,
     min_item_count: Annotated[
         int | None, filter_option(help=MIN_COUNT, show_default=str(DEFAULT.min_item_count))
@@ -107,6 +107,7 @@ def prepare(
         str | None,
         detail_option(help="What a group is: artist, author, brand", show_default="the name of the column of groups"),
     ] = None,
+    force: Force = False,
     engine: Engine = "local",
     address: Address = None,
 ) -> None:
@@ -165,11 +166,11 @@ def prepare(
         if engine == "ray":
             from fansrec.cluster.preparing.run import prepare_on_cluster
 
-            summary = prepare_on_cluster(path, out, preparation, details, columns, say, address)
+            summary = prepare_on_cluster(path, out, preparation, details, columns, say, address, force)
         else:
             from fansrec.data.prepare import prepare as prepare_here
 
-            summary = prepare_here(path, out, preparation, details, columns, say)
+            summary = prepare_here(path, out, preparation, details, columns, say, force)
     splits = ", ".join(f"{name} {count:,}" for name, count in summary["splits"].items())
     echo(
         f"{out}: {summary['lists']:,} lists of {summary['shortest']} to {summary['longest']} items, "

@@ -1,16 +1,25 @@
 """`fans train`: a model from a corpus."""
 
-import tomllib
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from fansrec.cli.options import Address, Corpus, Engine, TrainingDevice, Workers, choose_device, refuse_without_ray
+from fansrec.cli.options import (
+    Address,
+    Corpus,
+    Engine,
+    Force,
+    TrainingDevice,
+    Workers,
+    choose_device,
+    refuse_without_ray,
+)
 from fansrec.cli.progress_bars import TrainingBar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.errors import BadSetting
+from fansrec.files import read_toml
 
 MODELS = (
     "fans, bert4rec, bert4rec-nar, sasrec, gru4rec, caser, car, item-knn, ease, rp3beta, slist, vstan, "
@@ -60,6 +69,7 @@ def train(
             "--no-compare", help="Skip the final comparison with popularity, item-kNN, EASE, SLIST and V-STAN"
         ),
     ] = False,
+    force: Force = False,
     device: TrainingDevice = None,
     engine: Engine = "local",
     address: Address = None,
@@ -104,7 +114,14 @@ def train(
 
     console = Terminal()
     with TrainingBar(console) as reporter:
-        job = {"model": name, "values": values, "reporter": reporter, "resume": resume, "compare": not no_compare}
+        job = {
+            "model": name,
+            "values": values,
+            "reporter": reporter,
+            "resume": resume,
+            "compare": not no_compare,
+            "force": force,
+        }
         if engine == "ray":
             from fansrec.cluster.connection import cluster
             from fansrec.cluster.training import train_on_cluster
@@ -130,10 +147,7 @@ def _parse_pairs(pairs: list[str]) -> dict[str, Any]:
 def _read_config(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise BadSetting(f"{path} cannot be read as TOML ({error}); correct the file, or leave out --config") from error
+    values = read_toml(path)
     for name, value in values.items():
         if isinstance(value, dict | list):
             raise BadSetting(f"{path}: {name} is a table or a list; write settings as single values, without sections")

@@ -65,7 +65,7 @@ def root_cause(error: BaseException) -> BaseException:
         if isinstance(inner, BaseException) and not isinstance(inner, SystemException):  # that one has no message
             error = inner
     if isinstance(error, FansError):
-        error.args = (str(error).partition(RAY_DATA_ADVICE)[0],)
+        error.args = (error.on_command_line.partition(RAY_DATA_ADVICE)[0],)
     return error
 
 

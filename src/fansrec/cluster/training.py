@@ -44,10 +44,11 @@ def train_on_cluster(
     draw: Draw | None = None,
     compare: bool = True,
     workers: int | None = None,
+    force: bool = False,
 ) -> Plan:
     """Do the same as `trainer.train` with `workers` processes (default: one per core or GPU) of the cluster."""
     corpus, out = corpus.resolve(), out.resolve()
-    plan = begin(read_corpus(corpus), out, model, values or {}, resume)
+    plan = begin(read_corpus(corpus), out, model, values or {}, resume, force=force)
     gpus = int(ray.cluster_resources().get("GPU", 0))
     closed_form = hasattr(entry(plan.model).model, "fit")
     count = 1 if closed_form else workers or gpus or int(ray.cluster_resources()["CPU"])

@@ -73,9 +73,9 @@ def fingerprint(corpus: Corpus) -> str:
     return digest.hexdigest()
 
 
-def write_corpus(out: Path, corpus: Corpus) -> None:
+def write_corpus(out: Path, corpus: Corpus, force: bool = False) -> None:
     """Write the complete folder, or nothing if that fails."""
-    with new_folder(out) as folder:
+    with new_folder(out, force) as folder:
         np.save(folder / SINGLE_FILE, corpus.items)
         write_all_but_items(folder, corpus)
 

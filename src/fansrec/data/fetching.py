@@ -1,5 +1,6 @@
 """Download of public sets: files that exist are reused, interrupted downloads are resumed."""
 
+import hashlib
 import http.client
 import os
 import shutil
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from fansrec.data.conversions import CONVERSIONS, write_table
 from fansrec.data.locating import data_folders, find, manual_download
 from fansrec.data.public import PublicFile, PublicSet, public_set
 from fansrec.errors import BadInput, BadSetting, FansError, Unfinished
@@ -32,8 +34,11 @@ def fetch(name: str, to: Path | None = None, progress: Progress = lambda done, t
     """Make sure that a public set is in the folder `to`, or without `to` in any data folder; return its files."""
     set_ = public_set(name)
     folders = [*([to] if to else []), *data_folders()]
-    lists = _reuse(set_, set_.lists, folders, to) or _download(set_, folders[0] / set_.folder, progress)
+    lists = _reuse(set_, set_.lists, folders, to)
     items = _reuse(set_, (set_.items,), folders, to) if set_.items else None
+    if set_.sources and not (lists and items):
+        return _convert(set_, folders[0] / set_.folder, progress)
+    lists = lists or _download(set_, folders[0] / set_.folder, progress)
     return [lists, items] if items else [lists]
 
 
@@ -57,6 +62,28 @@ def _download(set_: PublicSet, folder: Path, progress: Progress) -> Fetched:
     target = _writable(folder) / form.name
     download(form.url, target, form.sha256, progress)
     return Fetched(target, "fetched", form.sha256 is not None)
+
+
+def _convert(set_: PublicSet, folder: Path, progress: Progress) -> list[Fetched]:
+    """Download the sources of a set and convert them; sources that were downloaded before are not downloaded again."""
+    sources = [_writable(folder / "sources") / url.rsplit("/", 1)[1] for url in set_.sources]
+    for url, path in zip(set_.sources, sources, strict=True):
+        if not path.is_file():
+            download(url, path, None, progress)
+    made = CONVERSIONS[set_.name](sources)
+    forms = [form for form in (set_.lists[0], set_.items) if form]
+    same = all(hashlib.sha256(text.encode()).hexdigest() == form.sha256 for text, form in zip(made, forms, strict=True))
+    target = folder if same else _writable(folder / "other-version")
+    for text, form in zip(made, forms, strict=True):
+        write_table(target / form.name, text)
+    shutil.rmtree(folder / "sources")
+    if not same:
+        lists, items = (target / form.name for form in forms)
+        raise BadInput(
+            f"the source of {set_.name} is not the version of the published figures; its lists are in {target}, "
+            f"prepare them with `fans prepare {lists} --items {items} --out CORPUS`"
+        )
+    return [Fetched(folder / form.name, f"made from {len(sources)} files", True) for form in forms]
 
 
 def _writable(folder: Path) -> Path:

@@ -11,10 +11,12 @@ from fansrec.data.locating import locate_source
 from fansrec.data.prepare import prepare as prepare_corpus
 from fansrec.data.settings import Order, Preparation, Split
 from fansrec.data.sources import ignore
+from fansrec.errors import missing_extras
 
 Moment = float | str | date
 
 
+@missing_extras()
 def prepare(
     source: Any,
     out: str | Path,
@@ -44,6 +46,7 @@ def prepare(
     group_column: str | None = None,
     category_column: str | None = None,
     group_name: str | None = None,
+    force: bool = False,
     report: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
     """Write the corpus of a source to the folder `out`, and return its summary.
@@ -51,7 +54,7 @@ def prepare(
     Args:
         source: a file (csv, tsv, parquet, jsonl, txt; also .gz and .zip), the name of a public data set, a polars or
             pandas dataframe, or a list of lists of item ids.
-        out: the folder to write; it must not exist.
+        out: the folder to write.
         items: a file or dataframe with the names, groups and categories of the items.
         min_item_count: items that occur fewer times are dropped. The default of this and the next two is 10, 10 and
             200, or that of a public data set.
@@ -80,6 +83,7 @@ def prepare(
         group_column: column of groups in `items`, for example artists.
         category_column: column of categories in `items`.
         group_name: what a group is: artist, author, brand; None: the name of its column.
+        force: replace a corpus that exists.
         report: called with one line per stage, for example `print`: the chosen columns, what was skipped, sizes.
 
     Raises:
@@ -114,4 +118,4 @@ def prepare(
         group=group_column,
         category=category_column,
     )
-    return prepare_corpus(path, out, preparation, items, columns, report or ignore)
+    return prepare_corpus(path, out, preparation, items, columns, report or ignore, force)

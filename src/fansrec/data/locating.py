@@ -1,9 +1,13 @@
 """Finding the files of public sets on this machine."""
 
+import gzip
+import hashlib
 import os
+import zlib
 from collections.abc import Iterable
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from fansrec.data.public import PUBLIC, PublicFile, PublicSet, public_set
 from fansrec.data.settings import Preparation
@@ -22,12 +26,23 @@ def find(set_: PublicSet, forms: Iterable[PublicFile], folders: Iterable[Path]) 
     """Return the first existing file NAME/FILE of a set in the folders; refuse it if its checksum is wrong."""
     candidates = ((folder / set_.folder / form.name, form) for folder in folders for form in forms)
     found = next(((path, form) for path, form in candidates if path.is_file()), None)
-    if found is not None and found[1].sha256 not in (None, sha256(found[0])):
+    if found is not None and found[1].sha256 not in (None, checksum(*found)):
         raise BadInput(
             f"{found[0]} is not the published file (its sha256 differs); "
             f"remove it, then run: fans data fetch {set_.name}"
         )
     return found
+
+
+def checksum(path: Path, form: PublicFile) -> str:
+    """Return the SHA-256 of a file, or of its decompressed content if `form` has that one."""
+    if not form.unpacked:
+        return sha256(path)
+    try:
+        with gzip.open(path) as file:
+            return hashlib.file_digest(cast(BytesIO, file), "sha256").hexdigest()
+    except (OSError, EOFError, zlib.error):
+        return "damaged"
 
 
 def locate(name: str) -> Path:
@@ -37,7 +52,7 @@ def locate(name: str) -> Path:
     if found is None:
         raise BadInput(
             f"the public set {name} is not on this machine; get it with: fans data fetch {name}"
-            if set_.download
+            if set_.download or set_.sources
             else manual_download(set_)
         )
     return found[0]
@@ -68,4 +83,5 @@ def locate_source(source: Any, items: Any = None) -> tuple[Any, Any, Preparation
 def manual_download(set_: PublicSet) -> str:
     files = " and ".join(file.name for file in (*set_.lists, *filter(None, [set_.items])))
     where = f"$FANS_DATA/{set_.folder}/"
-    return f"{set_.name} cannot be fetched as one file ({set_.where}); put {files} into {where} to use it"
+    how = f"; {set_.steps} shows how to make them" if set_.steps else ""
+    return f"{set_.name} cannot be downloaded ({set_.where}); put {files} into {where} to use it{how}"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fansrec.data.categories import Categories, Report, assign_categories, fill_from_neighbors
 from fansrec.data.columns import Columns
-from fansrec.data.corpus import Corpus, write_corpus
+from fansrec.data.corpus import SUMMARY, Corpus, write_corpus
 from fansrec.data.corpus_builder import Selection, build_corpus, summarize
 from fansrec.data.filtering import filter_lists, nothing_left
 from fansrec.data.item_details import ItemDetails, read_details
@@ -32,13 +32,15 @@ def prepare(
     items: Any = None,
     columns: Columns = Columns(),  # noqa: B008
     report: Report = ignore,
+    force: bool = False,
 ) -> dict[str, Any]:
     """Write the corpus of a source (a path, a dataframe, a list of lists) to the folder `out`; return its summary.
 
     `items` is a file or dataframe with names, groups and categories of the items. `report` gets one line per stage.
+    `force` replaces a corpus that exists.
     """
     out = Path(out)
-    check_options(preparation, items, out)
+    check_options(preparation, items, out, force)
     reading = reading_of(preparation, columns)
     raw = read_lists(source, reading, report)
     report(f"read: {len(raw.lists):,} lists, {len(raw.ids):,} items, {len(raw.lists.items):,} interactions")
@@ -50,19 +52,19 @@ def prepare(
     categories = categorize(raw, selection, details, preparation, report)
     corpus = build_corpus(selection, details, categories)
     corpus.summary.update(summarize(corpus, categories, preparation, source_name(source), selection.keys, raw.columns))
-    _write(out, corpus)
+    _write(out, corpus, force)
     report(f"written: {out}")
     return corpus.summary
 
 
-def check_options(preparation: Preparation, items: Any, out: Path) -> None:
+def check_options(preparation: Preparation, items: Any, out: Path, force: bool = False) -> None:
     """Refuse invalid options before anything is read."""
     check(preparation)
     if preparation.categories == "own" and items is None:
         raise BadSetting("--categories own needs --items FILE with a column category")
     if items is not None and not is_dataframe(items) and not Path(items).is_file():
         raise BadInput(f"--items: there is no file {items}; check the path")
-    refuse_existing(out, "the corpus")
+    refuse_existing(out, "the corpus", force, [SUMMARY])
     _check_writable(out)
 
 
@@ -149,8 +151,8 @@ def categorize(
     )
 
 
-def _write(out: Path, corpus: Corpus) -> None:
+def _write(out: Path, corpus: Corpus, force: bool) -> None:
     try:
-        write_corpus(out, corpus)
+        write_corpus(out, corpus, force)
     except OSError as error:
         raise BadSetting(f"{out} cannot be written ({error.strerror}); choose another path") from error

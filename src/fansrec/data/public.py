@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from fansrec.errors import BadSetting
 
 WSDM_2020 = "https://raw.githubusercontent.com/heyunh2015/ListContinuation_WSDM2020/master/data"
+GDSHOWSDB = "https://raw.githubusercontent.com/jefmsmit/gdshowsdb/master/data/gdshowsdb"
+WHATS_COOKING = "https://raw.githubusercontent.com/swainshashwat/whats-cooking/master/data/train.json.zip"
 CIKM_2019 = "https://raw.githubusercontent.com/heyunh2015/AttList/master/AttList_cikm2019/data"
 
 
@@ -26,6 +28,7 @@ class PublicFile:
     name: str
     url: str | None = None  # None: this file is not available for download
     sha256: str | None = None  # None: the checksum is not known
+    unpacked: bool = False  # whether the checksum is that of the decompressed content
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class PublicSet:
     items: PublicFile | None = None
     min_item_count: int = 10
     files_of: str | None = None  # another set that is made from the same files
+    sources: tuple[str, ...] = ()  # URLs of files that `conversions` turns into lists and items
+    steps: str | None = None  # how to make the files by hand, if they can be neither downloaded nor converted
 
     @property
     def folder(self) -> str:
@@ -69,12 +74,19 @@ def _wsdm(file: str, sha256: str | None = None) -> PublicFile:
 
 
 def _derived(
-    name: str, where: str, statistics: Statistics, min_item_count: int, lists: str, items: str | None = None
+    name: str,
+    where: str,
+    statistics: Statistics,
+    min_item_count: int,
+    lists: str,
+    items: str | None = None,
+    sources: tuple[str, ...] = (),
+    steps: str | None = None,
 ) -> PublicSet:
-    """Return a set made from files of another form; `lists` and `items` are the checksums of its files."""
-    files = (PublicFile("lists.tsv.gz", None, lists),)
-    names = PublicFile("items.tsv.gz", None, items) if items else None
-    return PublicSet(name, files, where, statistics, "fansrec", names, min_item_count)
+    """Return a set made from files of another form; `lists` and `items` are the checksums of its decompressed files."""
+    files = (PublicFile("lists.tsv.gz", None, lists, unpacked=True),)
+    names = PublicFile("items.tsv.gz", None, items, unpacked=True) if items else None
+    return PublicSet(name, files, where, statistics, "fansrec", names, min_item_count, sources=sources, steps=steps)
 
 
 _AOTM = _wsdm("AotM", "5e8dbe6f232cf17fdaaf5ab5fb29a5957be6ff88e7e746d3c6f5e10320ac5ed0")
@@ -113,7 +125,11 @@ _SETS = (
             PublicFile(
                 "listItem_spotify.txt.gz", None, "baabe0dda06c5668b015efb63ac2835312dbe8a0548a87992cbfedceb3a3292f"
             ),
-            PublicFile("listItem_spotify.txt", f"{CIKM_2019}/spotify/listItem_spotify.txt"),
+            PublicFile(
+                "listItem_spotify.txt",
+                f"{CIKM_2019}/spotify/listItem_spotify.txt",
+                "94fbc6737730d2012c8b2d40b56c45f5a487f6d8978fcbf56936f5b8073a4fcf",
+            ),
         ),
         where="a smaller collection of Spotify playlists (AttList: He et al., CIKM 2019)",
         statistics=Statistics(3_310, 12_527, 261_708, 79.07, 20, 300, 0.631),
@@ -124,8 +140,9 @@ _SETS = (
         "concert set lists, derived from data/gdshowsdb/*.yaml of github.com/jefmsmit/gdshowsdb (MIT license)",
         Statistics(1_880, 231, 38_282, 20.36, 10, 60, 8.815),
         10,
-        "5554125f09d33eb16f2c859319076b978c6956bb3bd5aa69f9bd8507b775255c",
-        "0c764c7512b6baf67fc3e1aa7417c25be52cb1fb3f5d4d4309a1e09bb1858053",
+        "546c6e33bcb9b32537000b1656bffde20e41395a7f946b171659f80327aae0b4",
+        "62e369166bc0b5ad1e0dea61526b1f5ca2531ec8d28093cd24a0252546503856",
+        sources=tuple(f"{GDSHOWSDB}/{year}.yaml" for year in range(1965, 1996)),
     ),
     PublicSet(
         name="aotm-large",
@@ -141,7 +158,8 @@ _SETS = (
         "listening sessions of #nowplaying, derived from github.com/CCIIPLab/GCE-GNN (research use)",
         Statistics(86_299, 37_138, 743_342, 8.61, 5, 200, 0.023),
         5,
-        "bd3e5a4b77bc5aea07551dde9bd2db81ef55259b20747e6e992210b20c7b7662",
+        "99f580a823a45537b34d49f2b481ce17d5010612ad40e038eb0ccb6163eea31d",
+        steps="docs/how-to/get-public-data.md",
     ),
     _derived(
         "recipes",
@@ -149,8 +167,9 @@ _SETS = (
         "(research use)",
         Statistics(35_557, 3_197, 403_999, 11.36, 6, 200, 0.355),
         5,
-        "445fdb7e425ad16aac0347735fae06989ab4624ade94340cd069cd6990943a39",
-        "c31d1e44813049db220df9e5668d15c4c835d899dd66621e5604ccd9ac327c5c",
+        "e8a796b7918facdeae0c692dc7ca722286143fc619fff5ac261b03ba5700d17d",
+        "5dab68b1691e64d77d5c854ece3d593defc7b507007129afcad62d6a6782fc8a",
+        sources=(WHATS_COOKING,),
     ),
 )
 

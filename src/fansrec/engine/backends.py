@@ -26,11 +26,11 @@ def open_engine(
     A torch module is moved to the device. `generation` is the generation mode, by default the model's own.
     """
     if backend not in BACKENDS:
-        raise BadSetting(f"there is no backend {backend!r}; choose from {', '.join(BACKENDS)}")
+        raise BadSetting(f"there is no --backend {backend!r}; choose from {', '.join(BACKENDS)}")
     kind, mode = str(device).partition(":")[0], generation_mode(model, generation)
     fast = FAST.get(kind)
     if backend not in ("auto", "torch", fast):
-        raise BadSetting(f"the {backend} backend does not run on {kind}; choose another device or backend")
+        raise BadSetting(f"the {backend} backend does not run on {kind}; choose another --device, or --backend auto")
     if backend == "torch" or fast is None:
         return torch_engine(model, items, device, mode, f"the {backend} backend")
     if fast != "native":
@@ -47,7 +47,7 @@ def open_engine(
                 raise
             missing = reason = f"the {fast} backend cannot be opened ({error})"
     if backend != "auto":
-        raise BadSetting(f"the {fast} backend cannot run {model.name} here: {reason}")
+        raise BadSetting(f"the {fast} backend cannot run {model.name} here: {reason}; choose --backend torch or auto")
     engine = torch_engine(model, items, device, mode, f"{reason}: the model")
     if missing or kind == "cuda":
         warn_once(f"{reason}; using plain torch, which is slower")

@@ -68,7 +68,7 @@ def requested_counts(inputs: Inputs, k: int | Sequence[int], items: int, longest
     if len(counts) != len(inputs):
         raise ValueError(f"k has {len(counts)} numbers for {len(inputs)} lists; give one number per list")
     if min(counts, default=1) < 1:
-        raise BadSetting(f"k is {min(counts)}; ask for at least one item")
+        raise BadSetting(f"-k is {min(counts)}; ask for at least one item")
     sizes = list(map(add, map(len, inputs), counts))  # no Python loop: there may be thousands of lists
     if longest is not None and max(sizes, default=0) > longest:
         too_long = next(i for i, size in enumerate(sizes) if size > longest)

@@ -17,6 +17,7 @@ class Rules:
 
     exclude: Sequence[int] = ()
     allow: Sequence[int] | None = None  # None: all items
+    allowed_by: tuple[str, ...] = ("allow",)  # the names of the rules that `allow` results from, for messages
     keep_seen: bool = False  # whether items of the input may be answered again
     max_per_group: int | None = None
     min_score: float | None = None
@@ -27,8 +28,8 @@ class Rules:
         object.__setattr__(self, "exclude", tuple(self.exclude))  # copies: engines cache what they derive from rules
         object.__setattr__(self, "allow", None if self.allow is None else tuple(self.allow))
         if self.max_per_group is not None and self.max_per_group < 1:
-            raise BadSetting(f"max_per_group is {self.max_per_group}; it must be at least 1")
+            raise BadSetting(f"--max-per-group is {self.max_per_group}; it must be at least 1")
         if self.max_per_group is not None and self.groups is None:
-            raise BadSetting("max_per_group needs groups, and this model's items have none; give --items with groups")
+            raise BadSetting("--max-per-group needs groups, and the items of this model have none; prepare with groups")
         if self.fill not in FILLS:
-            raise BadSetting(f"fill is {self.fill!r}; it can be by-position, depth-first or arranged")
+            raise BadSetting(f"--fill is {self.fill!r}; it can be by-position, depth-first or arranged")

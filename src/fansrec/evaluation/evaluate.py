@@ -9,7 +9,7 @@ import numpy as np
 
 from fansrec.data.corpus import Corpus, read_corpus
 from fansrec.engine.rules import Rules
-from fansrec.errors import BadSetting
+from fansrec.errors import BadSetting, missing_extras
 from fansrec.evaluation.breakdown import breakdown_part
 from fansrec.evaluation.compared_rows import Results, compared_rows
 from fansrec.evaluation.diversity import training_counts
@@ -24,6 +24,7 @@ Progress = Callable[[str, int, int], object]  # what is evaluated, finished list
 EXAMPLES = 3
 
 
+@missing_extras()
 def evaluate(
     runs: str | Path | Sequence[str | Path],
     corpus: str | Path | Corpus,

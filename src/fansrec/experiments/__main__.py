@@ -178,7 +178,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         unfinished = run(arguments)
     except (FansError, OSError) as error:
-        print(printable(f"fansrec: {error}"), file=sys.stderr)
+        message = error.on_command_line if isinstance(error, FansError) else error
+        print(printable(f"fansrec: {message}"), file=sys.stderr)
         return 130 if isinstance(error, Interrupted) else 2
     if unfinished:
         print(f"{unfinished} jobs are unfinished; the same command resumes them", file=sys.stderr)

@@ -174,9 +174,9 @@ def call(job: Job) -> tuple[str, str]:
     except Interrupted:
         return STOPPED, "the same command resumes it"
     except Unfinished as error:  # the message is written for `fans train`, where --resume resumes
-        return STOPPED, str(error).replace("--resume", "the same command")
+        return STOPPED, error.on_command_line.replace("--resume", "the same command")
     except FansError as error:
-        return FAILED, str(error)
+        return FAILED, error.on_command_line
     except OSError as error:
         return FAILED, format_os_error(error)
     except KeyboardInterrupt:

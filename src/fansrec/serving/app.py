@@ -24,7 +24,7 @@ from fansrec.serving.http.hosts import Hosts
 from fansrec.serving.http.middleware import ServiceMiddleware
 from fansrec.serving.http.problems import Problem
 from fansrec.serving.http.routes import Route, is_continue
-from fansrec.serving.processes.deployment_manager import Busy
+from fansrec.serving.processes.deployment_manager import Busy, NothingToRollBackTo
 from fansrec.serving.requests import (
     MAX_ID_LENGTH,
     ContinueAnswer,
@@ -151,7 +151,8 @@ def _add_models(app: FastAPI, service: Service) -> None:
         try:
             changed = await asyncio.shield(asyncio.ensure_future(work))  # it continues if the client disconnects
         except Busy as error:
-            raise Problem(409, "busy", str(error)) from error
+            kind = "nothing-to-roll-back-to" if isinstance(error, NothingToRollBackTo) else "busy"
+            raise Problem(409, kind, str(error)) from error
         return {"models": [{"name": m["name"], "hash": m["hash"]} for m in service.models], "changed": changed}
 
 

@@ -3,15 +3,16 @@
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from fansrec.errors import BadInput, BadSetting
+from fansrec.errors import BadSetting
+from fansrec.files import read_toml
 from fansrec.serving.http.hosts import is_host_name, parse_address
+from fansrec.validation_messages import in_our_words
 
 PREFIX = "FANS_"
 OTHER_VARIABLES = {"FANS_DATA", "FANS_NATIVE", "FANS_NATIVE_FOLDER", "FANS_SANITIZED"}  # of other parts of fansrec
@@ -126,27 +127,23 @@ class Settings(BaseModel):
 
 def read_settings(flags: Mapping[str, Any], file: Path | None, environment: Mapping[str, str]) -> Settings:
     """Return the settings: flags override variables, variables override the file, the file overrides defaults."""
-    given = (_from_file(file) if file else {}) | _from_environment(environment)
+    given = (read_toml(file) if file else {}) | _from_environment(environment)
     try:
         return Settings.model_validate(given | {name: value for name, value in flags.items() if value is not None})
     except ValidationError as error:
-        raise BadSetting("; ".join(map(_format_error, error.errors()[:5]))) from error
+        raise BadSetting("; ".join(_format_error(one, flags, environment) for one in error.errors()[:5])) from error
 
 
-def _format_error(error: Any) -> str:
-    where, message = ".".join(map(str, error["loc"])), error["msg"].removeprefix("Value error, ")
+def _format_error(error: Any, flags: Mapping[str, Any], environment: Mapping[str, str]) -> str:
+    """Return the message for one of pydantic's errors; it names a setting as the user gave it."""
+    where, message = ".".join(map(str, error["loc"][:1])), in_our_words(error["msg"])
     if error["type"] == "extra_forbidden":
         return f"there is no setting {where!r}; see `fans serve --help`"
     if where == "models" and error["type"] == "missing":
         return "there is no model to serve; give the folder of a trained model"
-    return f"{where}: {message}" if where else message
-
-
-def _from_file(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise BadInput(f"{path} is not a readable TOML file ({error})") from error
+    variable = f"{PREFIX}{where.upper()}"
+    name = f"--{where.replace('_', '-')}" if where in flags else variable if variable in environment else where
+    return f"{name} is {error['input']!r:.80}; it {message}" if where else message
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:

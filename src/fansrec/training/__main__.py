@@ -62,7 +62,8 @@ def main() -> int:
         if PartialState().is_main_process:
             evaluate(options)
     except (FansError, OSError) as error:
-        print(printable(f"fansrec: {error}"), file=sys.stderr)
+        message = error.on_command_line if isinstance(error, FansError) else error
+        print(printable(f"fansrec: {message}"), file=sys.stderr)
         return 130 if isinstance(error, Interrupted) else 2
     return 0
 

@@ -13,7 +13,7 @@ from accelerate import PartialState
 
 from fansrec.artifact import MANIFEST, write_artifact
 from fansrec.data.corpus import Corpus, read_corpus
-from fansrec.errors import BadSetting, Interrupted, Unfinished
+from fansrec.errors import BadSetting, Interrupted, Unfinished, missing_extras
 from fansrec.files import format_os_error, new_folder, refuse_existing, write_json
 from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.linear.popularity import list_counts
@@ -40,6 +40,7 @@ from fansrec.training.settings import CHOICES, default_recipe
 Draw = Callable[[list[Row], Path], None]
 
 
+@missing_extras()
 def train(
     corpus: str | Path,
     out: str | Path,
@@ -52,6 +53,7 @@ def train(
     recipe: str = "best",
     callbacks: Sequence[Callback] = (),
     search_seconds: float | None = None,
+    force: bool = False,
 ) -> Plan:
     """Train `model` (default: fans) with these settings and write the artifact `out`.
 
@@ -60,11 +62,11 @@ def train(
     compares a model that has its own network for `--recipe best` with popularity, item-kNN, EASE, SLIST and V-STAN,
     and reports which to use. `recipe` is used unless the settings name another: paper, or best for models that have it.
     A resumed run keeps the recipe it was started with. `search_seconds` limits the grid search of `--recipe best` of
-    models in closed form.
+    models in closed form. `force` replaces a model or an interrupted training run in `out`.
     """
     lists, out, started = read_corpus(Path(corpus)), Path(out), time.monotonic()
     reporter = with_callbacks(default_reporter() if reporter is None else reporter, callbacks)
-    plan = begin(lists, out, model, values or {}, resume, recipe)
+    plan = begin(lists, out, model, values or {}, resume, recipe, force)
     try:
         trained = _way_to_train(plan, search_seconds)(plan, lists, out, reporter)
         if PartialState().is_main_process:
@@ -135,7 +137,13 @@ def finish(trained: Trained, corpus: Corpus, out: Path, draw: Draw | None = None
 
 
 def begin(
-    corpus: Corpus, out: Path, model: str | None, values: Mapping[str, Any], resume: bool, recipe: str = "best"
+    corpus: Corpus,
+    out: Path,
+    model: str | None,
+    values: Mapping[str, Any],
+    resume: bool,
+    recipe: str = "best",
+    force: bool = False,
 ) -> Plan:
     """Return a new plan, written to disk so that it can be resumed elsewhere too, or the plan of the run to resume."""
     saved = out / checkpoint.FOLDER / checkpoint.PLAN
@@ -155,17 +163,19 @@ def begin(
         return plan
     check_precision(plan.training.precision)
     if processes.is_main_process:
-        _create_run(plan, out)
+        _create_run(plan, out, force)
     processes.wait_for_everyone()
     return plan
 
 
-def _create_run(plan: Plan, out: Path) -> None:
-    if (out / checkpoint.FOLDER / checkpoint.PLAN).is_file():
-        raise BadSetting(f"{out} contains an interrupted training run; continue with --resume, or remove it first")
-    refuse_existing(out, "the model")
+def _create_run(plan: Plan, out: Path, force: bool) -> None:
+    if not force and (out / checkpoint.FOLDER / checkpoint.PLAN).is_file():
+        raise BadSetting(
+            f"{out} contains an interrupted training run; continue with --resume, or give --force to replace it"
+        )
+    refuse_existing(out, "the model", force, [MANIFEST, f"{checkpoint.FOLDER}/{checkpoint.PLAN}"])
     try:
-        with new_folder(out) as new:  # with its plan from the start, so that it can always be resumed
+        with new_folder(out, force) as new:  # with its plan from the start, so that it can always be resumed
             (new / checkpoint.FOLDER).mkdir()
             write_json(new / checkpoint.FOLDER / checkpoint.PLAN, asdict(plan))
     except OSError as error:

@@ -124,7 +124,7 @@ def test_folder_with_other_folds_is_refused(tmp_path: Path) -> None:
     start_split(tmp_path, SPLIT)
     start_split(tmp_path, SPLIT)
     assert read_split(tmp_path) == SPLIT
-    with pytest.raises(BadSetting, match="made with --folds 3 --seed 0, not with --folds 3 --seed 1"):
+    with pytest.raises(BadSetting, match="made with folds 3 seed 0, not with folds 3 seed 1"):
         start_split(tmp_path, replace(SPLIT, seed=1))
     with pytest.raises(BadSetting, match="for another corpus"):
         start_split(tmp_path, replace(SPLIT, fingerprint="other"))
@@ -142,5 +142,5 @@ def test_unknown_fold_numbers_are_refused() -> None:
     assert SPLIT.select([2, 0, 2]) == [0, 2] and SPLIT.select([]) == [0, 1, 2]
     with pytest.raises(BadSetting, match="numbered 0 to 2"):
         SPLIT.select([3])
-    with pytest.raises(BadSetting, match="--fold-numbers 1,x is not a comma-separated list"):
+    with pytest.raises(BadSetting, match="fold_numbers 1,x is not a comma-separated list"):
         parse_integers("--fold-numbers", "1,x")

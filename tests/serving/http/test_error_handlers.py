@@ -77,7 +77,7 @@ def test_wrong_method_is_refused_with_the_allowed_methods() -> None:
 
 def test_invalid_query_lists_the_invalid_fields() -> None:
     _, _, body, _ = get("/0", query="limit=10")
-    assert body["errors"] == [{"where": "query.limit", "what": "Input should be less than or equal to 9"}]
+    assert body["errors"] == [{"where": "query.limit", "what": "must be at most 9"}]
 
 
 def test_disconnected_client_is_not_an_error() -> None:

@@ -116,5 +116,5 @@ def test_refusal_names_fields_as_on_the_page(open_page: Callable[..., Screen]) -
     message = screen.column().locator(".message")
     message.filter(has_text="does not accept this").wait_for()
     words = message.inner_text()
-    assert "How many: Input should be less than or equal to 500." in words
-    assert "Your list: List should have at most 2000 items" in words and "openapi" not in words
+    assert "How many: must be at most 500." in words
+    assert "Your list: must have at most 2000 items" in words and "openapi" not in words

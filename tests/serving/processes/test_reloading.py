@@ -59,6 +59,12 @@ def changing(songs: Path, best: Path, tmp_path_factory: pytest.TempPathFactory) 
         yield Changing(service, link, admin, runs)
 
 
+def test_rollback_without_earlier_models_is_refused_as_what_it_is(changing: Changing) -> None:
+    answer = changing.post("rollback")
+    assert (answer.status_code, answer.json()["title"]) == (409, "Nothing to roll back to")
+    assert "use reload instead" in answer.json()["detail"]
+
+
 def test_reload_follows_the_link_and_rollback_returns(changing: Changing) -> None:
     first, second = changing.runs
     assert changing.hash() == first

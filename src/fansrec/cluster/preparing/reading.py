@@ -50,7 +50,7 @@ def read_pieces(pieces: Sequence[Piece], work: Path, reading: Reading) -> list[P
             info = _read_piece(pieces[row["piece"]], work, reading)
             return {"info": json.dumps(asdict(info)), "error": ""}
         except BadInput as error:
-            return {"info": "", "error": str(error)}
+            return {"info": "", "error": error.on_command_line}
 
     indices = ray.data.from_items([{"piece": number} for number in range(len(pieces))], override_num_blocks=len(pieces))
     rows = indices.map(read).take_all()

@@ -37,7 +37,7 @@ from fansrec.data.settings import Preparation
 from fansrec.data.shards import read_items, shard_name
 from fansrec.data.sources import ignore, missing_split_key
 from fansrec.errors import BadInput, BadSetting
-from fansrec.files import write_atomically
+from fansrec.files import move_folder, write_atomically
 from fansrec.vocabulary import Vocabulary
 
 
@@ -49,13 +49,14 @@ def prepare_on_cluster(
     columns: Columns = Columns(),  # noqa: B008
     report: Report = ignore,
     address: str | None = None,
+    force: bool = False,
 ) -> dict[str, Any]:
     """Do the same as `data.prepare.prepare`, with the same corpus as the result.
 
     Until the corpus is complete, the content of each piece is kept in a folder next to `out`, under a name that
     depends on the piece: a rerun reads only pieces that are missing or have changed.
     """
-    check_options(preparation, items, out)
+    check_options(preparation, items, out, force)
     out = out.absolute()  # workers have other working directories
     work = out.parent / f".{out.name}.preparing"
     with cluster(address):
@@ -77,7 +78,7 @@ def prepare_on_cluster(
         vocabulary = ordered_vocabulary(selection.ids, order, details, categories, integers)
         corpus = _write(work, selection, order, vocabulary)
         corpus.summary.update(summarize(corpus, categories, preparation, Path(source).name, selection.keys, chosen))
-        _complete(work, out, corpus)
+        _complete(work, out, corpus, force)
     shutil.rmtree(work, ignore_errors=True)
     report(f"written: {out}")
     return corpus.summary
@@ -137,13 +138,13 @@ def _write(work: Path, selection: ShardedSelection, order: NDArray[np.int64], vo
     return Corpus(read_items(folder), offsets, selection.parts, vocabulary, {}, selection.keys.groups)
 
 
-def _complete(work: Path, out: Path, corpus: Corpus) -> None:
+def _complete(work: Path, out: Path, corpus: Corpus, force: bool) -> None:
     """Write the rest of the corpus, and move it to its place."""
     folder = work / "corpus"
     write_all_but_items(folder, corpus)
     for temporary in folder.glob(".*"):  # of workers that died while writing
         temporary.unlink(missing_ok=True)
-    folder.rename(out)
+    move_folder(folder, out, force)
 
 
 def _write_shard(path: str, shard: Shard, indices: NDArray[np.int32]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from fansrec import errors
 from fansrec.serving.metrics import Metrics
-from fansrec.serving.processes.deployment_manager import Busy, report_models
+from fansrec.serving.processes.deployment_manager import Busy, NothingToRollBackTo, report_models
 
 Specs = list[dict[str, Any]]  # name, run, generation and, once it is known, hash of each model
 # requested: Specs; current, previous: {"specs": Specs, "models": as in `GET /v1/models`} or None; scale: least and most
@@ -74,7 +74,7 @@ class ClusterDeployments:
     async def roll_back(self) -> list[str]:
         async with self._exclusive() as config:
             if config["previous"] is None:
-                raise Busy("no earlier models are known to return to; use reload to read the model folders")
+                raise NothingToRollBackTo("no earlier models are known to return to; use reload instead")
             await self._read(config["previous"]["specs"])  # a replica that is new may find other models there
             new = config | {"current": config["previous"], "previous": config["current"]}
             return await self._change(config, new, "rolled-back")

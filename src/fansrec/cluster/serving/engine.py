@@ -39,7 +39,8 @@ class ReplicaEngine:
             return {"models": self.models.load(specs)}
         except (FansError, OSError) as error:
             kind = type(error).__name__ if isinstance(error, FansError) else "BadArtifact"
-            return {"refused": kind, "detail": format_os_error(error) if isinstance(error, OSError) else str(error)}
+            detail = format_os_error(error) if isinstance(error, OSError) else error.on_command_line
+            return {"refused": kind, "detail": detail}
 
     def answer(self, calls: list[Call]) -> list[CallResult]:
         """Answer all calls together; their jobs get new ids, since each front counts for itself."""

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from starlette.types import Send
 
 from fansrec.errors import BadArtifact, BadInput, BadSetting, FansError, MissingExtra, Unfinished, UnknownItems
+from fansrec.validation_messages import in_our_words
 
 MAX_ECHO = 100  # characters of the input that are sent back
 MAX_FIELDS = 20  # invalid fields that are listed; the others are counted
@@ -124,8 +125,8 @@ def _where(location: Sequence[int | str]) -> str:
 
 
 def _what(error: Any) -> str:
-    """Return pydantic's message, with no more of the input than is needed to find it."""
-    message, given = str(error["msg"]), error.get("input")
+    """Return what is wrong with a field, with no more of the input than is needed to find it."""
+    message, given = in_our_words(str(error["msg"])), error.get("input")
     if isinstance(given, str) and len(given) > MAX_ECHO:
         message = message.replace(given, cut(given))
     return cut(message, 2 * MAX_ECHO)

@@ -95,7 +95,7 @@ class Deployment:
 
     def fail(self, error: FansError) -> None:
         """Report the error to the code that waits for the models or for the workers."""
-        self.failure = str(error)
+        self.failure = error.on_command_line
         self.started.set()
         if not self.loaded.done():
             self.loaded.set_exception(error)

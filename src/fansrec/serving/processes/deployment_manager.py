@@ -22,6 +22,10 @@ class Busy(FansError):
     """An operation that is not possible at this moment."""
 
 
+class NothingToRollBackTo(Busy):
+    """A rollback of a service that has no earlier models."""
+
+
 class DeploymentManager:
     """`on_change` is called when other models are served than before."""
 
@@ -71,7 +75,7 @@ class DeploymentManager:
         """Return to the models before the last reload, which are still in memory."""
         async with self._exclusive():
             if self.previous is None or self.previous.model_host is None:
-                raise Busy("no earlier models are in memory to return to; use reload to read the model folders")
+                raise NothingToRollBackTo("no earlier models are in memory to return to; use reload instead")
             changed = self._changed_models(self.previous)
             self.previous = await self._switch_to(self.previous)
             self._metrics.reloads.labels("rolled-back").inc()

@@ -85,7 +85,9 @@ def _run_model_host(path: str, order: Message) -> None:
     try:
         models = load_models(order["models"], order["device"], order["backend"])
     except (FansError, OSError) as error:
-        front.sendall(pack({"refused": format_os_error(error) if isinstance(error, OSError) else str(error)}))
+        front.sendall(
+            pack({"refused": format_os_error(error) if isinstance(error, OSError) else error.on_command_line})
+        )
         return
     front.sendall(pack({"models": [describe(model) for model in models.values()]}))
     _fork_on_request(front, lambda request: _run_worker(path, order["deployment"], models))

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fansrec.export.graph import Graph, Value
-from fansrec.export.network import linear, normalized, transformed, vanilla_scores
+from fansrec.exporting.graph import Graph, Value
+from fansrec.exporting.network import linear, normalized, transformed, vanilla_scores
 from fansrec.models.fans import TwoStageClassifier
 from fansrec.models.layers.classifiers import VanillaClassifier
 

@@ -10,12 +10,12 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from fansrec import __version__
 from fansrec.artifact import Artifact, recipe_of
 from fansrec.errors import BadSetting
-from fansrec.export.decoding import by_position, one_by_one
-from fansrec.export.graph import BOOL, FLOAT, INT64, Constants, Graph, Value, described
-from fansrec.export.heads import head_of
-from fansrec.export.hybrid import best_items
-from fansrec.export.lists import arange, blocked_items, read_lists, with_masks
-from fansrec.export.network import encode
+from fansrec.exporting.decoding import by_position, one_by_one
+from fansrec.exporting.graph import BOOL, FLOAT, INT64, Constants, Graph, Value, described
+from fansrec.exporting.heads import head_of
+from fansrec.exporting.hybrid import best_items
+from fansrec.exporting.lists import arange, blocked_items, read_lists, with_masks
+from fansrec.exporting.network import encode
 from fansrec.files import write_atomically, write_bytes
 from fansrec.models.fans import Fans
 from fansrec.models.hybrid.model import HybridFans

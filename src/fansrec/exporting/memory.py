@@ -6,8 +6,8 @@ Sums are in float64, as in models/neighbors/list_votes.py and models/hybrid/mode
 import numpy as np
 from torch import Tensor
 
-from fansrec.export.graph import DOUBLE, FLOAT, INT64, Graph, Operand, Value
-from fansrec.export.lists import arange
+from fansrec.exporting.graph import DOUBLE, FLOAT, INT64, Graph, Operand, Value
+from fansrec.exporting.lists import arange
 from fansrec.models.hybrid.model import LinearPart
 from fansrec.models.neighbors.config import MemoryConfig
 from fansrec.models.neighbors.list_memory import ListMemory

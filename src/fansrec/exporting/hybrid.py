@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from fansrec.export.graph import DOUBLE, FLOAT, INT64, Graph, Operand, Value
-from fansrec.export.lists import NOTHING, Lists, arange, with_masks
-from fansrec.export.memory import linear_scores, memory_votes
-from fansrec.export.network import encode, linear, transformed
+from fansrec.exporting.graph import DOUBLE, FLOAT, INT64, Graph, Operand, Value
+from fansrec.exporting.lists import NOTHING, Lists, arange, with_masks
+from fansrec.exporting.memory import linear_scores, memory_votes
+from fansrec.exporting.network import encode, linear, transformed
 from fansrec.models.hybrid.model import FLOOR, HybridFans
 
 

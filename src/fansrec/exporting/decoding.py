@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from fansrec.export.graph import BOOL, FLOAT, INT64, Graph, Value
-from fansrec.export.heads import Head
-from fansrec.export.lists import NOTHING, Lists, Tokens, arange, columns_of
-from fansrec.export.network import encode, vanilla_scores
+from fansrec.exporting.graph import BOOL, FLOAT, INT64, Graph, Value
+from fansrec.exporting.heads import Head
+from fansrec.exporting.lists import NOTHING, Lists, Tokens, arange, columns_of
+from fansrec.exporting.network import encode, vanilla_scores
 
 
 def by_position(g: Graph, head: Head, shape: Value, blocked: Value) -> tuple[Value, Value]:

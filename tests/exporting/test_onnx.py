@@ -15,7 +15,7 @@ from fansrec.artifact import Artifact
 from fansrec.engine.interface import Continuation
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting
-from fansrec.export import onnx_file
+from fansrec.exporting import onnx_file
 from fansrec.models.config import nested_settings
 from fansrec.models.registry import build, entry, model_name
 from worlds import vocabulary_of

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor, nn
 
-from fansrec.export.graph import Graph, Operand, Value
-from fansrec.export.lists import Tokens, columns_of
+from fansrec.exporting.graph import Graph, Operand, Value
+from fansrec.exporting.lists import Tokens, columns_of
 from fansrec.models.alphabet import token_categories
 from fansrec.models.layers.classifiers import VanillaClassifier
 from fansrec.models.layers.transformer import EncoderLayer, SelfAttention, TokenEmbedding, Transform

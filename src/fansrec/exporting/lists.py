@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from fansrec.export.graph import INT64, Graph, Operand, Value
+from fansrec.exporting.graph import INT64, Graph, Operand, Value
 from fansrec.models.alphabet import Alphabet
 
 NOTHING = -1  # no item: padding, or an item that the model does not have

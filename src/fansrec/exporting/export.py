@@ -1,0 +1,36 @@
+"""`fansrec.export`: a trained model as a file for other runtimes."""
+
+from pathlib import Path
+
+from fansrec.api.formatting import item_details
+from fansrec.api.similar import SimilarItems
+from fansrec.artifact import read_artifact
+from fansrec.errors import BadSetting, missing_extras
+from fansrec.exporting.vectors import check_suffix, write_vectors
+from fansrec.files import refuse_existing
+
+FORMATS = ("onnx", "vectors")
+
+
+@missing_extras()
+def export(run: str | Path, out: str | Path, format: str = "onnx", force: bool = False) -> list[Path]:
+    """Write the trained model of the folder `run` to the file `out`, and return the files that were written.
+
+    `format` is onnx, for the whole model, or vectors, for its item vectors (`out` ends in .parquet or .npz). Constants
+    of a very large ONNX model are in a second file beside `out`. `force` replaces files that exist.
+    """
+    if format not in FORMATS:
+        raise BadSetting(f"--format is {format!r}; it must be {' or '.join(FORMATS)}")
+    refuse_existing(Path(out), "the model", force)
+    if format == "vectors":
+        return _export_vectors(Path(run), Path(out))
+    from fansrec.exporting.onnx_file import export_onnx  # needs torch and onnx, which vectors do not
+
+    return export_onnx(read_artifact(Path(run)), Path(out))
+
+
+def _export_vectors(run: Path, out: Path) -> list[Path]:
+    check_suffix(out)
+    artifact = read_artifact(run)
+    write_vectors(SimilarItems(artifact, item_details(artifact.vocabulary)).vectors(), out)
+    return [out]
