@@ -37,15 +37,15 @@ _MODULES = {
     "AsyncClient": "fansrec.client",
     "Client": "fansrec.client",
     "Comparison": "fansrec.experiments.compare.comparison",
+    "Epoch": "fansrec.training.reporting",
+    "Tuned": "fansrec.experiments.tune.tuning",
     "compare": "fansrec.experiments.compare.comparison",
     "evaluate": "fansrec.evaluation.evaluate",
     "export": "fansrec.exporting.export",
     "load": "fansrec.api.continuer",
     "prepare": "fansrec.data.interface",
-    "Epoch": "fansrec.training.reporting",
-    "Tuned": "fansrec.experiments.tune.tuning",
-    "tune": "fansrec.experiments.tune.tuning",
     "train": "fansrec.training.trainer",
+    "tune": "fansrec.experiments.tune.tuning",
 }
 
 

@@ -93,5 +93,5 @@ def test_nan_loss_is_reported_when_figures_are_read_later(tmp_path: Path) -> Non
     loop.most_unread = 1000
     with torch.no_grad():
         next(loop.network.parameters()).fill_(float("nan"))
-    with pytest.raises(BadSetting, match="the loss became nan in epoch 0"):
+    with pytest.raises(BadSetting, match="the loss became nan in epoch 1"):
         loop.train()
