@@ -107,7 +107,7 @@ def test_signal_saves_a_checkpoint_and_says_how_to_resume(
     corpus: Path, tmp_path: Path, weights: Weights, number: signal.Signals
 ) -> None:
     run = tmp_path / "run"
-    with pytest.raises(Interrupted, match="everything is saved, continue .*--resume"):
+    with pytest.raises(Interrupted, match="everything is saved, continue .*resume=True"):
         train(corpus, run, "fans", SHORT, At(("batch", 2, 1), lambda: os.kill(os.getpid(), number)))
     messages: list[str] = []
     reporter = Reporter()

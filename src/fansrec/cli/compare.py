@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from fansrec.cli.options import Corpus, Device, check_writable, parse_duration, usable_device
+from fansrec.cli.options import Corpus, Device, check_result, parse_duration, usable_device
 from fansrec.cli.progress_bars import TrainingBar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.files import write_json
@@ -37,7 +37,7 @@ def compare(
     time of an answer, and OUT/runs the trained models.
     """
     seconds = parse_duration("--time", time)
-    check_writable(json, force=force)
+    check_result(json, {"models", "run"}, force)
     chosen = usable_device(device)
     from fansrec.experiments.compare.comparison import compare as run
     from fansrec.experiments.compare.report import markdown

@@ -12,6 +12,7 @@ from fansrec.cli.options import (
     ExperimentDevice,
     Force,
     ParallelRuns,
+    check_result,
     check_writable,
     execution_option,
     usable_device,
@@ -19,7 +20,6 @@ from fansrec.cli.options import (
 from fansrec.cli.progress_bars import JobBar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.errors import BadSetting, Unfinished
-from fansrec.files import read_json
 
 DEFAULT_FOLDS = 10
 MODELS = "Systems NAME[:RECIPE][+SETTING=VALUE...], comma-separated; the first is compared with each other one"
@@ -91,7 +91,7 @@ def crossval(
     path = json or folder / f"{part}.json"
     if path.suffix in (".md", ".png"):
         raise BadSetting(f"--json {path}: the report and the plot are written under that name; end it in .json")
-    check_writable(json, force=force or (json is not None and _is_result(json)))
+    check_result(json, {"systems", "figures", "paired"}, force)
     with JobBar(Terminal(stderr=True)) as bar:
         validation = start(corpus, folder, count, seed, numbers, systems, training_seeds, part, bar)
         check_writable(path, force=True)
@@ -104,12 +104,3 @@ def crossval(
         echo(f"written: {validation.folder}")
     if unfinished:
         raise Unfinished(f"{len(unfinished)} cells did not finish; fix the errors above and run the same command again")
-
-
-def _is_result(path: Path) -> bool:
-    """Return whether a file is a result of this command, which the same command writes again when it resumes."""
-    try:
-        found = read_json(path)
-    except (OSError, ValueError):
-        return False
-    return isinstance(found, dict) and {"systems", "figures", "paired"} <= found.keys()

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from fansrec.errors import BadSetting, not_installed
-from fansrec.files import refuse_existing
+from fansrec.files import read_json, refuse_existing
 
 DEFAULT_DEVICE = "a GPU if there is one, else cpu"
 
@@ -129,3 +129,12 @@ def check_writable(*paths: Path | None, force: bool = False) -> None:
             tempfile.TemporaryFile(dir=path.parent).close()
         except OSError as error:
             raise BadSetting(f"cannot write to {path}: {error.strerror}; choose another path") from error
+
+
+def check_result(path: Path | None, keys: set[str], force: bool) -> None:
+    """Do the same for the JSON result of a command that resumes: its own earlier result, with `keys`, is replaced."""
+    try:
+        found = read_json(path) if path is not None else None
+    except (OSError, ValueError):
+        found = None
+    check_writable(path, force=force or (isinstance(found, dict) and keys <= found.keys()))
