@@ -61,6 +61,8 @@ COMMANDS: dict[str, str | None] = {
     "train corpus --out new": "train",
     "evaluate run --corpus corpus": "train",
     "evaluate run --corpus corpus --html report.html": "train",
+    "compare corpus": "train",
+    "tune corpus --out new": "train",
     "crossval corpus": "train",
     "continue run i1 --device cpu": None,
     "continue run i1 --device cuda": "gpu",
@@ -75,9 +77,9 @@ COMMANDS: dict[str, str | None] = {
     "bench sweep --json sweep.json": "train",
     "reproduce table1": "train",
 }
-FUNCTIONS = {"prepare": "train", "train": "train", "evaluate": "train"} | dict.fromkeys(
-    ("Client", "AsyncClient"), "client"
-)
+FUNCTIONS = dict.fromkeys(
+    ("prepare", "train", "evaluate", "compare", "tune", "Comparison", "Tuned"), "train"
+) | dict.fromkeys(("Client", "AsyncClient"), "client")
 
 
 def packages(extra: str) -> set[str]:

@@ -37,7 +37,7 @@ def compare(
     time of an answer, and OUT/runs the trained models.
     """
     seconds = parse_duration("--time", time)
-    check_writable(json, force=force)
+    check_writable(json, force=force or (json is not None and _is_result(json)))
     chosen = usable_device(device)
     from fansrec.experiments.compare.comparison import compare as run
     from fansrec.experiments.compare.report import markdown
@@ -51,3 +51,11 @@ def compare(
         if path is not None:
             echo(f"written: {path}")
     Terminal().say(f"Next: fans serve {found.run}")
+
+
+def _is_result(path: Path) -> bool:
+    """Return whether a file is the result of an earlier comparison, which a resumed one replaces."""
+    from fansrec.experiments.cells import read_object
+
+    found = read_object(path)
+    return found is not None and "recommended" in found

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fansrec.data.corpus import Corpus, fingerprint, read_corpus
-from fansrec.errors import BadSetting
+from fansrec.errors import BadSetting, missing_extras
 from fansrec.evaluation.paired import Ranking, rank
 from fansrec.evaluation.protocol import METRICS
 from fansrec.evaluation.recommendation import costs, reasons, recommend
@@ -67,6 +67,7 @@ class Comparison:
         return {**about, **figures, "behind": None if behind is None else behind.to_json(), **costs, **search}
 
 
+@missing_extras()
 def compare(
     corpus: str | Path,
     out: str | Path | None = None,
