@@ -85,7 +85,15 @@ def test_new_folder_does_not_replace_an_existing_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["file", "folder"])
 def test_existing_path_is_refused_with_advice(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "there"
-    path.touch() if kind == "file" else path.mkdir()
+    path.write_text("old") if kind == "file" else path.mkdir()
     with pytest.raises(BadSetting, match="there already exists; choose another path for the model"):
         refuse_existing(path, "the model")
     refuse_existing(tmp_path / "not there", "the model")
+
+
+def test_empty_file_may_be_replaced_by_a_file_but_not_by_a_folder(tmp_path: Path) -> None:
+    path = tmp_path / "from mktemp"
+    path.touch()
+    refuse_existing(path, "the report")
+    with pytest.raises(BadSetting, match="already exists"):
+        refuse_existing(path, "the corpus", marks=["summary.json"])

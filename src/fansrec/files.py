@@ -140,9 +140,9 @@ def refuse_existing(path: Path, what: str, force: bool = False, marks: Sequence[
     """Raise BadSetting if `path`, where `what` would be written, exists, unless `force` allows to replace it.
 
     `marks` are given if `what` is a folder: a folder that contains none of these files is something else, and is not
-    replaced.
+    replaced. An empty file is no result: `mktemp` creates one.
     """
-    if not path.exists():
+    if not path.exists() or (not marks and path.is_file() and not path.stat().st_size):
         return
     if not force:
         raise BadSetting(f"{path} already exists; choose another path for {what}, or give --force to replace it")

@@ -164,6 +164,7 @@ def test_the_values_of_the_split_column_are_kept(tmp_path: Path, name: str) -> N
             "list,thing\n1,2\n",
             "no column of item ids was found (columns: list, thing); name it with --item-col",
         ),
+        ("a.csv", "list,Track Name\n1,2\n", "for example --item-column 'Track Name'"),
         ("a.csv", "x,item\n1,2\n", "--list-column"),
         ("a.csv", "x,y\n1,2\n", "--list-column and --item-column"),
         ("a.csv", "  \n\n", "is empty"),

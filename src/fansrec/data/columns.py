@@ -126,7 +126,9 @@ def id_columns(names: Sequence[str], columns: Columns, where: str) -> tuple[str,
     if list_name is None:
         raise _missing(names, "no column of list ids was found", "--list-column", where)
     if item_name is None:
-        raise _missing(names, "no column of item ids was found", "--item-column", where)
+        suggested = find(names, DETAIL_NAMES["name"])  # names can be ids if nothing else is there
+        flag = "--item-column" + (f", for example --item-column {suggested!r}" if suggested else "")
+        raise _missing(names, "no column of item ids was found", flag, where)
     return required(names, list_name, "--list-column", where), required(names, item_name, "--item-column", where)
 
 
