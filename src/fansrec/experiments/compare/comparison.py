@@ -83,7 +83,7 @@ def compare(
     A model is written NAME[:RECIPE][+SETTING=VALUE...]. The settings of a model in closed form are searched on the
     validation lists for at most `seconds`. Models and figures are kept in `out` (default: CORPUS-compare beside the
     corpus), with a report as comparison.json, .md and .png; the same call resumes an interrupted one and trains only
-    models that are not there yet, and all of them again with `force`.
+    models that are not there yet, and all of them again with `force`. Models are measured on `device`.
     """
     from fansrec.experiments.compare.report import write_report  # matplotlib
 
