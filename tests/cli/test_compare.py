@@ -43,3 +43,10 @@ def test_wrong_options_are_refused_in_one_line(fans: Fans, tmp_path: Path, argum
 
 def test_help_names_the_default_models() -> None:
     assert tuple(DEFAULT_MODELS.split(",")) == MODELS
+
+
+def test_file_that_is_not_a_comparison_is_not_replaced(fans: Fans, tmp_path: Path) -> None:
+    (tmp_path / "notes.json").write_text("[1]")
+    code, _, err = fans("compare", tmp_path, "--models", "popularity", "--json", tmp_path / "notes.json")
+    assert code == 2 and "already exists" in err
+    assert (tmp_path / "notes.json").read_text() == "[1]"

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from fansrec.cli.options import Corpus, Device, check_result, parse_duration, usable_device
+from fansrec.cli.options import Corpus, Device, check_result, choose_device, parse_duration, usable_device
 from fansrec.cli.progress_bars import TrainingBar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.files import write_json
@@ -38,7 +38,8 @@ def compare(
     """
     seconds = parse_duration("--time", time)
     check_result(json, {"models", "run"}, force)
-    chosen = usable_device(device)
+    choose_device(device)
+    chosen = usable_device(device and device.partition(":")[0])  # cuda:1 is the only GPU that is visible now
     from fansrec.experiments.compare.comparison import compare as run
     from fansrec.experiments.compare.report import markdown
 

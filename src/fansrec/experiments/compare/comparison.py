@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fansrec.data.corpus import Corpus, fingerprint, read_corpus
-from fansrec.errors import BadSetting
+from fansrec.errors import BadSetting, missing_extras
 from fansrec.evaluation.paired import Ranking, rank
 from fansrec.evaluation.protocol import METRICS
 from fansrec.evaluation.recommendation import costs, reasons, recommend
@@ -67,6 +67,7 @@ class Comparison:
         return {**about, **figures, "behind": None if behind is None else behind.to_json(), **costs, **search}
 
 
+@missing_extras()
 def compare(
     corpus: str | Path,
     out: str | Path | None = None,
@@ -82,7 +83,7 @@ def compare(
     A model is written NAME[:RECIPE][+SETTING=VALUE...]. The settings of a model in closed form are searched on the
     validation lists for at most `seconds`. Models and figures are kept in `out` (default: CORPUS-compare beside the
     corpus), with a report as comparison.json, .md and .png; the same call resumes an interrupted one and trains only
-    models that are not there yet, and all of them again with `force`.
+    models that are not there yet, and all of them again with `force`. Models are measured on `device`.
     """
     from fansrec.experiments.compare.report import write_report  # matplotlib
 

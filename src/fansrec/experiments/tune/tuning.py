@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fansrec.data.corpus import Corpus, fingerprint, read_corpus
-from fansrec.errors import BadSetting, Interrupted
+from fansrec.errors import BadSetting, Interrupted, missing_extras
 from fansrec.experiments.cells import read_object
 from fansrec.experiments.tune.running import MODEL, run_trial
 from fansrec.experiments.tune.spaces import Space, space_of
@@ -46,6 +46,7 @@ class Tuned:
         return best_of(self.trials)
 
 
+@missing_extras()
 def tune(
     corpus: str | Path,
     out: str | Path,
