@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from fansrec.cli.bench_tables import LATENCY, SWEEP, THROUGHPUT, TRAINING, Columns, print_rows
-from fansrec.cli.options import Device, Force, Json, check_writable, command_group, usable_device
+from fansrec.cli.options import Device, Force, Json, check_writable, command_group, path_option, usable_device
 from fansrec.cli.terminal import Terminal
 from fansrec.experiments.speed import options as speed
 from fansrec.experiments.speed.options import LatencyOptions, ThroughputOptions
@@ -25,8 +25,8 @@ Lists = Annotated[int, typer.Option(min=1, help="Maximum number of lists")]
 Seconds = Annotated[float, typer.Option(min=0, help="Approximate time for all workloads together, in seconds")]
 Repeats = Annotated[int, typer.Option(min=1, help="Number of repeated measurements; their spread is printed")]
 RUNS = "Measure this trained model instead of random weights; can be repeated"
-Runs = Annotated[list[Path] | None, typer.Option(metavar="RUN", help=RUNS)]
-TrainedOn = Annotated[Path | None, typer.Option(help="Corpus of --run, whose test lists are continued")]
+Runs = Annotated[list[Path] | None, path_option(metavar="RUN", help=RUNS)]
+TrainedOn = Annotated[Path | None, path_option(help="Corpus of --run, whose test lists are continued")]
 
 ALL_ARMS, FAST_ARMS = ",".join(LatencyOptions.arms), ",".join(ThroughputOptions.arms)
 CATEGORIES, FEW_CATEGORIES, BATCHES = (
@@ -139,8 +139,8 @@ def throughput(
 
 @app.command()
 def sweep(
-    json: Annotated[Path, typer.Option(help="Write the rows to this JSON file")],
-    plot: Annotated[Path | None, typer.Option(help="Plot the rows to this PNG file")] = None,
+    json: Annotated[Path, path_option(help="Write the rows to this JSON file")],
+    plot: Annotated[Path | None, path_option(help="Plot the rows to this PNG file")] = None,
     force: Force = False,
     lists: Lists = speed.SweepOptions.lists,
     seconds: Seconds = speed.SECONDS,

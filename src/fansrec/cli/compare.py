@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from fansrec.cli.options import Corpus, Device, check_result, choose_device, parse_duration, usable_device
+from fansrec.cli.options import Corpus, Device, check_result, choose_device, parse_duration, path_option, usable_device
 from fansrec.cli.progress_bars import TrainingBar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.files import write_json
@@ -19,8 +19,8 @@ TIME = "Maximum time in which the settings of each model in closed form are sear
 def compare(
     corpus: Corpus,
     models: Annotated[str, typer.Option(help=MODELS)] = DEFAULT_MODELS,
-    out: Annotated[Path | None, typer.Option(help=OUT, show_default="CORPUS-compare beside CORPUS")] = None,
-    json: Annotated[Path | None, typer.Option(help="Also write the result to this JSON file")] = None,
+    out: Annotated[Path | None, path_option(help=OUT, show_default="CORPUS-compare beside CORPUS")] = None,
+    json: Annotated[Path | None, path_option(help="Also write the result to this JSON file")] = None,
     time: Annotated[str, typer.Option(help=TIME)] = "60s",
     seed: Annotated[int, typer.Option(min=0, help="Random seed of training")] = 0,
     device: Device = None,

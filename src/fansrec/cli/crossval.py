@@ -15,10 +15,12 @@ from fansrec.cli.options import (
     check_result,
     check_writable,
     execution_option,
+    path_option,
     usable_device,
 )
 from fansrec.cli.progress_bars import JobBar
 from fansrec.cli.terminal import Terminal, echo
+from fansrec.cli.urls import refuse_url
 from fansrec.errors import BadSetting, Unfinished
 
 DEFAULT_FOLDS = 10
@@ -33,7 +35,7 @@ fold_option = partial(typer.Option, rich_help_panel="Folds")
 def crossval(
     corpus: Corpus,
     models: Annotated[str, typer.Option(help=MODELS)] = "fans,ease,item-knn",
-    json: Annotated[Path | None, typer.Option(help=RESULT, show_default="OUT/PART.json")] = None,
+    json: Annotated[Path | None, path_option(help=RESULT, show_default="OUT/PART.json")] = None,
     part: Annotated[
         Literal["test", "valid"], typer.Option(help="Lists to evaluate on; valid is for model choices and ablations")
     ] = "test",
@@ -47,7 +49,9 @@ def crossval(
         str, typer.Option(help="Random seeds of training, comma-separated; values are averaged over them")
     ] = "0",
     force: Force = False,
-    out: Annotated[Path | None, execution_option(help="Folder for folds and cells", show_default=OUT)] = None,
+    out: Annotated[
+        Path | None, execution_option(help="Folder for folds and cells", show_default=OUT, callback=refuse_url)
+    ] = None,
     only: Annotated[
         Literal["folds", "cells", "report"] | None,
         execution_option(help="Run only this step; cells also makes missing folds"),

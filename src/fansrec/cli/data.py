@@ -9,9 +9,10 @@ from rich.progress import DownloadColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from fansrec.cli.options import Force, check_writable, command_group
+from fansrec.cli.options import Force, check_writable, command_group, path_option
 from fansrec.cli.progress_bars import progress_bar
 from fansrec.cli.terminal import Terminal, echo
+from fansrec.cli.urls import refuse_url
 from fansrec.data.fetching import Fetched, fetch
 from fansrec.data.locating import data_folders, find
 from fansrec.data.public import PUBLIC, PublicSet, Statistics
@@ -76,7 +77,7 @@ def fetch_sets(
     ],
     to: Annotated[
         Path | None,
-        typer.Option(help="Folder for the files NAME/FILE", show_default="$FANS_DATA, else ~/.cache/fansrec"),
+        path_option(help="Folder for the files NAME/FILE", show_default="$FANS_DATA, else ~/.cache/fansrec"),
     ] = None,
 ) -> None:
     """Download public data sets, unless they are already available.
@@ -106,8 +107,10 @@ def _describe(file: Fetched) -> str:
 
 @app.command("describe")
 def describe_set(
-    source: Annotated[str, typer.Argument(help="Corpus folder, file of lists, or name of a public data set")],
-    out: Annotated[Path | None, typer.Option(help="Write plots to this .png, .svg or .pdf file")] = None,
+    source: Annotated[
+        str, typer.Argument(help="Corpus folder, file of lists, or name of a public data set", callback=refuse_url)
+    ],
+    out: Annotated[Path | None, path_option(help="Write plots to this .png, .svg or .pdf file")] = None,
     force: Force = False,
 ) -> None:
     """Print the statistics of a data set; with --out, plot its list lengths and item frequencies.

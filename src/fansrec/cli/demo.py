@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from fansrec.cli.options import Force
+from fansrec.cli.options import Force, path_option
 from fansrec.cli.progress_bars import TrainingBar
 from fansrec.cli.serve import serve as serve_models
 from fansrec.cli.terminal import Terminal
@@ -17,7 +17,7 @@ from fansrec.files import refuse_existing
 
 
 def demo(
-    out: Annotated[Path | None, typer.Option(help="Keep the corpus and the models in this folder")] = None,
+    out: Annotated[Path | None, path_option(help="Keep the corpus and the models in this folder")] = None,
     seed: Annotated[int, typer.Option(help="Random seed of the sample world")] = 0,
     serve: Annotated[bool, typer.Option("--serve", help="Serve FANS and EASE at the end, with a web page")] = False,
     port: Annotated[int, typer.Option(help="Port of --serve; 0 for any free port")] = 8080,

@@ -10,6 +10,7 @@ from rich.progress import TimeRemainingColumn
 from fansrec.cli.options import Backend, Device, Fill, Force, check_writable, usable_device
 from fansrec.cli.progress_bars import progress_bar
 from fansrec.cli.terminal import Terminal, echo
+from fansrec.cli.urls import refuse_url
 from fansrec.files import write_json
 from fansrec.printable import printable
 
@@ -36,10 +37,12 @@ BACKEND = "the fastest in full precision: native or torch"
 
 
 def evaluate(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help=RUNS)],
-    corpus: Annotated[Path, file_option(help="Corpus that they were trained on")],
-    json: Annotated[Path | None, file_option(help="Write the rows to this JSON file")] = None,
-    html: Annotated[Path | None, file_option(help="Write a report with plots to this HTML file")] = None,
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help=RUNS, callback=refuse_url)],
+    corpus: Annotated[Path, file_option(help="Corpus that they were trained on", callback=refuse_url)],
+    json: Annotated[Path | None, file_option(help="Write the rows to this JSON file", callback=refuse_url)] = None,
+    html: Annotated[
+        Path | None, file_option(help="Write a report with plots to this HTML file", callback=refuse_url)
+    ] = None,
     part: Annotated[Literal["test", "valid", "train"], typer.Option(help="Part of the corpus to evaluate on")] = "test",
     at: Annotated[str, metric_option(help=AT)] = "5,10",
     by: Annotated[str, metric_option(help=BY)] = "NDCG@5",

@@ -5,13 +5,13 @@ from typing import Annotated, Literal
 
 import typer
 
-from fansrec.cli.options import Force, Run, check_writable
+from fansrec.cli.options import Force, Run, check_writable, path_option
 from fansrec.cli.terminal import echo
 
 
 def export(
     run: Run,
-    out: Annotated[Path, typer.Option(help="File to write; of vectors .parquet or .npz")],
+    out: Annotated[Path, path_option(help="File to write; of vectors .parquet or .npz")],
     format: Annotated[Literal["onnx", "vectors"], typer.Option(help="A whole model, or its item vectors")] = "onnx",
     force: Force = False,
 ) -> None:

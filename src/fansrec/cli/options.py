@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from fansrec.cli.urls import refuse_url
 from fansrec.errors import BadSetting, not_installed
 from fansrec.files import read_json, refuse_existing
 
@@ -17,11 +18,12 @@ DEFAULT_DEVICE = "a GPU if there is one, else cpu"
 command_group = partial(typer.Typer, no_args_is_help=True, rich_markup_mode="markdown")
 cluster_option = partial(typer.Option, rich_help_panel="Cluster")
 execution_option = partial(typer.Option, rich_help_panel="Execution")  # of experiments
+path_option = partial(typer.Option, callback=refuse_url)
 
-Corpus = Annotated[Path, typer.Argument(help="Corpus folder, made by `fans prepare`")]
-Run = Annotated[Path, typer.Argument(help="Folder of a trained model")]
+Corpus = Annotated[Path, typer.Argument(help="Corpus folder, made by `fans prepare`", callback=refuse_url)]
+Run = Annotated[Path, typer.Argument(help="Folder of a trained model", callback=refuse_url)]
 Force = Annotated[bool, typer.Option("--force", help="Replace a result that exists")]
-Json = Annotated[Path | None, typer.Option(help="Write the rows to this JSON file")]
+Json = Annotated[Path | None, typer.Option(help="Write the rows to this JSON file", callback=refuse_url)]
 Backend = Literal["auto", "torch", "native", "cuda"]
 Fill = Literal["by-position", "depth-first", "arranged"]
 Fallback = Literal["none", "popular"]
@@ -34,7 +36,9 @@ ParallelRuns = Annotated[
     execution_option(min=1, help="Number of parallel training runs, one thread each", show_default="number of cores"),
 ]
 Engine = Annotated[
-    Literal["local", "ray"], cluster_option(help="Run in this process, or on a Ray cluster (extra [ray])")
+    Literal["local", "ray"],
+    # Eager: it decides which values of other options are refused.
+    cluster_option(is_eager=True, help="Run in this process, or on a Ray cluster (extra [ray])"),
 ]
 Address = Annotated[
     str | None,

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from fansrec.cli.options import Address, Engine, Force
+from fansrec.cli.options import Address, Engine, Force, path_option
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.data.boundaries import parse_boundaries
 from fansrec.data.columns import (
@@ -58,8 +58,8 @@ def _column(what: str, names: tuple[str, ...]) -> str:
 
 def prepare(
     source: Annotated[str, typer.Argument(help=SOURCE)],
-    out: Annotated[Path, typer.Option(help="Folder for the corpus")],
-    items: Annotated[Path | None, typer.Option(help="File with the columns item, name, group and category")] = None,
+    out: Annotated[Path, path_option(help="Folder for the corpus")],
+    items: Annotated[Path | None, path_option(help="File with the columns item, name, group and category")] = None,
     min_item_count: Annotated[
         int | None, filter_option(help=MIN_COUNT, show_default=str(DEFAULT.min_item_count))
     ] = None,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from fansrec.cli.options import ExperimentDevice, ParallelRuns, usable_device
+from fansrec.cli.options import ExperimentDevice, ParallelRuns, path_option, usable_device
 from fansrec.cli.progress_bars import JobBar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.errors import Unfinished
@@ -21,7 +21,7 @@ def reproduce(
     ],
     out: Annotated[
         Path | None,
-        typer.Option(
+        path_option(
             help="Folder for corpora, results and the report", show_default="reproduction, or reproduction-quick"
         ),
     ] = None,

@@ -9,6 +9,7 @@ import typer
 
 from fansrec.cli.options import Address, Backend, Engine, cluster_option, refuse_without_ray
 from fansrec.cli.terminal import Terminal, echo
+from fansrec.cli.urls import refuse_url
 from fansrec.errors import BadSetting
 
 NOT_SETTINGS = ("config", "engine", "address", "replicas", "stop")
@@ -23,7 +24,11 @@ running, access, limits, logs = (
 def serve(
     models: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME=]RUN[@GENERATION]...", help="Trained models; the first one is the default"),
+        typer.Argument(
+            metavar="[NAME=]RUN[@GENERATION]...",
+            help="Trained models; the first one is the default",
+            callback=refuse_url,
+        ),
     ] = None,
     host: Annotated[str | None, running(help="Address to listen on [127.0.0.1]")] = None,
     port: Annotated[int | None, running(help="Port; 0: any free port [8080]")] = None,

@@ -14,6 +14,7 @@ from fansrec.cli.options import (
     TrainingDevice,
     Workers,
     choose_device,
+    path_option,
     refuse_without_ray,
 )
 from fansrec.cli.progress_bars import TrainingBar
@@ -34,7 +35,7 @@ paper_option = partial(typer.Option, rich_help_panel="Only with --recipe paper")
 def train(
     context: typer.Context,
     corpus: Corpus,
-    out: Annotated[Path, typer.Option(help="Folder for the trained model")],
+    out: Annotated[Path, path_option(help="Folder for the trained model")],
     model: Annotated[str | None, typer.Option(help=f"Model: {MODELS}", show_default="fans")] = None,
     recipe: Annotated[
         Literal["best", "paper"] | None,
@@ -62,7 +63,7 @@ def train(
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE…", help="Other settings, listed above")
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="TOML file with settings; options take precedence")] = None,
+    config: Annotated[Path | None, path_option(help="TOML file with settings; options take precedence")] = None,
     no_compare: Annotated[
         bool,
         typer.Option(

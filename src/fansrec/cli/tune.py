@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from fansrec.cli.options import Corpus, TrainingDevice, choose_device, parse_duration
+from fansrec.cli.options import Corpus, TrainingDevice, choose_device, parse_duration, path_option
 from fansrec.cli.progress_bars import TrainingBar
 from fansrec.cli.terminal import Terminal, echo
 
@@ -15,7 +15,7 @@ TIME = "Time limit of this call, such as 90s, 10m or 2h"
 
 def tune(
     corpus: Corpus,
-    out: Annotated[Path, typer.Option(help=OUT)],
+    out: Annotated[Path, path_option(help=OUT)],
     model: Annotated[str, typer.Option(help="Model, as in `fans train`")] = "fans",
     time: Annotated[str, typer.Option(help=TIME)] = "10m",
     recipe: Annotated[
