@@ -1,3 +1,4 @@
+import json
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -39,3 +40,23 @@ def test_message_of_pydantic_is_in_our_words(type_: Any, value: object, words: s
 def test_other_messages_stay_as_they_are(own: str) -> None:
     assert in_our_words(own) == own
     assert in_our_words(f"Value error, {own}") == own
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "words"),
+    [
+        (int, "x", "must be an integer"),
+        (bool, "perhaps", "must be true or false"),
+        (str, 5, "must be a string"),
+        (list[int], 5, "must be an array"),
+        (tuple[int, ...], 5, "must be an array"),
+        (dict[str, int], 5, "must be an object"),
+        (float, "x", "must be a number"),
+        (Literal["a", "b"], "c", "must be 'a' or 'b'"),
+    ],
+)
+def test_message_about_json_is_in_our_words(type_: Any, value: object, words: str) -> None:
+    """Pydantic has other words for the types of JSON."""
+    with pytest.raises(ValidationError) as error:
+        TypeAdapter(type_).validate_json(json.dumps(value))
+    assert in_our_words(error.value.errors()[0]["msg"]) == words

@@ -7,6 +7,8 @@ TYPES = {
     "boolean": "true or false",
     "tuple": "a list",
     "dictionary": "an object",
+    "array": "an array",
+    "object": "an object",
 }
 REWRITTEN: tuple[tuple[str, str], ...] = (
     (r"Input should be greater than or equal to (.+)", r"must be at least \1"),
