@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from fansrec.client import AsyncClient as AsyncClient
     from fansrec.client import Client as Client
     from fansrec.data.interface import prepare as prepare
+    from fansrec.errors import FansError as FansError
     from fansrec.evaluation.evaluate import evaluate as evaluate
     from fansrec.experiments.compare.comparison import Comparison as Comparison
     from fansrec.experiments.compare.comparison import compare as compare
@@ -22,6 +23,7 @@ __all__ = [
     "Client",
     "Comparison",
     "Epoch",
+    "FansError",
     "Tuned",
     "__version__",
     "compare",
@@ -38,6 +40,7 @@ _MODULES = {
     "Client": "fansrec.client",
     "Comparison": "fansrec.experiments.compare.comparison",
     "Epoch": "fansrec.training.reporting",
+    "FansError": "fansrec.errors",
     "Tuned": "fansrec.experiments.tune.tuning",
     "compare": "fansrec.experiments.compare.comparison",
     "evaluate": "fansrec.evaluation.evaluate",
@@ -59,3 +62,8 @@ def __getattr__(name: str) -> Any:
         with missing_extras():
             return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'fansrec' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return also the public names that are not imported yet, for completion and `help`."""
+    return sorted({*globals(), *__all__})

@@ -6,6 +6,7 @@ escape sequence controls the terminal, and a bidirectional override changes the 
 
 import json
 import re
+import sys
 from typing import Any
 
 # C0, DEL and C1 controls; line and paragraph separators; bidirectional embeddings, overrides and isolates; surrogates.
@@ -26,3 +27,9 @@ def printable_lines(text: str) -> str:
 def printable_json(value: Any) -> str:
     """Return `value` as one line of JSON that is safe to print and parses to the same value."""
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
+
+
+def is_interactive() -> bool:
+    """Return whether somebody reads what is printed: in a terminal, or in a notebook, whose kernel has no terminal."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return sys.stdout.isatty() or type(shell).__name__ == "ZMQInteractiveShell"

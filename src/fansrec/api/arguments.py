@@ -20,14 +20,39 @@ def _check_list(items: Any, number: int) -> list[object]:
         raise BadSetting(
             f"list {number} of lists is the item {_shown(items)}; give lists of items, such as [[{_shown(items)}]]"
         )
-    return [*items]
+    return _check_types(items, f"list {number} of lists")
 
 
 def check_items(items: Iterable[object], name: str) -> list[object]:
     """Return the items, or names, of the argument `name`; raise BadSetting for a single one."""
-    if _is_text(items) or not isinstance(items, Iterable):
-        raise BadSetting(f"{name} is {_shown(items)}; give a list, such as [{_shown(items)}]")
-    return [*items]
+    return _check_types(check_names(items, name), name)
+
+
+def check_names(names: Iterable[object], name: str) -> list[object]:
+    """Return the values of the argument `name`; raise BadSetting for a single one."""
+    if _is_text(names) or not isinstance(names, Iterable):
+        raise BadSetting(f"{name} is {_shown(names)}; give a list, such as [{_shown(names)}]")
+    return [*names]
+
+
+def _check_types(items: Iterable[object], where: str) -> list[object]:
+    """Return the items; raise BadSetting for one that is neither text nor an integer, as in a column with gaps."""
+    found = [*items]
+    for item in found:
+        if not isinstance(item, str) and not _is_integer(item):
+            raise BadSetting(
+                f"{where} has {_shown(item)}, of type {type(item).__name__}; an item must be text or an integer"
+            )
+    return found
+
+
+def _is_integer(item: Any) -> bool:
+    """Return whether this is an integer of any library; a float is not, even if it is whole."""
+    try:
+        index(item)
+    except TypeError:
+        return False
+    return not isinstance(item, bool)
 
 
 def check_whole(value: Any, name: str) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fansrec.api.arguments import check_items, check_number, check_whole
+from fansrec.api.arguments import check_items, check_names, check_number, check_whole
 from fansrec.api.unknown import DidYouMean, close_names, shown
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting
@@ -27,7 +27,7 @@ def make_rules(
     """Return the rules in item indices; `categories` allows only their items."""
     allowed = None if allow is None else _allowed(vocabulary, check_items(allow, "allow"))
     if categories is not None:
-        inside = _in_categories(vocabulary, check_items(categories, "categories"))
+        inside = _in_categories(vocabulary, check_names(categories, "categories"))
         allowed = inside.tolist() if allowed is None else np.intersect1d(allowed, inside).tolist()
     return Rules(
         # An unknown item cannot be answered anyway.

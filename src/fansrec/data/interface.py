@@ -1,5 +1,7 @@
 """`fansrec.prepare`: every option of `fans prepare` as a keyword argument."""
 
+import logging
+import os
 from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
@@ -10,10 +12,12 @@ from fansrec.data.columns import Columns
 from fansrec.data.locating import locate_source
 from fansrec.data.prepare import prepare as prepare_corpus
 from fansrec.data.settings import Order, Preparation, Split
-from fansrec.data.sources import ignore
-from fansrec.errors import missing_extras
+from fansrec.data.sources import Report
+from fansrec.errors import BadInput, missing_extras
+from fansrec.printable import is_interactive, printable
 
 Moment = float | str | date
+log = logging.getLogger("fansrec")
 
 
 @missing_extras()
@@ -84,11 +88,14 @@ def prepare(
         category_column: column of categories in `items`.
         group_name: what a group is: artist, author, brand; None: the name of its column.
         force: replace a corpus that exists.
-        report: called with one line per stage, for example `print`: the chosen columns, what was skipped, sizes.
+        report: called with one line per stage: the chosen columns, what was skipped, sizes. By default they are printed
+            in a terminal and in a notebook, and elsewhere logged as `fansrec`, skipped rows as a warning.
 
     Raises:
         FansError: for anything that is refused; the message names the parameter.
     """
+    if not isinstance(out, str | os.PathLike):
+        raise BadInput(f"--out is {out!r:.80}; give the path of a folder")
     path, items, own = locate_source(source, items)
     preparation = Preparation(
         min_item_count=own.min_item_count if min_item_count is None else min_item_count,
@@ -118,4 +125,17 @@ def prepare(
         group=group_column,
         category=category_column,
     )
-    return prepare_corpus(path, out, preparation, items, columns, report or ignore, force)
+    return prepare_corpus(path, out, preparation, items, columns, report or _default_report(), force)
+
+
+def _default_report() -> Report:
+    """Return what prints lines of the report for people, and logs them for programs."""
+    return _print_line if is_interactive() else _log_line
+
+
+def _print_line(line: str) -> None:
+    print(printable(line), flush=True)
+
+
+def _log_line(line: str) -> None:
+    log.log(logging.WARNING if line.startswith("skipped:") else logging.INFO, "%s", printable(line))

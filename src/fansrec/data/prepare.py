@@ -62,10 +62,17 @@ def check_options(preparation: Preparation, items: Any, out: Path, force: bool =
     check(preparation)
     if preparation.categories == "own" and items is None:
         raise BadSetting("--categories own needs --items FILE with a column category")
-    if items is not None and not is_dataframe(items) and not Path(items).is_file():
-        raise BadInput(f"--items: there is no file {items}; check the path")
+    if items is not None and not is_dataframe(items):
+        _check_items_file(items)
     refuse_existing(out, "the corpus", force, [SUMMARY])
     _check_writable(out)
+
+
+def _check_items_file(items: Any) -> None:
+    if not isinstance(items, str | Path):
+        raise BadInput(f"--items is {items!r:.80}; give a file or a dataframe with a row for every item")
+    if not Path(items).is_file():
+        raise BadInput(f"--items: there is no file {items}; check the path")
 
 
 def _check_writable(out: Path) -> None:

@@ -77,6 +77,8 @@ def _read_plain(source: Iterable[Sequence[object]], reading: Reading, report: Re
     for value, what in ((reading.split_by, "split by"), (reading.list_time and "time", "use for --split time")):
         if value is not None:
             raise BadInput(f"plain lists have no column {value!r} to {what}; give a dataframe or a file")
+    if not isinstance(source, Iterable):
+        raise BadInput(f"the source is {source!r:.80}; give a file, a dataframe, or a list of lists of item ids")
     problems = Problems("lists", "list")
     raw = index_rows(_plain_lists(source), problems)
     settle(problems, reading, report)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from fansrec.files import write_text
-from fansrec.printable import printable
+from fansrec.printable import is_interactive, printable
 
 METRICS = "metrics.csv"
 TENSORBOARD = "tensorboard"
@@ -152,13 +152,7 @@ class LiveReporter(PlainReporter):
 
 def default_reporter() -> Reporter:
     """Return a reporter that shows the progress in a terminal and in a notebook, and is silent elsewhere."""
-    return LiveReporter() if sys.stdout.isatty() or _in_notebook() else NULL_REPORTER
-
-
-def _in_notebook() -> bool:
-    """Return whether this is the kernel of a notebook: it writes to a page and not to a terminal."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return type(shell).__name__ == "ZMQInteractiveShell"
+    return LiveReporter() if is_interactive() else NULL_REPORTER
 
 
 def format_values(values: Mapping[str, Any]) -> str:
