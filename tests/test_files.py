@@ -82,18 +82,56 @@ def test_new_folder_does_not_replace_an_existing_one(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.rglob("*")] == ["folder", "old"]
 
 
-@pytest.mark.parametrize("kind", ["file", "folder"])
-def test_existing_path_is_refused_with_advice(tmp_path: Path, kind: str) -> None:
+def test_new_folder_replaces_an_empty_one(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with new_folder(tmp_path / "folder") as folder:
+        (folder / "new").write_text("y")
+    assert [path.name for path in tmp_path.rglob("*")] == ["folder", "new"]
+
+
+@pytest.mark.parametrize("marks", [[], ["mark"]])
+def test_existing_result_is_refused_unless_force_is_given(tmp_path: Path, marks: list[str]) -> None:
     path = tmp_path / "there"
-    path.write_text("old") if kind == "file" else path.mkdir()
-    with pytest.raises(BadSetting, match="there already exists; choose another path for the model"):
-        refuse_existing(path, "the model")
-    refuse_existing(tmp_path / "not there", "the model")
+    if marks:
+        path.mkdir()
+    (path / "mark" if marks else path).write_text("old")
+    with pytest.raises(BadSetting, match="there already exists; choose another path for the model, or give force=True"):
+        refuse_existing(path, "the model", marks=marks)
+    refuse_existing(path, "the model", force=True, marks=marks)
+    refuse_existing(tmp_path / "not there", "the model", marks=marks)
+
+
+@pytest.mark.parametrize("marks", [[], ["mark"]])
+def test_path_of_something_else_is_refused_without_advice_that_does_not_help(tmp_path: Path, marks: list[str]) -> None:
+    path = tmp_path / "there"
+    path.mkdir()
+    (path / "diary").write_text("mine")
+    with pytest.raises(
+        BadSetting, match="there exists and is not the model of an earlier run; choose another"
+    ) as error:
+        refuse_existing(path, "the model", marks=marks)
+    assert "force" not in str(error.value)
+    with pytest.raises(BadSetting, match="force=True does not replace it, so move it away"):
+        refuse_existing(path, "the model", force=True, marks=marks)
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_empty_folder_may_be_replaced_by_a_folder_but_not_by_a_file(tmp_path: Path, force: bool) -> None:
+    refuse_existing(tmp_path, "the corpus", force, marks=["summary.json"])
+    with pytest.raises(BadSetting, match="is not the report of an earlier run"):
+        refuse_existing(tmp_path, "the report", force)
+
+
+def test_link_to_an_empty_folder_is_refused_because_it_cannot_be_replaced(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "empty")
+    with pytest.raises(BadSetting, match="is not the corpus of an earlier run"):
+        refuse_existing(tmp_path / "link", "the corpus", marks=["summary.json"])
 
 
 def test_empty_file_may_be_replaced_by_a_file_but_not_by_a_folder(tmp_path: Path) -> None:
     path = tmp_path / "from mktemp"
     path.touch()
     refuse_existing(path, "the report")
-    with pytest.raises(BadSetting, match="already exists"):
+    with pytest.raises(BadSetting, match="is not the corpus of an earlier run"):
         refuse_existing(path, "the corpus", marks=["summary.json"])

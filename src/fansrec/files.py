@@ -140,23 +140,27 @@ def refuse_existing(path: Path, what: str, force: bool = False, marks: Sequence[
     """Raise BadSetting if `path`, where `what` would be written, exists, unless `force` allows to replace it.
 
     `marks` are given if `what` is a folder: a folder that contains none of these files is something else, and is not
-    replaced. An empty file is not a result: `mktemp` creates one.
+    replaced. An empty folder is not a result, nor is an empty file: `mktemp` creates them.
     """
-    if not path.exists() or (not marks and path.is_file() and not path.stat().st_size):
+    if not path.exists() or (is_empty_folder(path) if marks else path.is_file() and not path.stat().st_size):
         return
+    if not (path.is_dir() and any((path / mark).exists() for mark in marks) if marks else path.is_file()):
+        advice = "--force does not replace it, so move it away" if force else "choose another path, or move it away"
+        raise BadSetting(f"{path} exists and is not {what} of an earlier run; {advice}")
     if not force:
         raise BadSetting(f"{path} already exists; choose another path for {what}, or give --force to replace it")
-    if bool(marks) != path.is_dir() or (marks and not any((path / mark).exists() for mark in marks)):
-        raise BadSetting(
-            f"{path} exists and is not {what} of an earlier run; --force does not replace it, so move it away"
-        )
+
+
+def is_empty_folder(path: Path) -> bool:
+    """Return whether `path` is a folder without content to which another folder can be renamed."""
+    return bool(path.name) and path.is_dir() and not path.is_symlink() and not any(path.iterdir())
 
 
 @contextmanager
 def new_folder(path: Path, force: bool = False) -> Iterator[Path]:
     """Yield a temporary folder that is renamed to `path` after the block, or removed if the block raises.
 
-    With `force` it replaces a folder that exists.
+    An empty folder is replaced; with `force`, any folder that exists.
     """
     with _errors_name(path):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -86,6 +86,25 @@ def test_folder_that_is_not_a_result_is_never_replaced(
     assert (tmp_path / name / "diary").read_text() == "mine"
 
 
+@pytest.mark.parametrize("name", ["corpus", "run"])
+def test_empty_folder_is_replaced_without_force(
+    fans: Fans, tmp_path: Path, results: dict[str, list[object]], name: str
+) -> None:
+    (tmp_path / name).mkdir()
+    code, _, err = fans(*results[name])
+    assert code == 0, err
+    assert any((tmp_path / name).iterdir()) and not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize(
+    "arguments", ["compare CORPUS --models popularity", "tune CORPUS --model item-knn --recipe best --trials 1"]
+)
+def test_experiment_accepts_an_empty_folder(fans: Fans, songs: Path, tmp_path: Path, arguments: str) -> None:
+    code, _, err = fans(*arguments.replace("CORPUS", str(songs / "corpus")).split(), "--out", tmp_path)
+    assert code == 0, err
+    assert any(tmp_path.iterdir())
+
+
 def test_failed_command_leaves_the_old_result(fans: Fans, tmp_path: Path, results: dict[str, list[object]]) -> None:
     assert fans(*results["corpus"])[0] == 0
     before = {path: path.read_bytes() for path in (tmp_path / "corpus").iterdir()}

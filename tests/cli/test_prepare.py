@@ -112,7 +112,7 @@ def test_unknown_source_is_refused_with_how_to_list_the_known_ones(fans: Fans, t
 
 def test_corpus_is_not_overwritten(fans: Fans, lists: Path, tmp_path: Path) -> None:
     code, _, err = fans("prepare", lists, "--out", tmp_path, *SMALL)
-    assert code == 2 and "already exists" in err
+    assert code == 2 and f"{tmp_path} exists and is not the corpus of an earlier run" in err and "--force" not in err
 
 
 def test_url_needs_a_cluster(fans: Fans, tmp_path: Path) -> None:

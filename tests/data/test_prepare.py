@@ -191,9 +191,10 @@ def test_own_categories_without_a_category_column_are_refused(tmp_path: Path) ->
 
 def test_an_out_path_that_exists_is_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "corpus").mkdir()
-    with pytest.raises(BadSetting, match="already exists"):
+    (tmp_path / "corpus" / "mine").touch()
+    with pytest.raises(BadSetting, match="exists and is not the corpus of an earlier run"):
         prepare(some_lists(), tmp_path / "corpus", SMALL)
-    assert list((tmp_path / "corpus").iterdir()) == []
+    assert [path.name for path in (tmp_path / "corpus").iterdir()] == ["mine"]
 
 
 def test_an_out_path_that_cannot_be_written_is_refused(tmp_path: Path) -> None:

@@ -272,7 +272,7 @@ def test_an_unknown_model_is_refused(corpus: Path, tmp_path: Path) -> None:
 def test_existing_output_is_refused_and_unchanged(corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "mine").write_text("mine")
-    with pytest.raises(BadSetting, match="already exists; choose another path for the model"):
+    with pytest.raises(BadSetting, match="exists and is not the model of an earlier run; choose another path"):
         train(corpus, tmp_path / "run", "fans", MINUTE)
     assert [path.name for path in (tmp_path / "run").rglob("*")] == ["mine"]
 

@@ -14,7 +14,7 @@ from fansrec.evaluation.recommendation import costs, reasons, recommend
 from fansrec.experiments.cells import read_object
 from fansrec.experiments.compare.measuring import PROTOCOL, Job, Measured, measure
 from fansrec.experiments.crossval.systems import check_systems, parse_systems
-from fansrec.files import write_json
+from fansrec.files import is_empty_folder, write_json
 from fansrec.training.reporting import Reporter, default_reporter, format_duration
 
 MODELS = ("popularity", "markov", "item-knn", "rp3beta", "ease", "slist", "vstan", "fans")  # the fast ones first
@@ -129,7 +129,7 @@ def _start(folder: Path, corpus: Corpus, force: bool) -> None:
     """Make the folder, or check that an earlier comparison in it was made with the same corpus."""
     about = {"fingerprint": fingerprint(corpus)}
     found = read_object(folder / ABOUT)
-    if folder.exists() and found is None:
+    if folder.exists() and found is None and not is_empty_folder(folder):
         raise BadSetting(f"{folder} exists and is not the folder of a comparison; choose another --out")
     if force and found is not None:
         shutil.rmtree(folder)

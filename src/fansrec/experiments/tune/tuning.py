@@ -14,7 +14,7 @@ from fansrec.experiments.cells import read_object
 from fansrec.experiments.tune.running import MODEL, run_trial
 from fansrec.experiments.tune.spaces import Space, space_of
 from fansrec.experiments.tune.trials import LOG, Trial, best_of, next_settings, read_trials, write_trials
-from fansrec.files import write_json, write_text
+from fansrec.files import is_empty_folder, write_json, write_text
 from fansrec.models.registry import entry
 from fansrec.training.grid_search import validation_lists
 from fansrec.training.plan import Plan, make_plan
@@ -125,7 +125,7 @@ def _search(
 def _start(folder: Path, about: Mapping[str, Any], force: bool) -> None:
     """Make the folder, or check that an earlier search in it was made with the same corpus and model."""
     found = read_object(folder / ABOUT)
-    if folder.exists() and found is None:
+    if folder.exists() and found is None and not is_empty_folder(folder):
         raise BadSetting(f"{folder} exists and is not the folder of a search; choose another --out")
     if force and found is not None:
         shutil.rmtree(folder)
