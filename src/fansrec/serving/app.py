@@ -213,6 +213,7 @@ def _add_page(app: FastAPI) -> None:
         return FileResponse(PAGE_FOLDER / "index.html", headers=REVALIDATE)
 
     @_route(app, routes.DOCS, include_in_schema=False)
+    @_route(app, routes.DOCS_WITH_SLASH, include_in_schema=False)
     async def docs() -> FileResponse:
         return FileResponse(PAGE_FOLDER / "docs" / "index.html", headers=REVALIDATE)
 

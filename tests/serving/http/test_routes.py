@@ -9,6 +9,7 @@ from fansrec.serving.http.routes import OTHER, SIMILAR, STATIC, Access, access_l
     ("path", "name", "access"),
     [
         ("/v1/items", "/v1/items", Access.USE),
+        ("/docs/", "/docs/", Access.OPEN),
         ("/v1/items/i7/similar", SIMILAR.path, Access.USE),
         ("/v1/items/a/b/similar", SIMILAR.path, Access.USE),
         ("/v1/items//similar", SIMILAR.path, Access.USE),

@@ -65,6 +65,24 @@ def test_link_opens_its_operation(docs: Any, service: Running) -> None:
     assert "/v1/models" in card.inner_text()
 
 
+def test_link_that_is_not_encoded_text_opens_nothing(docs: Any, service: Running) -> None:
+    """The fixture fails at an exception of the page."""
+    for address in ("/docs#%E0%A4%A", "/docs/#%E0%A4%A"):
+        docs.goto(service.url + address)
+        docs.reload()
+        docs.locator("#operations details").first.wait_for()
+        assert docs.locator("#problem").inner_text() == "" and docs.locator("details[open]").count() == 0
+
+
+@pytest.mark.parametrize("id_", [".", ".."])
+def test_id_that_would_change_the_path_is_not_sent(docs: Any, id_: str) -> None:
+    card = operation(docs, "/v1/items/{id}/similar")
+    card.get_by_label("id").fill(id_)
+    card.get_by_role("button", name="Send").click()
+    card.locator(".refused").wait_for()
+    assert f"browsers cannot send “{id_}” as id" in card.inner_text()
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 def test_nothing_is_wider_than_the_screen(docs: Any, width: int) -> None:
     docs.set_viewport_size({"width": width, "height": 800})

@@ -20,6 +20,7 @@ class Route:
 
 PAGE = Route("/", Access.OPEN, ("GET", "HEAD"))
 DOCS = Route("/docs", Access.OPEN, ("GET", "HEAD"))
+DOCS_WITH_SLASH = Route("/docs/", DOCS.access, DOCS.methods)  # as people type it
 LIVE = Route("/health/live", Access.OPEN)
 READY = Route("/health/ready", Access.OPEN)
 OPENAPI = Route("/openapi.json", Access.OPEN)
@@ -31,7 +32,9 @@ MODELS = Route("/v1/models", Access.USE)
 RELOAD = Route("/v1/models/reload", Access.ADMIN, ("POST",))
 ROLLBACK = Route("/v1/models/rollback", Access.ADMIN, ("POST",))
 
-ALL_ROUTES = (PAGE, DOCS, LIVE, READY, OPENAPI, METRICS, CONTINUE, ITEMS, SIMILAR, MODELS, RELOAD, ROLLBACK)
+ALL_ROUTES = (
+    PAGE, DOCS, DOCS_WITH_SLASH, LIVE, READY, OPENAPI, METRICS, CONTINUE, ITEMS, SIMILAR, MODELS, RELOAD, ROLLBACK,
+)  # fmt: skip
 ROUTES = {route.path: route for route in ALL_ROUTES}
 STATIC, OTHER = "/static/*", "other"
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))

@@ -81,10 +81,19 @@ function answerTable(responses) {
 
 /** Open what the address names, so that a link to an operation shows it. */
 function openTarget() {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = document.getElementById(decoded(location.hash.slice(1)));
   if (target?.tagName !== "DETAILS") return;
   target.open = true;
   target.scrollIntoView();
+}
+
+/** The text of a fragment; one that is not encoded text names nothing. */
+function decoded(fragment) {
+  try {
+    return decodeURIComponent(fragment);
+  } catch {
+    return "";
+  }
 }
 
 start().catch((error) => {

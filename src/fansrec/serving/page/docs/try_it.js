@@ -14,7 +14,7 @@ export function tryIt(method, path, operation, body) {
   const submit = async (event) => {
     event.preventDefault();
     send.disabled = true;
-    outcome.replaceChildren(...(await answerTo(method, addressOf(path, fields), headersOf(fields, content), content)));
+    outcome.replaceChildren(...(await answerTo(method, () => addressOf(path, fields), headersOf(fields, content), content)));
     send.disabled = false;
   };
   const labels = fields.map(({ parameter, input }) => make("label", {}, labelOf(parameter), input));
@@ -40,10 +40,18 @@ function addressOf(path, fields) {
   let address = path;
   for (const field of fields) {
     const { name, in: place } = field.parameter;
-    if (place === "path") address = address.replace(`{${name}}`, () => encodeURIComponent(field.input.value));
+    if (place === "path") address = address.replace(`{${name}}`, () => encodedSegment(name, field.input.value));
     if (place === "query") for (const value of valuesOf(field)) query.append(name, value);
   }
   return query.size ? `${address}?${query}` : address;
+}
+
+/** A value as one segment of a path. Browsers resolve . and .. also where they are encoded, to another path. */
+function encodedSegment(name, value) {
+  if (value === "." || value === "..") {
+    throw new Error(`browsers cannot send “${value}” as ${name}; use another client, such as curl --path-as-is`);
+  }
+  return encodeURIComponent(value);
 }
 
 function headersOf(fields, content) {
@@ -55,9 +63,10 @@ function headersOf(fields, content) {
 }
 
 /** The elements that show what the service answered. */
-async function answerTo(method, address, headers, content) {
+async function answerTo(method, makeAddress, headers, content) {
   const started = performance.now();
   try {
+    const address = makeAddress();
     const options = { method: method.toUpperCase(), headers, cache: "no-store", credentials: "omit" };
     const response = await fetch(address, content ? { ...options, body: content.value } : options);
     const text = await response.text();
