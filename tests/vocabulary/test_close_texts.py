@@ -1,9 +1,13 @@
 """Which texts a misspelled or incomplete one may mean."""
 
+import tracemalloc
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fansrec.vocabulary import close_texts
 from fansrec.vocabulary.close_texts import CloseTexts
 
 TEXTS = [
@@ -70,3 +74,20 @@ def test_text_with_one_wrong_letter_is_found(texts: list[str], data: st.DataObje
     at = data.draw(st.integers(0, len(text) - 1))
     misspelled = (text[:at] + "x" + text[at + 1 :]).strip()
     assert texts.index(text) in CloseTexts(texts).close_to(misspelled, 50) or len(misspelled) < len(text)
+
+
+def test_letters_are_counted_in_chunks_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = close_texts._letter_counts(TEXTS)
+    monkeypatch.setattr(close_texts, "CHUNK", 5)
+    assert np.array_equal(close_texts._letter_counts(TEXTS), whole)
+    assert close_texts._letter_counts([]).shape == (0, close_texts.LETTERS)
+
+
+def test_memory_of_counting_letters_does_not_grow_with_the_texts() -> None:
+    texts = ["a song of some band"] * 300_000
+    tracemalloc.start()
+    try:
+        counts = close_texts._letter_counts(texts)
+        assert tracemalloc.get_traced_memory()[1] - counts.nbytes < 80e6  # 8 bytes for each count would be 77 MB twice
+    finally:
+        tracemalloc.stop()

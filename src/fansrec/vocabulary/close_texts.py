@@ -16,6 +16,7 @@ MAX_CANDIDATES = 40  # that are compared letter by letter, by each of the ways t
 MAX_SAME_START = 2000  # texts that begin alike, of which the counts of letters are compared
 SIMILARITY = 0.74  # of `difflib`: one wrong letter of four
 LETTERS = 32  # counts of letters; letters that share one only cost time
+CHUNK = 65_536  # texts whose letters are counted at once, in 8 bytes for each count and several for each letter
 SAME_START = 2  # letters of a longer text that must be right
 
 
@@ -89,10 +90,17 @@ def _max_edits(text: str) -> int:
 
 def _letter_counts(texts: Sequence[str]) -> NDArray[np.uint8]:
     """Return how often each text has each letter, (T, LETTERS); letters are taken modulo LETTERS."""
+    counts = np.empty((len(texts), LETTERS), np.uint8)
+    for start in range(0, len(texts), CHUNK):
+        counts[start : start + CHUNK] = _letter_counts_of_chunk(texts[start : start + CHUNK])
+    return counts
+
+
+def _letter_counts_of_chunk(texts: Sequence[str]) -> NDArray[np.int64]:
     codes = np.frombuffer("".join(texts).encode("utf-32-le", errors="surrogatepass"), np.uint32) % LETTERS
     texts_of = np.repeat(np.arange(len(texts)), np.fromiter(map(len, texts), np.int64, len(texts)))
     counts = np.bincount(texts_of * LETTERS + codes, minlength=len(texts) * LETTERS)
-    return np.minimum(counts, 255).astype(np.uint8).reshape(len(texts), LETTERS)
+    return np.minimum(counts, 255).reshape(len(texts), LETTERS)
 
 
 def _smallest(difference: NDArray[np.int64], most: int) -> NDArray[np.int64]:
