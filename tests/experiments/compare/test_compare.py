@@ -93,6 +93,21 @@ def test_folder_of_another_corpus_or_of_something_else_is_refused(tmp_path: Path
         fansrec.compare(corpus, tmp_path / "other", ["popularity"], force=True)
 
 
+def test_force_removes_nothing_that_the_comparison_did_not_write(tmp_path: Path) -> None:
+    corpus, out, foreign = write_walks(tmp_path / "corpus"), tmp_path / "out", tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "corpus.json").write_text('{"a": 1}')
+    (foreign / "thesis.txt").write_text("x")
+    with pytest.raises(BadSetting, match="is not the folder of a comparison"):
+        fansrec.compare(corpus, foreign, ["popularity"], force=True)
+    assert (foreign / "thesis.txt").read_text() == "x"
+    fansrec.compare(corpus, out, ["popularity", "markov"])
+    (out / "notes.txt").write_text("x")
+    fansrec.compare(corpus, out, ["popularity"], force=True)
+    assert (out / "notes.txt").read_text() == "x"
+    assert [path.name for path in (out / "runs").iterdir()] == ["popularity"]
+
+
 def test_corpus_without_test_lists_is_refused(tmp_path: Path) -> None:
     corpus = walks(lists=40)
     write_corpus(tmp_path / "corpus", replace(corpus, parts=np.zeros(40, dtype=np.uint8)))

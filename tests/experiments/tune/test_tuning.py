@@ -179,6 +179,20 @@ def test_folder_of_something_else_and_missing_validation_lists_are_refused(corpu
         fansrec.tune(tmp_path / "few", tmp_path / "out", "slist")
 
 
+def test_force_removes_nothing_that_the_search_did_not_write(corpus: Path, tmp_path: Path) -> None:
+    out, foreign = tmp_path / "out", tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "tune.json").write_text("{}")
+    (foreign / "thesis.txt").write_text("x")
+    with pytest.raises(BadSetting, match="is not the folder of a search"):
+        fansrec.tune(corpus, foreign, "slist", trials=1, force=True)
+    assert (foreign / "thesis.txt").read_text() == "x"
+    fansrec.tune(corpus, out, "slist", trials=2)
+    (out / "notes.txt").write_text("x")
+    assert len(fansrec.tune(corpus, out, "slist", trials=1, force=True).trials) == 1
+    assert (out / "notes.txt").read_text() == "x"
+
+
 def test_damaged_log_is_refused(corpus: Path, tmp_path: Path) -> None:
     fansrec.tune(corpus, tmp_path / "out", "slist", trials=1)
     (tmp_path / "out" / trials.LOG).write_text("{")

@@ -1,19 +1,18 @@
 """The comparison of several models on the test lists of a corpus, and the recommendation of one of them."""
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fansrec.data.corpus import Corpus, fingerprint, read_corpus
+from fansrec.data.corpus import fingerprint, read_corpus
 from fansrec.errors import BadSetting, missing_extras
 from fansrec.evaluation.paired import Ranking, rank
 from fansrec.evaluation.protocol import METRICS
 from fansrec.evaluation.recommendation import costs, reasons, recommend
-from fansrec.experiments.cells import read_object
 from fansrec.experiments.compare.measuring import PROTOCOL, Job, Measured, measure
 from fansrec.experiments.crossval.systems import check_systems, parse_systems
+from fansrec.experiments.result_folder import start_folder
 from fansrec.files import write_json
 from fansrec.training.reporting import Reporter, default_reporter, format_duration
 
@@ -22,6 +21,7 @@ SECONDS = 60.0  # in which the settings of a model in closed form are searched
 METRIC = METRICS[0]  # that decides
 ABOUT = "corpus.json"  # what the folder was made with
 REPORT = "comparison"  # name of the report's files
+OWN = rf"rows|runs|{REPORT}\.(json|md|png)"  # what a comparison writes
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def compare(
     if not len(lists.part("test")):
         raise BadSetting(f"{corpus} has no test lists to compare models on; prepare it again with all three parts")
     check_systems(systems, lists)
-    _start(folder, lists, force)
+    start_folder(folder, "comparison", ABOUT, {"fingerprint": fingerprint(lists)}, OWN, force)
     measured = []
     for number, system in enumerate(systems, 1):
         job = Job(corpus, folder, system, seed, seconds, device)
@@ -123,25 +123,6 @@ def titles(measured: Sequence[Measured]) -> dict[str, str]:
     """Return the name of each model for people: its title, or its name in --models if several have the same title."""
     every = [one.title for one in measured]
     return {one.name: one.title if every.count(one.title) == 1 else one.name for one in measured}
-
-
-def _start(folder: Path, corpus: Corpus, force: bool) -> None:
-    """Make the folder, or check that an earlier comparison in it was made with the same corpus."""
-    about = {"fingerprint": fingerprint(corpus)}
-    found = read_object(folder / ABOUT)
-    if folder.exists() and found is None:
-        raise BadSetting(f"{folder} exists and is not the folder of a comparison; choose another --out")
-    if force and found is not None:
-        shutil.rmtree(folder)
-    elif found is not None and found != about:
-        raise BadSetting(
-            f"{folder} has a comparison with another corpus; choose another --out, or give --force to replace it"
-        )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / ABOUT, about)
-    except OSError as error:
-        raise BadSetting(f"{folder} cannot be written ({error.strerror}); choose another --out") from error
 
 
 class _Brief(Reporter):

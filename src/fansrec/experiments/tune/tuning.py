@@ -1,7 +1,6 @@
 """The search for the best settings of one model on the validation lists."""
 
 import json
-import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,11 +9,11 @@ from typing import Any
 
 from fansrec.data.corpus import Corpus, fingerprint, read_corpus
 from fansrec.errors import BadSetting, Interrupted, missing_extras
-from fansrec.experiments.cells import read_object
+from fansrec.experiments.result_folder import start_folder
 from fansrec.experiments.tune.running import MODEL, run_trial
 from fansrec.experiments.tune.spaces import Space, space_of
 from fansrec.experiments.tune.trials import LOG, Trial, best_of, next_settings, read_trials, write_trials
-from fansrec.files import write_json, write_text
+from fansrec.files import write_text
 from fansrec.models.registry import entry
 from fansrec.training.grid_search import validation_lists
 from fansrec.training.plan import Plan, make_plan
@@ -24,6 +23,7 @@ from fansrec.training.settings import default_recipe
 SECONDS = 600.0
 ABOUT = "tune.json"  # what the folder was made with
 BEST = "best.toml"
+OWN = r"trials\.jsonl|best\.toml|model|training|trial-\d+"  # what a search writes
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,8 @@ def tune(
     if not space:
         raise BadSetting(f"{model} has no settings to search")
     validation = len(validation_lists(plan, lists).inputs)
-    _start(folder, {"fingerprint": fingerprint(lists), "model": model, "recipe": recipe, "seed": seed}, force)
+    about = {"fingerprint": fingerprint(lists), "model": model, "recipe": recipe, "seed": seed}
+    start_folder(folder, "search", ABOUT, about, OWN, force)
     values = plan.settings | vars(plan.training)
     defaults = {name: values[name] for name in space}
     made = _search(plan, space, defaults, lists, source, folder, seconds, trials, reporter)
@@ -120,24 +121,6 @@ def _search(
         write_trials(folder / LOG, done)
         reporter.message(_trial_message(trial, done, seconds - (time.monotonic() - started)))
     return done
-
-
-def _start(folder: Path, about: Mapping[str, Any], force: bool) -> None:
-    """Make the folder, or check that an earlier search in it was made with the same corpus and model."""
-    found = read_object(folder / ABOUT)
-    if folder.exists() and found is None:
-        raise BadSetting(f"{folder} exists and is not the folder of a search; choose another --out")
-    if force and found is not None:
-        shutil.rmtree(folder)
-    elif found is not None and found != about:
-        different = ", ".join(name for name, value in about.items() if found.get(name) != value)
-        what = different.replace("fingerprint", "corpus")
-        raise BadSetting(f"{folder} has a search with another {what}; choose another --out, or give --force")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / ABOUT, dict(about))
-    except OSError as error:
-        raise BadSetting(f"{folder} cannot be written ({error.strerror}); choose another --out") from error
 
 
 def toml(values: Mapping[str, Any]) -> str:
