@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fansrec
+from fansrec.artifact import read_config
 from fansrec.data.corpus import read_corpus, write_corpus
 from fansrec.errors import BadSetting
 from fansrec.evaluation.protocol import METRICS, protocol
@@ -16,6 +17,8 @@ from fansrec.evaluation.rows import measure_run, open_run
 from fansrec.experiments.compare import comparison
 from fansrec.experiments.compare.measuring import Measured
 from fansrec.experiments.compare.report import markdown
+from fansrec.training.grid_search import candidates
+from fansrec.training.trainer import train
 from training_runs import Recorder
 from worlds import walks, write_walks
 
@@ -68,6 +71,32 @@ def test_same_call_trains_and_measures_nothing_again(
     assert [one.name for one in more.models if one.name not in MODELS] == ["item-knn"]
 
 
+def test_longer_time_searches_again_only_what_had_too_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus, out, names, trained = write_walks(tmp_path / "corpus"), tmp_path / "out", ["popularity", "ease"], []
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        trained.append(arguments[2])
+        return train(*arguments, **options)
+
+    monkeypatch.setattr("fansrec.experiments.compare.measuring.train", counted)
+    short = fansrec.compare(corpus, out, names, seconds=1e-9)
+    long = fansrec.compare(corpus, out, names, seconds=60)
+    assert trained == ["popularity", "ease", "ease"]
+    tried = {one.name: (one.tried, one.search_seconds) for one in (short.models[0], long.models[0])}
+    assert short.models[0].tried == 1 and tried == {"ease": (len([*candidates("ease")]), 60.0)}
+    fansrec.compare(corpus, out, names, seconds=3600)  # nothing is left to search
+    again = fansrec.compare(corpus, out, names, seconds=1)
+    assert len(trained) == 3 and again.search_seconds == 60
+    assert "for at most 60 s" in (out / "comparison.md").read_text()
+
+
+def test_another_seed_trains_again(tmp_path: Path) -> None:
+    corpus, out = write_walks(tmp_path / "corpus"), tmp_path / "out"
+    for seed in (0, 1):
+        found = fansrec.compare(corpus, out, [MODELS[2]], seed=seed)
+        assert read_config(found.run)["training"]["seed"] == seed
+
+
 def test_interrupted_comparison_is_resumed(tmp_path: Path) -> None:
     class Stop(Recorder):
         def epoch(self, row: dict[str, Any]) -> None:
@@ -117,7 +146,7 @@ def test_corpus_without_test_lists_is_refused(tmp_path: Path) -> None:
 
 def measured(name: str, values: np.ndarray, seconds: float = 1.0, title: str | None = None) -> Measured:
     row = dict.fromkeys(METRICS, float(values.mean())) | {"variant": title or name, "lists": len(values)}
-    return Measured(name, name.split(":")[0], Path("runs") / name, row, {"NDCG@5": values}, seconds, {}, 0)
+    return Measured(name, name.split(":")[0], Path("runs") / name, row, {"NDCG@5": values}, seconds, {}, 0, None)
 
 
 def concluded(*models: Measured) -> fansrec.Comparison:

@@ -31,7 +31,7 @@ class Comparison:
     corpus: Path
     folder: Path
     lists: int
-    search_seconds: float
+    search_seconds: float  # the longest limit of all searches: models of an earlier comparison had their own
     models: list[Measured]
     ranking: Ranking
     recommended: Measured
@@ -63,7 +63,7 @@ class Comparison:
         about = {"name": one.name, "model": one.model, "variant": one.title, "run": str(one.run)}
         figures = {name: one.row[name] for metric in METRICS for name in (metric, f"{metric}_ci")}
         costs = {"latency_ms": one.row["latency_ms"], "training_seconds": one.training_seconds}
-        search = {"settings": one.settings, "tried": one.tried}
+        search = {"settings": one.settings, "tried": one.tried, "search_seconds": one.search_seconds}
         return {**about, **figures, "behind": None if behind is None else behind.to_json(), **costs, **search}
 
 
@@ -83,7 +83,8 @@ def compare(
     A model is written NAME[:RECIPE][+SETTING=VALUE...]. The settings of a model in closed form are searched on the
     validation lists for at most `seconds`. Models and figures are kept in `out` (default: CORPUS-compare beside the
     corpus), with a report as comparison.json, .md and .png; the same call resumes an interrupted one and trains only
-    models that are not there yet, and all of them again with `force`. Models are measured on `device`.
+    models that are not there yet or had less time for a search that was not finished, and all of them with `force`.
+    Models are measured on `device`.
     """
     from fansrec.experiments.compare.report import write_report  # matplotlib
 
@@ -113,9 +114,10 @@ def conclude(corpus: Path, folder: Path, seconds: float, measured: Sequence[Meas
     ranking, lists = rank({name: one.values[METRIC] for name, one in by_name.items()}), int(measured[0].row["lists"])
     took = {name: one.training_seconds or 0.0 for name, one in by_name.items()}
     chosen = recommend(ranking, costs({name: one.model for name, one in by_name.items()}, took), lists)
+    longest = max(seconds, *(one.search_seconds or 0.0 for one in measured))
     why = list(reasons(ranking, chosen, METRIC, lists, titles(measured)))
     return Comparison(
-        corpus, folder, lists, seconds, [by_name[name] for name in ranking.order], ranking, by_name[chosen], why
+        corpus, folder, lists, longest, [by_name[name] for name in ranking.order], ranking, by_name[chosen], why
     )
 
 
