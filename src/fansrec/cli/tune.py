@@ -36,7 +36,8 @@ def tune(
     test lists are not used.
 
     OUT/trials.jsonl has a line per trial, OUT/best.toml the best settings for `fans train --config`, and OUT/model the
-    best model. Linear models and V-STAN are fitted to the validation lists too at the end.
+    best model. Linear models and V-STAN in OUT/model are fitted to the validation lists too; `fans train --config` fits
+    them to the training lists only.
     """
     seconds = parse_duration("--time", time)
     choose_device(device)
@@ -50,12 +51,15 @@ def tune(
         console.say("no trial was trained to the end in this time; give a longer --time, or train with the defaults:")
         console.say(f"Next: fans train {corpus} --model {found.model} --out RUN")
         return
+    config_lists, model_lists = "", ""
+    if found.has_validation_lists:
+        config_lists, model_lists = ", which fits to the training lists only", ", fitted to the validation lists too"
     before = "" if found.default_figure is None else f", the defaults {found.default_figure:.4f}"
     echo(
         f"best of {len(found.trials)} trials: number {found.best.number}, {found.metric} {found.figure:.4f} on "
         f"{found.lists:,} validation lists{before}",
         f"settings: --model {found.model} --recipe {found.recipe} {set_option(found.settings)}",
-        f"written: {found.config}, for `fans train {corpus} --config {found.config} --out RUN`",
-        f"written: {found.run}, the best model",
+        f"written: {found.config}, for `fans train {corpus} --config {found.config} --out RUN`{config_lists}",
+        f"written: {found.run}, the best model{model_lists}",
     )
     console.say(f"Next: fans evaluate {found.run} --corpus {corpus}")

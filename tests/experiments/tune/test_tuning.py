@@ -207,3 +207,31 @@ def test_interrupted_search_says_how_to_go_on(corpus: Path, tmp_path: Path, monk
     monkeypatch.setattr(tuning, "run_trial", interrupted)
     with pytest.raises(Interrupted, match="continue with the same command"):
         fansrec.tune(corpus, tmp_path / "out", "slist")
+
+
+@pytest.mark.parametrize("when", ["write_trials", "keep_best"])
+def test_model_is_that_of_the_best_trial_in_the_log_after_an_interruption(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    def interrupted(*arguments: Any) -> None:
+        if len(arguments[1]) == 2:
+            raise KeyboardInterrupt
+        original(*arguments)
+
+    monkeypatch.setattr(tuning, "next_settings", lambda *arguments: {"regularization": 300.0 if arguments[2] else 1.0})
+    original = getattr(tuning, when)
+    with monkeypatch.context() as patch:
+        patch.setattr(tuning, when, interrupted)
+        with pytest.raises(Interrupted):
+            fansrec.tune(corpus, tmp_path / "out", "ease", trials=2)
+    logged_before = len(logged(tmp_path / "out"))
+    assert logged_before == (1 if when == "write_trials" else 2)
+    found = fansrec.tune(corpus, tmp_path / "out", "ease", trials=logged_before)
+    assert found.run is not None and found.best is found.trials[-1]
+    assert read_artifact(found.run).config["config"]["regularization"] == found.settings["regularization"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "best.toml",
+        "model",
+        "trials.jsonl",
+        "tune.json",
+    ]

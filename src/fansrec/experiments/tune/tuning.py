@@ -10,7 +10,7 @@ from typing import Any
 from fansrec.data.corpus import Corpus, fingerprint, read_corpus
 from fansrec.errors import BadSetting, Interrupted, missing_extras
 from fansrec.experiments.result_folder import start_folder
-from fansrec.experiments.tune.running import MODEL, run_trial
+from fansrec.experiments.tune.running import MODEL, keep_best, run_trial
 from fansrec.experiments.tune.spaces import Space, space_of
 from fansrec.experiments.tune.trials import LOG, Trial, best_of, next_settings, read_trials, write_trials
 from fansrec.files import write_text
@@ -44,6 +44,11 @@ class Tuned:
     @property
     def best(self) -> Trial | None:
         return best_of(self.trials)
+
+    @property
+    def has_validation_lists(self) -> bool:
+        """Whether the best model was fitted to the validation lists too, which `fans train --config` does not do."""
+        return hasattr(entry(self.model).model, "fit")
 
 
 @missing_extras()
@@ -101,6 +106,7 @@ def _search(
     started, done = time.monotonic(), read_trials(folder / LOG)
     if done:
         reporter.message(f"{len(done)} trials were done before")
+    keep_best(folder, done)
     longest, made = 0.0, 0
     while most is None or len(done) < most:
         used = time.monotonic() - started
@@ -113,12 +119,13 @@ def _search(
             break
         try:
             trial = run_trial(plan, settings, done, corpus, source, folder, started + seconds, reporter)
+            write_trials(folder / LOG, [*done, trial])
+            keep_best(folder, [*done, trial])
         except KeyboardInterrupt:
             raise Interrupted(f"stopped; {len(done)} trials are in {folder}, continue with the same command") from None
         done.append(trial)
         made += 1
         longest = max(longest, trial.seconds)
-        write_trials(folder / LOG, done)
         reporter.message(_trial_message(trial, done, seconds - (time.monotonic() - started)))
     return done
 
