@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
-from fansrec.cli.options import Corpus, Device, check_result, choose_device, parse_duration, usable_device
+from fansrec.cli.options import Corpus, Device, check_result, choose_device
 from fansrec.cli.progress_bars import TrainingBar
 from fansrec.cli.terminal import Terminal, echo
+from fansrec.experiments.durations import parse_duration
 from fansrec.files import write_json
 
 DEFAULT_MODELS = "popularity,markov,item-knn,rp3beta,ease,slist,vstan,fans"
@@ -39,12 +40,12 @@ def compare(
     seconds = parse_duration("--time", time)
     check_result(json, {"models", "run"}, force)
     choose_device(device)
-    chosen = usable_device(device and device.partition(":")[0])  # cuda:1 is the only GPU that is visible now
+    chosen = device and device.partition(":")[0]  # cuda:1 is the only GPU that is visible now
     from fansrec.experiments.compare.comparison import compare as run
     from fansrec.experiments.compare.report import markdown
 
     with TrainingBar(Terminal()) as bar:
-        found = run(corpus, out, models.split(","), seconds, seed, chosen, bar, force)
+        found = run(corpus, out, models, seconds, seed, chosen, bar, force)
     if json is not None:
         write_json(json, found.to_json())
     echo("", *markdown(found).rstrip("\n").split("\n"), "")

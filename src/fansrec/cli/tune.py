@@ -5,9 +5,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from fansrec.cli.options import Corpus, TrainingDevice, choose_device, parse_duration
+from fansrec.cli.options import Corpus, TrainingDevice, choose_device
 from fansrec.cli.progress_bars import TrainingBar
 from fansrec.cli.terminal import Terminal, echo
+from fansrec.experiments.durations import parse_duration
 
 OUT = "Folder for the log of trials, the best settings and the best model; the same folder continues its search"
 TIME = "Time limit of this call, such as 90s, 10m or 2h"

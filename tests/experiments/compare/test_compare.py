@@ -137,6 +137,28 @@ def test_force_removes_nothing_that_the_comparison_did_not_write(tmp_path: Path)
     assert [path.name for path in (out / "runs").iterdir()] == ["popularity"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"seconds": 0}, "seconds is 0; it must be a duration above 0"),
+        ({"seconds": "soon"}, "seconds is 'soon'"),
+        ({"models": []}, "^models names no model; give at least one, such as fans,ease,item-knn$"),
+        ({"models": ""}, "^models names no model"),
+        ({"device": "abacus"}, "^there is no device abacus here; leave out device, or give cpu$"),
+    ],
+)
+def test_arguments_that_cannot_be_used_are_refused(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:
+    corpus = write_walks(tmp_path / "corpus")
+    with pytest.raises(BadSetting, match=message):
+        fansrec.compare(corpus, tmp_path / "out", **{"models": "popularity", **arguments})
+    assert not (tmp_path / "out").exists()
+
+
+def test_models_and_time_can_be_given_as_on_the_command_line(tmp_path: Path) -> None:
+    found = fansrec.compare(write_walks(tmp_path / "corpus"), models="popularity, markov", seconds="1m", device="cpu")
+    assert {one.name for one in found.models} == {"popularity", "markov"} and found.search_seconds == 60
+
+
 def test_corpus_without_test_lists_is_refused(tmp_path: Path) -> None:
     corpus = walks(lists=40)
     write_corpus(tmp_path / "corpus", replace(corpus, parts=np.zeros(40, dtype=np.uint8)))

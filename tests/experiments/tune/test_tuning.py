@@ -170,6 +170,28 @@ def test_what_cannot_be_searched_is_refused(corpus: Path, tmp_path: Path, change
     assert len(fansrec.tune(corpus, tmp_path / "out", "ease", trials=1, force=True).trials) == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"seconds": -1}, "seconds is -1; it must be a duration above 0"),
+        ({"seconds": float("nan")}, "seconds is nan"),
+        ({"seconds": "10x"}, "seconds is '10x'"),
+        ({"trials": 0}, "trials is 0; it must be at least 1"),
+        ({"device": "abacus"}, "there is no device abacus here; leave out device"),
+    ],
+)
+def test_arguments_that_cannot_be_used_are_refused(
+    corpus: Path, tmp_path: Path, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(BadSetting, match=message):
+        fansrec.tune(corpus, tmp_path / "out", "ease", **arguments)
+    assert not (tmp_path / "out").exists()
+
+
+def test_time_can_be_given_as_on_the_command_line(corpus: Path, tmp_path: Path) -> None:
+    assert len(fansrec.tune(corpus, tmp_path / "out", "ease", "10m", trials=1, device="cpu").trials) == 1
+
+
 def test_folder_of_something_else_and_missing_validation_lists_are_refused(corpus: Path, tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match="is not the folder of a search"):
         fansrec.tune(corpus, corpus, "slist")

@@ -12,8 +12,10 @@ from fansrec.evaluation.protocol import METRICS
 from fansrec.evaluation.recommendation import costs, reasons, recommend
 from fansrec.experiments.compare.measuring import PROTOCOL, Job, Measured, measure
 from fansrec.experiments.crossval.systems import check_systems, parse_systems
+from fansrec.experiments.durations import parse_duration
 from fansrec.experiments.result_folder import start_folder
 from fansrec.files import write_json
+from fansrec.training.devices import training_device, usable_device
 from fansrec.training.reporting import Reporter, default_reporter, format_duration
 
 MODELS = ("popularity", "markov", "item-knn", "rp3beta", "ease", "slist", "vstan", "fans")  # the fast ones first
@@ -71,36 +73,38 @@ class Comparison:
 def compare(
     corpus: str | Path,
     out: str | Path | None = None,
-    models: Sequence[str] = MODELS,
-    seconds: float = SECONDS,
+    models: str | Sequence[str] = MODELS,
+    seconds: float | str = SECONDS,
     seed: int = 0,
-    device: str = "cpu",
+    device: str | None = None,
     reporter: Reporter | None = None,
     force: bool = False,
 ) -> Comparison:
     """Train `models` on a corpus, compare them on its test lists and recommend the cheapest of the best.
 
     A model is written NAME[:RECIPE][+SETTING=VALUE...]. The settings of a model in closed form are searched on the
-    validation lists for at most `seconds`. Models and figures are kept in `out` (default: CORPUS-compare beside the
-    corpus), with a report as comparison.json, .md and .png; the same call resumes an interrupted one and trains only
-    models that are not there yet or had less time for a search that was not finished, and all of them with `force`.
-    Models are measured on `device`.
+    validation lists for at most `seconds`, a number or a text such as 10m. Models and figures are kept in `out`
+    (default: CORPUS-compare beside the corpus), with a report as comparison.json, .md and .png. The same call resumes
+    an interrupted one and trains only models that are not there yet or whose search ended early and now has more time,
+    and all of them with `force`. Models are trained and measured on `device`; by default a GPU if there is one.
     """
     from fansrec.experiments.compare.report import write_report  # matplotlib
 
-    corpus = Path(corpus)
-    lists, systems = read_corpus(corpus), parse_systems(",".join(models))
+    seconds, corpus = parse_duration("seconds", seconds), Path(corpus)
+    lists, systems = read_corpus(corpus), parse_systems(models if isinstance(models, str) else ",".join(models))
     reporter = default_reporter() if reporter is None else reporter
     folder = corpus.parent / f"{corpus.resolve().name}-compare" if out is None else Path(out)
     if not len(lists.part("test")):
         raise BadSetting(f"{corpus} has no test lists to compare models on; prepare it again with all three parts")
     check_systems(systems, lists)
+    chosen = usable_device(device)
     start_folder(folder, "comparison", ABOUT, {"fingerprint": fingerprint(lists)}, OWN, force)
     measured = []
     for number, system in enumerate(systems, 1):
-        job = Job(corpus, folder, system, seed, seconds, device)
+        job = Job(corpus, folder, system, seed, seconds, chosen)
         reporter.message(f"{number} of {len(systems)}: {job.name}")
-        measured.append(measure(job, lists, _Brief(reporter)))
+        with training_device(device):
+            measured.append(measure(job, lists, _Brief(reporter)))
         reporter.message(_measured_message(measured[-1]))
     found = conclude(corpus, folder, seconds, measured)
     write_json(folder / f"{REPORT}.json", found.to_json())

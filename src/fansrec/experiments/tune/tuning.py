@@ -9,12 +9,14 @@ from typing import Any
 
 from fansrec.data.corpus import Corpus, fingerprint, read_corpus
 from fansrec.errors import BadSetting, Interrupted, missing_extras
+from fansrec.experiments.durations import parse_duration
 from fansrec.experiments.result_folder import start_folder
 from fansrec.experiments.tune.running import MODEL, keep_best, run_trial
 from fansrec.experiments.tune.spaces import Space, space_of
 from fansrec.experiments.tune.trials import LOG, Trial, best_of, next_settings, read_trials, write_trials
 from fansrec.files import write_text
 from fansrec.models.registry import entry
+from fansrec.training.devices import training_device, usable_device
 from fansrec.training.grid_search import validation_lists
 from fansrec.training.plan import Plan, make_plan
 from fansrec.training.reporting import Reporter, default_reporter, format_duration, format_values
@@ -56,19 +58,24 @@ def tune(
     corpus: str | Path,
     out: str | Path,
     model: str = "fans",
-    seconds: float = SECONDS,
+    seconds: float | str = SECONDS,
     recipe: str | None = None,
     trials: int | None = None,
     seed: int = 0,
     reporter: Reporter | None = None,
     force: bool = False,
+    device: str | None = None,
 ) -> Tuned:
     """Search the settings of a model on the validation lists, for at most `seconds` and at most `trials`.
+
+    `seconds` is a number or a text such as 10m. `device` is cpu, cuda or cuda:1; by default a GPU if there is one.
 
     `out` gets a log of all trials (trials.jsonl), the best settings (best.toml) and the best model (model/). The same
     call continues the search in `out`. Which settings a trial has depends only on the seed and on the trials before.
     """
-    source, folder = Path(corpus), Path(out)
+    seconds, source, folder = parse_duration("seconds", seconds), Path(corpus), Path(out)
+    if trials is not None and trials < 1:
+        raise BadSetting(f"--trials is {trials}; it must be at least 1")
     reporter = default_reporter() if reporter is None else reporter
     lists = read_corpus(source)
     recipe = recipe or ("paper" if hasattr(entry(model).model, "fit") else default_recipe(model, {}))
@@ -77,10 +84,12 @@ def tune(
         raise BadSetting(f"{model} has no settings to search")
     validation = len(validation_lists(plan, lists).inputs)
     about = {"fingerprint": fingerprint(lists), "model": model, "recipe": recipe, "seed": seed}
+    usable_device(device)  # refused before the folder is made
     start_folder(folder, "search", ABOUT, about, OWN, force)
     values = plan.settings | vars(plan.training)
     defaults = {name: values[name] for name in space}
-    made = _search(plan, space, defaults, lists, source, folder, seconds, trials, reporter)
+    with training_device(device):
+        made = _search(plan, space, defaults, lists, source, folder, seconds, trials, reporter)
     best = best_of(made)
     settings = defaults if best is None else best.settings
     first = made[0].figure if made and made[0].stopped is None else None
