@@ -8,6 +8,7 @@ import typer
 from fansrec.cli.options import Corpus, TrainingDevice, choose_device
 from fansrec.cli.progress_bars import TrainingBar
 from fansrec.cli.terminal import Terminal, echo
+from fansrec.experiments.defaults import TUNE_TIME
 from fansrec.experiments.durations import parse_duration
 
 OUT = "Folder for the log of trials, the best settings and the best model; the same folder continues its search"
@@ -18,7 +19,7 @@ def tune(
     corpus: Corpus,
     out: Annotated[Path, typer.Option(help=OUT)],
     model: Annotated[str, typer.Option(help="Model, as in `fans train`")] = "fans",
-    time: Annotated[str, typer.Option(help=TIME)] = "10m",
+    time: Annotated[str, typer.Option(help=TIME)] = TUNE_TIME,
     recipe: Annotated[
         Literal["best", "paper"] | None,
         typer.Option(help="Recipe of the model", show_default="best for fans, paper for others"),

@@ -12,14 +12,13 @@ from fansrec.evaluation.protocol import METRICS
 from fansrec.evaluation.recommendation import costs, reasons, recommend
 from fansrec.experiments.compare.measuring import PROTOCOL, Job, Measured, measure
 from fansrec.experiments.crossval.systems import check_systems, parse_systems
+from fansrec.experiments.defaults import COMPARE_TIME, COMPARED
 from fansrec.experiments.durations import parse_duration
 from fansrec.experiments.result_folder import start_folder
 from fansrec.files import write_json
 from fansrec.training.devices import training_device, usable_device
 from fansrec.training.reporting import Reporter, default_reporter, format_duration
 
-MODELS = ("popularity", "markov", "item-knn", "rp3beta", "ease", "slist", "vstan", "fans")  # the fast ones first
-SECONDS = 60.0  # in which the settings of a model in closed form are searched
 METRIC = METRICS[0]  # that decides
 ABOUT = "corpus.json"  # what the folder was made with
 REPORT = "comparison"  # name of the report's files
@@ -73,8 +72,8 @@ class Comparison:
 def compare(
     corpus: str | Path,
     out: str | Path | None = None,
-    models: str | Sequence[str] = MODELS,
-    seconds: float | str = SECONDS,
+    models: str | Sequence[str] = COMPARED,
+    seconds: float | str = COMPARE_TIME,
     seed: int = 0,
     device: str | None = None,
     reporter: Reporter | None = None,

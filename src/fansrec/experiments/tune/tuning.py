@@ -9,6 +9,7 @@ from typing import Any
 
 from fansrec.data.corpus import Corpus, fingerprint, read_corpus
 from fansrec.errors import BadSetting, Interrupted, missing_extras
+from fansrec.experiments.defaults import TUNE_TIME
 from fansrec.experiments.durations import parse_duration
 from fansrec.experiments.result_folder import start_folder
 from fansrec.experiments.tune.running import MODEL, keep_best, run_trial
@@ -22,7 +23,6 @@ from fansrec.training.plan import Plan, make_plan
 from fansrec.training.reporting import Reporter, default_reporter, format_duration, format_values
 from fansrec.training.settings import default_recipe
 
-SECONDS = 600.0
 ABOUT = "tune.json"  # what the folder was made with
 BEST = "best.toml"
 OWN = r"trials\.jsonl|best\.toml|model|training|trial-\d+"  # what a search writes
@@ -58,7 +58,7 @@ def tune(
     corpus: str | Path,
     out: str | Path,
     model: str = "fans",
-    seconds: float | str = SECONDS,
+    seconds: float | str = TUNE_TIME,
     recipe: str | None = None,
     trials: int | None = None,
     seed: int = 0,
