@@ -22,9 +22,11 @@ def test_cpu_is_used_within_the_call_only(monkeypatch: pytest.MonkeyPatch, befor
         monkeypatch.setenv(ONLY_CPU, before)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert not has_only_cpu() and fastest().type == "cuda"
+    outside = dict(PartialState._shared_state)
     with training_device("cpu"):
         assert has_only_cpu() and fastest().type == "cpu"
         assert PartialState(cpu=has_only_cpu()).device.type == "cpu"
+    assert PartialState._shared_state == outside
     assert os.environ.get(ONLY_CPU) == before and fastest().type == "cuda"
 
 

@@ -35,16 +35,21 @@ def training_device(name: str | None) -> Iterator[None]:
         yield
         return
     import torch
-    from accelerate.state import AcceleratorState
+    from accelerate.state import AcceleratorState, PartialState
 
     device, before = torch.device(usable_device(name)), os.environ.get(ONLY_CPU)
     os.environ[ONLY_CPU] = "true" if device.type == "cpu" else "false"
-    AcceleratorState._reset_state(reset_partial_state=True)  # it keeps the first device of the process
+    states = [AcceleratorState._shared_state, PartialState._shared_state]  # with the first device of the process
+    saved = [dict(state) for state in states]
+    for state in states:
+        state.clear()
     try:
         with torch.cuda.device(device if device.type == "cuda" else -1):  # -1: no change
             yield
     finally:
-        AcceleratorState._reset_state(reset_partial_state=True)
+        for state, values in zip(states, saved, strict=True):
+            state.clear()
+            state.update(values)
         if before is None:
             del os.environ[ONLY_CPU]
         else:
