@@ -8,6 +8,7 @@ from fansrec.data.problems import BAD_POSITION, BAD_TIME
 from fansrec.data.time_texts import number_of, sortable_times
 
 Keys = list[float | None]
+Candidate = tuple[str, str, str, Callable[[Sequence[str]], Keys]]  # column, what it is, kind of problem, reading
 UNUSED = "column {!r} was not used for the order: most of its values are {}"
 NEITHER = {BAD_POSITION: "not whole numbers", BAD_TIME: "neither numbers nor ISO 8601 text"}
 
@@ -47,10 +48,11 @@ def order_of(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Order:
     return Order("in the order of the rows", None, "", [0.0] * len(rows), (*notes, *hints))
 
 
-def _candidates(names: Sequence[str]) -> list[tuple[str, str, str, Callable[[Sequence[str]], Keys]]]:
-    return [(name, "position", BAD_POSITION, _positions) for name in find_all(names, POSITION_NAMES)] + [
-        (name, "time", BAD_TIME, sortable_times) for name in find_all(names, TIME_NAMES)
+def _candidates(names: Sequence[str]) -> list[Candidate]:
+    positions: list[Candidate] = [
+        (name, "position", BAD_POSITION, _positions) for name in find_all(names, POSITION_NAMES)
     ]
+    return positions + [(name, "time", BAD_TIME, sortable_times) for name in find_all(names, TIME_NAMES)]
 
 
 def _positions(texts: Sequence[str]) -> Keys:
