@@ -75,6 +75,13 @@ def test_columns_that_are_not_used_are_reported() -> None:
     assert reports[1] == "note: column 'order' was not used for the order: most of its values are not whole numbers"
 
 
+def test_repeated_column_is_reported_by_fans_prepare(tmp_path: Path) -> None:
+    (tmp_path / "lists.csv").write_text("list,item,item\na,i1,i9\n")
+    reports: list[str] = []
+    assert read_lists(tmp_path / "lists.csv", report=reports.append).ids == ["i1"]
+    assert "note: the header has column 'item' 2 times; the first one is used" in reports
+
+
 def test_all_bad_rows_are_reported_together() -> None:
     with pytest.raises(BadInput) as error:
         read('list,item,time\na,"i\n1",1\na\na,i2,soon\na,i3,3\na,i4,4,5\n')

@@ -4,7 +4,7 @@ import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from fansrec.data.columns import ITEM_NAMES, ITEMS_NAMES, LIST_NAMES, find
+from fansrec.data.columns import ITEM_NAMES, ITEMS_NAMES, LIST_NAMES, find, repeated
 from fansrec.data.delimited import Dialect, allow_long_fields, detect_separator, parse_cell
 from fansrec.data.list_order import Order, order_of
 from fansrec.data.problems import LONG_ROW, NO_ITEM, NO_LIST, NOT_ARRAY, Problems
@@ -32,8 +32,8 @@ def read_table(
         names = [name.strip() for name in next(row for row in reader if row)]
         items, list_, item = (find(names, known) for known in (ITEMS_NAMES, LIST_NAMES, ITEM_NAMES))
         rows = _rows(reader, len(names), problems)
-        for name in dict.fromkeys(name for name in names if name and names.count(name) > 1):
-            report(f"note: the header has column {name!r} {names.count(name)} times; the first one is used")
+        for note in repeated(names):
+            report(f"note: {note}")
         if list_ is not None and item is not None:
             yield from _item_rows(rows, names, list_, item, problems, report)
         elif items is not None:
