@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from fansrec.cli.continue_many import check_files, continue_file, continue_on_cluster
 from fansrec.cli.options import (
     Address,
     Backend,
@@ -82,6 +81,8 @@ def continue_lists(
 
     A model too large for one machine: `fans continue runs/mine s0001 --engine ray --address HOST:6379 --shards 4`
     """
+    from fansrec.cli.continue_many import check_files, continue_file, continue_on_cluster
+
     refuse_without_ray(engine, workers=workers, shards=shards)
     check_files(input, output, engine, force)
     if input is not None and items:
