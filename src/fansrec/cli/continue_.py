@@ -33,8 +33,8 @@ MIN_SCORE = "Minimum score; FANS has scores >= 0 with `--recipe best`, log-proba
 FILL = "How items are assigned to positions; arranged: the best items in their most likely order"
 FALLBACK = "What a list of only unknown items gets: nothing, or popular items"
 INPUT = (
-    'JSON lines {"id": 1, "items": ["a"]} or ["a"], or CSV with the columns list_id and item_id, or items; '
-    "- for standard input; with Ray also a folder, pattern or URL"
+    'JSON lines {"id": 1, "items": ["a"]} or ["a"], or CSV with the columns list_id and item_id, or items, also .gz or '
+    ".zip; - for standard input; with Ray also a folder, pattern or URL"
 )
 OUTPUT = "File for the continuations, as JSON lines; - for standard output; with Ray a folder or a URL"
 MAX_SHOWN = 5  # unknown items
