@@ -6,15 +6,22 @@ docs/explanation/results.md has the figures.
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from fansrec import Preparation, prepare, train
+from fansrec import prepare, train
 from fansrec.data.corpus import read_corpus
 from fansrec.evaluation.protocol import protocol
 from fansrec.evaluation.rows import measure_run, open_run
 
-HOW = Preparation(min_length=10, max_length=60, categories=10, categories_from="all", split="file-order")
+HOW: dict[str, Any] = {
+    "min_length": 10,
+    "max_length": 60,
+    "categories": 10,
+    "categories_from": "all",
+    "split": "file-order",
+}
 
 
 @pytest.mark.long
@@ -22,7 +29,7 @@ HOW = Preparation(min_length=10, max_length=60, categories=10, categories_from="
 def test_fans_is_far_ahead_of_popularity_on_the_papers_test_lists(
     real_data: Callable[[str], Path], tmp_path: Path, classifier: str
 ) -> None:
-    prepare(real_data("aotm/AotM.txt.zip"), tmp_path / "corpus", HOW)
+    prepare(real_data("aotm/AotM.txt.zip"), tmp_path / "corpus", **HOW)
     train(tmp_path / "corpus", tmp_path / "run", "fans", {"recipe": "paper", "classifier": classifier})
     corpus = read_corpus(tmp_path / "corpus")
     row = measure_run(open_run(tmp_path / "run", corpus), corpus, protocol("paper")).row
@@ -35,7 +42,7 @@ def test_fans_is_far_ahead_of_popularity_on_the_papers_test_lists(
 def test_what_is_trained_by_default_is_ahead_of_the_fast_models_there(
     real_data: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    prepare(real_data("aotm/AotM.txt.zip"), tmp_path / "corpus", HOW)
+    prepare(real_data("aotm/AotM.txt.zip"), tmp_path / "corpus", **HOW)
     train(tmp_path / "corpus", tmp_path / "run", values={"epochs": 10})
     comparison = json.loads((tmp_path / "run" / "config.json").read_text())["comparison"]
     *others, ours = comparison["rows"]

@@ -25,6 +25,11 @@ def test_continuing_lists_needs_no_data_or_training_library() -> None:
     assert run_python(f"import fansrec.api.continuer, sys; print({heavy} & set(sys.modules))") == "set()\n"
 
 
+def test_starting_the_command_imports_no_numpy_and_reads_no_model() -> None:
+    heavy = "{'numpy', 'safetensors', 'polars', 'torch', 'pydantic', 'fastapi'}"
+    assert run_python(f"import fansrec.cli.main, sys; print({heavy} & set(sys.modules))") == "set()\n"
+
+
 def test_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="nonsense"):
         fansrec.nonsense  # noqa: B018

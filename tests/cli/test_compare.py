@@ -5,8 +5,6 @@ from typing import Any
 import pytest
 
 from cli.conftest import Fans
-from fansrec.cli.compare import DEFAULT_MODELS
-from fansrec.experiments.compare.comparison import MODELS
 from worlds import write_walks
 
 
@@ -39,10 +37,6 @@ def test_wrong_options_are_refused_in_one_line(fans: Fans, tmp_path: Path, argum
     code, _, err = fans("compare", corpus, "--out", tmp_path / "out", *arguments.split())
     assert code == 2 and message in err and err.count("\n") == 1
     assert not (tmp_path / "out").exists()
-
-
-def test_help_names_the_default_models() -> None:
-    assert tuple(DEFAULT_MODELS.split(",")) == MODELS
 
 
 def test_file_that_is_not_a_comparison_is_not_replaced(fans: Fans, tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import gzip
 import json
 import subprocess
 import sys
@@ -210,9 +211,10 @@ LISTS = {"a": ["i1", "i2"], "b": ["i3"], "c": ["i5", "i4", "i6"]}
         "id\titems\na\ti1 i2\nb\ti3\nc\ti5 i4 i6\n",
         'id,items\na,"[""i1"", ""i2""]"\nb,"[""i3""]"\nc,i5 i4 i6\n',
         "".join(json.dumps({"id": id_, "items": items}) + "\n" for id_, items in LISTS.items()),
+        "".join(json.dumps({"pid": id_, "tracks": items}) + "\n" for id_, items in LISTS.items()),
         "\n\ufeff" + "".join(json.dumps({"id": id_, "items": items}) + "\n" for id_, items in LISTS.items()),
     ],
-    ids=["items", "positions", "ids", "arrays", "JSON lines", "empty line"],
+    ids=["items", "positions", "ids", "arrays", "JSON lines", "other keys", "empty line"],
 )
 def test_file_of_lists_is_read_in_every_layout(fans: Fans, songs: Path, tmp_path: Path, text: str) -> None:
     (tmp_path / "lists").write_bytes(text.encode())
@@ -227,11 +229,17 @@ def test_file_of_lists_is_read_in_every_layout(fans: Fans, songs: Path, tmp_path
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"list_id,item_id\na,i1,x\n", "line 2 has 3 fields, the header 2"),
-        (b"list_id,item_id,position\na,i1,first\n", "line 2: the position 'first' is not a number"),
-        (b"list_id,item_id\na,\n", "line 2 has an empty list id or item id"),
+        (
+            b"list_id,item_id\na,i1,x\n",
+            "1 row cannot be used: 1 with more fields than the first line (line 2); correct",
+        ),
+        (b"list_id,item_id,position\na,i1,first\n", "not a whole number (line 2: 'first'); correct or remove them, or"),
+        (b"list_id,item_id,time\na,i1,5\na,i2,4\na,i3,late\n", "neither a number nor ISO 8601 (line 4: 'late')"),
+        (b"list_id,item_id,time\na,i1,5\n\na,i2,NA\n", "neither a number nor ISO 8601 (line 4); correct"),
+        (b"list_id,item_id\na,\n\na\nNA,i1\n", "2 without an item id (lines 2, 4), 1 without a list id (line 5)"),
+        (b'list_id,item_id\na,"i1\n', "cannot be read"),
         (b"name,song\na,i1\n", "has neither the columns list_id and item_id nor items (name, song)"),
-        (b"id,items\na,[i1\n", "line 2: '[i1' is not a JSON array"),
+        (b"id,items\na,[i1\n", "1 that are not a JSON array (line 2: '[i1'); correct or remove them"),
         (b"list_id,item_id\na,\xff\n", "line 2 is not UTF-8"),
         (b"PAR1rest", "is a Parquet file; give JSON lines or CSV"),
         (b'{"id": 1}\n', "line 1: neither an array of items nor an object with an array `items`"),
@@ -243,7 +251,8 @@ def test_bad_file_of_lists_is_refused_in_one_line(
 ) -> None:
     (tmp_path / "lists").write_bytes(content)
     code, out, err = fans("continue", songs / "run", "--input", tmp_path / "lists", "--output", tmp_path / "out")
-    assert (code, out) == (2, "") and message in err and err.count("\n") == 1
+    assert (code, out) == (2, "") and message in err
+    assert all(line.startswith("columns: ") for line in err.splitlines()[:-1])
     assert [path.name for path in tmp_path.iterdir()] == ["lists"]
 
 
@@ -256,7 +265,7 @@ def test_standard_input_is_continued_to_standard_output(songs: Path, tmp_path: P
         text=True,
     )
     rows = [json.loads(line) for line in done.stdout.splitlines()]
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, "columns: list 'list', item 'item'; in the order of the rows\n")
     assert [(row["id"], len(row["items"])) for row in rows] == [("a", 3), ("b", 3)]
 
 
@@ -283,3 +292,22 @@ def test_file_that_cannot_be_written_is_named_without_its_temporary_name(
     files = ["--input", tmp_path / "lists.jsonl", "--output", tmp_path / "out.jsonl"]
     code, _, err = fans("continue", songs / "run", *files)
     assert (code, err) == (2, f"fans: {tmp_path / 'out.jsonl'}: No space left on device\n")
+
+
+def test_compressed_file_of_lists_is_read(fans: Fans, songs: Path, tmp_path: Path) -> None:
+    (tmp_path / "lists.csv.gz").write_bytes(gzip.compress(b"list,item\na,i1\n"))
+    assert (
+        fans("continue", songs / "run", "--input", tmp_path / "lists.csv.gz", "--output", tmp_path / "out.jsonl")[0]
+        == 0
+    )
+    assert json.loads((tmp_path / "out.jsonl").read_text())["id"] == "a"
+
+
+def test_input_is_not_replaced_by_its_continuations(fans: Fans, songs: Path, tmp_path: Path) -> None:
+    (tmp_path / "lists.jsonl").write_text('["i1"]\n')
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "lists.jsonl")
+    for target in ("lists.jsonl", "link.jsonl"):
+        files = ["--input", tmp_path / "lists.jsonl", "--output", tmp_path / target, "--force"]
+        code, _, err = fans("continue", songs / "run", *files)
+        assert code == 2 and "--input and --output are the same file" in err
+    assert (tmp_path / "lists.jsonl").read_text() == '["i1"]\n'

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from cli.conftest import Fans
+from fansrec.errors import FansError, Interrupted, Unfinished
 
 
 @pytest.fixture
@@ -28,3 +29,22 @@ def test_demo_with_serve_starts_the_service(fans: Fans, served: list[Any], tmp_p
     folder, (models, more) = served
     assert models == [f"fans={folder / 'fans'}", f"ease={folder / 'ease'}"]
     assert more["port"] == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "out", "code", "message"),
+    [
+        (Interrupted("stopped; continue with --resume"), True, 130, "stopped; {} with --force"),
+        (Interrupted("stopped; continue with --resume"), False, 130, "stopped; {}"),
+        (Unfinished("full; continue with --resume"), True, 2, "full; {} with --force"),
+    ],
+)
+def test_interrupted_demo_says_how_to_start_it_again(
+    fans: Fans, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: FansError, out: bool, code: int, message: str
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("fansrec.experiments.demo.run_demo", interrupted)
+    found, _, err = fans("demo", *(["--out", tmp_path / "demo"] if out else []))
+    assert (found, err) == (code, f"fans: {message.format('the demo cannot be resumed, start it again')}\n")

@@ -26,7 +26,7 @@ def test_model_can_be_trained_evaluated_and_used(fans: Fans, corpus: Path, model
     code, _, err = fans("evaluate", run, "--corpus", str(corpus), "--json", str(tmp_path / "rows.json"))
     assert code == 0, err
     rows = json.loads((tmp_path / "rows.json").read_text())
-    assert [row["protocol"] for row in rows] == ["paper", "standard"]
+    assert [row["protocol"] for row in rows] == ["standard", "paper"]
     assert {row["model"] for row in rows} == {model}
     code, out, _ = fans("continue", run, "i3", "i4", "-k", "5")
     assert code == 0

@@ -92,6 +92,30 @@ def test_integer_ids_of_vectors_stay_integers(tmp_path: Path) -> None:
     assert np.load(tmp_path / "vectors.npz", allow_pickle=False)["items"].tolist() == [7, 108]
 
 
+@pytest.mark.parametrize("ids", [[7, "abc", "7"], [2**70, 5, 1]])
+def test_ids_that_do_not_have_one_type_are_written_as_text(tmp_path: Path, ids: list[int | str]) -> None:
+    found, integers = ItemVectors(ids, np.ones((3, 2), dtype=np.float32)), [isinstance(item, int) for item in ids]
+    for suffix in (".parquet", ".npz"):
+        write_vectors(found, tmp_path / f"vectors{suffix}")
+    table = parquet.read_table(tmp_path / "vectors.parquet")
+    assert table["item"].to_pylist() == [str(item) for item in ids]
+    assert table["is_integer"].to_pylist() == integers
+    arrays = np.load(tmp_path / "vectors.npz", allow_pickle=False)
+    assert arrays["items"].tolist() == [str(item) for item in ids]
+    assert arrays["is_integer"].tolist() == integers
+
+
+def test_file_of_the_model_is_not_replaced(fans: Fans, songs: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(songs / "run", tmp_path / "run")
+    before = {path: path.read_bytes() for path in run.iterdir() if path.is_file()}
+    (tmp_path / "link").symlink_to(run)
+    for out in (run / "model.safetensors", run / "new" / "model.onnx", tmp_path / "link" / "items.jsonl"):
+        code, _, err = fans("export", run, "--out", out, "--force")
+        assert code == 2 and "is inside the folder of the model" in err and err.count("\n") == 1
+    assert {path: path.read_bytes() for path in run.iterdir() if path.is_file()} == before
+    assert not (run / "new").exists()
+
+
 @pytest.mark.parametrize(
     ("model", "name", "message"),
     [

@@ -14,6 +14,8 @@ def test_search_ends_with_the_best_settings_and_the_best_model(fans: Fans, tmp_p
     assert [line.split(":")[0] for line in lines[:3]] == ["trial 1", "trial 2", "trial 3"]
     assert lines[3].startswith("best of 3 trials: number ")
     assert lines[4].startswith("settings: --model ease --recipe paper --set regularization=")
+    assert lines[5].endswith("--out RUN`, which fits to the training lists only")
+    assert lines[6] == f"written: {out / 'model'}, the best model, fitted to the validation lists too"
     assert lines[-1] == f"Next: fans evaluate {out / 'model'} --corpus {corpus}"
     code, _, err = fans("train", corpus, "--config", out / "best.toml", "--out", tmp_path / "run")
     assert (code, err) == (0, "")

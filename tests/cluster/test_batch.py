@@ -66,7 +66,7 @@ def test_invalid_line_is_reported_and_the_batch_resumed_after_correction(
     write_shard(folder / "b.jsonl", 7000, seed=4)
     lines = (folder / "b.jsonl").read_text().splitlines()
     (folder / "b.jsonl").write_text("\n".join([*lines[:6500], "oh no", *lines[6500:]]))
-    assert re.search(r"in/b.jsonl, line 6501: neither an array[^\n]*$", refused(songs / "run", folder, out))
+    assert re.search(r"in/b.jsonl, line 6501: not JSON [^\n]*$", refused(songs / "run", folder, out))
     finished = out / "000000-a-000000.jsonl"
     before = finished.stat().st_mtime_ns
     (folder / "b.jsonl").write_text("\n".join(lines))

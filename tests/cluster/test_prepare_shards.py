@@ -199,7 +199,8 @@ def test_command_accepts_a_folder_of_shards(tmp_path: Path) -> None:
     here = prepare(as_one_file(shards), tmp_path / "here", SMALL)
     assert json.loads((tmp_path / "there" / "summary.json").read_text())["fingerprint"] == here["fingerprint"]
     refused = CliRunner().invoke(app, ["prepare", str(shards), "--out", str(tmp_path / "other")])
-    assert "give one of its files, or use --engine ray, which accepts folders of shards" in str(refused.exception)
+    message = "give one of its files, or use --engine ray, which accepts folders of shards"
+    assert message in refused.exception.on_command_line
 
 
 def times_of(lists: list[list[str]]) -> pl.DataFrame:

@@ -251,5 +251,5 @@ def test_mistakes_are_reported_in_one_line(songs: Path) -> None:
         return str(run.exception)
 
     assert "MIN..MAX" in refusal(str(songs / "run"), "--engine", "ray", "--replicas", "3..2")
-    assert "--engine ray" in refusal(str(songs / "run"), "--replicas", "2")
-    assert "--stop needs the --address" in refusal("--engine", "ray", "--stop")
+    assert "engine ray" in refusal(str(songs / "run"), "--replicas", "2")
+    assert "stop needs the address" in refusal("--engine", "ray", "--stop")

@@ -129,6 +129,7 @@ def test_runs_with_equal_names_are_told_apart() -> None:
         ({"by": "NDCG@20"}, "by 'NDCG@20' is not a metric to compare by"),
         ({"at": [20], "masks": "10"}, "masks 10 requests too few items for metrics at 20"),
         ({"masks": "12"}, "masks is '12'; it can be target or 10"),
+        ({"part": "foo"}, "^part is 'foo'; it must be train, valid or test$"),
         ({"protocol": "mine"}, "there is no protocol 'mine'; choose paper or standard"),
     ],
 )

@@ -124,7 +124,7 @@ def test_interrupted_fit_leaves_no_artifact_and_can_be_resumed(tmp_path: Path, m
         patch.setattr(Ease, "fit", interrupted)
         with pytest.raises(Interrupted, match="continue with the same command and resume=True"):
             train(tmp_path / "corpus", tmp_path / "run", "ease", BEST)
-    with pytest.raises(BadArtifact, match="Its training is unfinished: resume it with resume=True"):
+    with pytest.raises(BadArtifact, match="Its training is unfinished: resume it with `fans train … --resume`"):
         read_artifact(tmp_path / "run")
     train(tmp_path / "corpus", tmp_path / "run", resume=True)
     assert read_artifact(tmp_path / "run").model.config.regularization == GRID[0]

@@ -165,7 +165,7 @@ def test_ctrl_c_ends_the_command_with_130_and_the_advice_to_resume(
         _, errors = process.communicate("\n", timeout=300)
     assert process.returncode == 130
     assert "--resume" in errors and "Traceback" not in errors and len(errors.strip().splitlines()) == 1
-    with pytest.raises(BadArtifact, match="Its training is unfinished: resume it with resume=True"):
+    with pytest.raises(BadArtifact, match="Its training is unfinished: resume it with `fans train … --resume`"):
         read_artifact(run)
     train(corpus, run, "fans", {}, Reporter(), resume=True)
     assert weights_of(run) == weights()

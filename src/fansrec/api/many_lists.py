@@ -77,11 +77,16 @@ class Lines(Protocol):
 
 
 def read_batches(
-    lines: Lines, source: object, end: int | None = None, lines_before: Callable[[], int] = lambda: 0
+    lines: Lines,
+    source: object,
+    end: int | None = None,
+    lines_before: Callable[[], int] = lambda: 0,
+    recognized: Callable[[Row], Row] = lambda row: row,
 ) -> Iterator[list[Row]]:
     """Yield the rows of all lines, or of those that begin before the byte `end`, in batches.
 
     A line that is not a list is refused with its line number, to which `lines_before` adds the lines before these.
+    `recognized` returns an object with the keys `items` and `id` in place of other names.
     """
     batch: list[Row] = []
     start = lines.tell()
@@ -89,7 +94,7 @@ def read_batches(
         line = lines.readline() if end is None or start < end else b""
         next_start = start + len(line)
         if line.strip():
-            batch.append(_parse(line, source, number, lines_before))
+            batch.append(_parse(line, source, number, lines_before, recognized))
         if batch and (not line or len(batch) == LISTS_AT_ONCE or next_start // BLOCK_BYTES > start // BLOCK_BYTES):
             yield batch
             batch = []
@@ -98,13 +103,15 @@ def read_batches(
         start = next_start
 
 
-def _parse(line: bytes, source: object, number: int, lines_before: Callable[[], int]) -> Row:
+def _parse(
+    line: bytes, source: object, number: int, lines_before: Callable[[], int], recognized: Callable[[Row], Row]
+) -> Row:
     where = f"{source}, line {lines_before() + number}"
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{where}: not JSON ({error}); write each list as {LINE}") from error
-    row = {"items": row} if isinstance(row, list) else row
+    row = {"items": row} if isinstance(row, list) else recognized(row) if isinstance(row, dict) else row
     if not isinstance(row, dict) or not isinstance(row.get("items"), list):
         raise BadInput(f"{where}: neither an array of items nor an object with an array `items`; write it as {LINE}")
     return row

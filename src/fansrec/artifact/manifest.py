@@ -75,7 +75,11 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     path = _listed(folder, MANIFEST)
     if not path.is_file():
         unfinished = (folder / NOT_LISTED).is_dir()
-        advice = "Its training is unfinished: resume it with --resume" if unfinished else "Train one with `fans train`"
+        advice = (
+            "Its training is unfinished: resume it with `fans train … --resume`"
+            if unfinished
+            else "Train one with `fans train`"
+        )
         raise BadArtifact(f"{folder} is not a trained model: {MANIFEST} is missing. {advice}")
     try:
         manifest = read_json(path)

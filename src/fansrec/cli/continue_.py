@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from fansrec.cli.continue_many import check_files, continue_file, continue_on_cluster
 from fansrec.cli.options import (
     Address,
     Backend,
@@ -34,8 +33,8 @@ MIN_SCORE = "Minimum score; FANS has scores >= 0 with `--recipe best`, log-proba
 FILL = "How items are assigned to positions; arranged: the best items in their most likely order"
 FALLBACK = "What a list of only unknown items gets: nothing, or popular items"
 INPUT = (
-    'JSON lines {"id": 1, "items": ["a"]} or ["a"], or CSV with the columns list_id and item_id, or items; '
-    "- for standard input; with Ray also a folder, pattern or URL"
+    'JSON lines {"id": 1, "items": ["a"]} or ["a"], or CSV with the columns list_id and item_id, or items, also .gz or '
+    ".zip; - for standard input; with Ray also a folder, pattern or URL"
 )
 OUTPUT = "File for the continuations, as JSON lines; - for standard output; with Ray a folder or a URL"
 MAX_SHOWN = 5  # unknown items
@@ -82,6 +81,8 @@ def continue_lists(
 
     A model too large for one machine: `fans continue runs/mine s0001 --engine ray --address HOST:6379 --shards 4`
     """
+    from fansrec.cli.continue_many import check_files, continue_file, continue_on_cluster
+
     refuse_without_ray(engine, workers=workers, shards=shards)
     check_files(input, output, engine, force)
     if input is not None and items:

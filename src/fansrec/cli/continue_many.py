@@ -14,6 +14,7 @@ from fansrec.api.many_lists import ENCODING_ERRORS, print_answers, write_answers
 from fansrec.cli.list_files import CountedLines, read_lists
 from fansrec.cli.progress_bars import progress_bar
 from fansrec.cli.terminal import Terminal
+from fansrec.data.decompression import decompressed
 from fansrec.errors import BadInput, BadSetting
 from fansrec.files import refuse_existing, write_atomically
 from fansrec.printable import printable
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from fansrec.cluster.batch import Batch
 
 LISTS = TextColumn("{task.fields[lists]} lists")
+COMPRESSED = (".gz", ".zip")
 STANDARD = "-"  # the name of standard input and standard output
 
 
@@ -43,6 +45,10 @@ def check_files(source: str | None, target: str | None, engine: str, force: bool
         what = "is a folder" if Path(source).is_dir() else "does not exist"
         raise BadInput(f"--input {source} {what}; give a file of lists, or - for standard input")
     if target != STANDARD:
+        if source != STANDARD and Path(target).exists() and Path(target).samefile(source):
+            raise BadSetting(
+                f"--input and --output are the same file, {source}; give another path for the continuations"
+            )
         refuse_existing(Path(target), "the continuations", force)
         if not Path(target).parent.is_dir():
             raise BadInput(f"there is no folder {Path(target).parent}; create it first")
@@ -51,16 +57,16 @@ def check_files(source: str | None, target: str | None, engine: str, force: bool
 def continue_file(continuer: Continuer, source: str, target: str, rules: dict[str, Any]) -> None:
     """Write one line for every list of `source`, in order; a file appears when it is complete."""
     console = Terminal(stderr=True)
-    with _opened(source) as file, progress_bar(console, LISTS, TimeRemainingColumn()) as progress:
+    with _opened(source) as (file, total), progress_bar(console, LISTS, TimeRemainingColumn()) as progress:
         name = "standard input" if source == STANDARD else source
-        total = None if source == STANDARD else Path(source).stat().st_size
         task = progress.add_task(printable(Path(name).name), total=total, lists=0)
         lines = CountedLines(file)
 
         def report(lists: int) -> None:
             progress.update(task, completed=lines.tell(), lists=f"{lists:,}")
 
-        counts = _write(target, lambda write, to: write(to, read_lists(lines, name), continuer, rules, report))
+        batches = read_lists(lines, name, console.say)
+        counts = _write(target, lambda write, to: write(to, batches, continuer, rules, report))
     if target != STANDARD:
         console.say(f"{target}: {counts['lists']:,} lists")
 
@@ -74,12 +80,17 @@ def _write(target: str, write: Callable[[Callable[..., dict[str, int]], Any], di
 
 
 @contextmanager
-def _opened(source: str) -> Iterator[IO[bytes]]:
+def _opened(source: str) -> Iterator[tuple[IO[bytes], int | None]]:
+    """Yield a file, decompressed if its name ends in .gz or .zip, and its size; None for standard input."""
     if source == STANDARD:
-        yield sys.stdin.buffer
+        yield sys.stdin.buffer, None
+        return
+    if Path(source).suffix.lower() in COMPRESSED:
+        with decompressed(Path(source)) as plain, plain.path.open("rb") as file:
+            yield file, plain.path.stat().st_size
         return
     with Path(source).open("rb") as file:
-        yield file
+        yield file, Path(source).stat().st_size
 
 
 def continue_on_cluster(batch: "Batch", source: str, target: str, address: str | None, workers: int | None) -> None:

@@ -13,6 +13,7 @@ from fansrec.cli.options import Force, path_option
 from fansrec.cli.progress_bars import TrainingBar
 from fansrec.cli.serve import serve as serve_models
 from fansrec.cli.terminal import Terminal
+from fansrec.errors import Unfinished
 from fansrec.files import refuse_existing
 
 
@@ -37,8 +38,14 @@ def demo(
         shutil.rmtree(out, ignore_errors=True)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "demo" if out is None else out
-        with TrainingBar(console) as reporter:
-            run_demo(folder, seed, console, reporter)
+        try:
+            with TrainingBar(console) as reporter:
+                run_demo(folder, seed, console, reporter)
+        except Unfinished as error:  # the message is written for `fans train`, which can resume
+            again = "start it again" if out is None else "start it again with --force"
+            raise type(error)(
+                f"{error.on_command_line.rpartition(';')[0]}; the demo cannot be resumed, {again}"
+            ) from None
         models = [f"fans={folder / 'fans'}", f"ease={folder / 'ease'}"]
         if serve:
             serve_models(models, port=port, log_level="warning")

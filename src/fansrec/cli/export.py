@@ -25,7 +25,9 @@ def export(
     Item vectors: `fans export runs/mine --format vectors --out vectors.parquet`
     """
     from fansrec.exporting.export import export as run_export
+    from fansrec.exporting.export import refuse_inside
 
+    refuse_inside(run, out)
     check_writable(out, force=force)
     for path in run_export(run, out, format, force):
         echo(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")

@@ -1,11 +1,12 @@
 """Files of lists to continue: JSON lines, or a table with a header; recognized by their first character."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import IO
 
 from fansrec.api.many_lists import LISTS_AT_ONCE, Row, read_batches
+from fansrec.data.list_objects import recognized
 from fansrec.data.list_tables import read_table
 from fansrec.errors import BadInput
 
@@ -37,14 +38,16 @@ class CountedLines:
         return iter(self.readline, b"")
 
 
-def read_lists(lines: CountedLines, source: object) -> Iterator[list[Row]]:
-    """Yield the lists of a file in batches, in the order of their first lines."""
+def read_lists(lines: CountedLines, source: object, report: Callable[[str], object]) -> Iterator[list[Row]]:
+    """Yield the lists of a file in batches, in the order of their first lines; `report` gets how a table is read."""
     for magic, what in OTHER_FORMATS.items():
         if lines.start.startswith(magic):
-            raise BadInput(f"{source} is {what}; give JSON lines or CSV")
+            raise BadInput(
+                f"{source} is {what}; give JSON lines or CSV, or a file of them whose name ends in .gz or .zip"
+            )
     if not lines.start or lines.start[:1] in b"[{":
-        yield from read_batches(lines, source)
+        yield from read_batches(lines, source, recognized=recognized)
         return
-    rows = read_table(lines, lines.start, source)
+    rows = read_table(lines, lines.start, source, report)
     while batch := list(islice(rows, LISTS_AT_ONCE)):
         yield batch

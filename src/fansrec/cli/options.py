@@ -1,7 +1,6 @@
 """Options that several commands share, and their checks before the work begins."""
 
 import os
-import re
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -10,8 +9,10 @@ from typing import Annotated, Literal
 import typer
 
 from fansrec.cli.urls import refuse_url
-from fansrec.errors import BadSetting, not_installed
+from fansrec.errors import BadSetting
 from fansrec.files import read_json, refuse_existing
+from fansrec.training.devices import ONLY_CPU
+from fansrec.training.devices import usable_device as usable_device
 
 DEFAULT_DEVICE = "a GPU if there is one, else cpu"
 
@@ -59,15 +60,6 @@ Workers = Annotated[
 TrainingDevice = Annotated[
     str | None, typer.Option(help="Device to train on: cpu, cuda, cuda:1, …", show_default=DEFAULT_DEVICE)
 ]
-UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
-
-
-def parse_duration(option: str, text: str) -> float:
-    """Return the seconds of a duration such as 90, 90s, 10m or 1.5h."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", text.strip())
-    if found is None or float(found[1]) == 0:
-        raise BadSetting(f"{option} is {text!r}; it must be a duration above 0 such as 90s, 10m or 2h")
-    return float(found[1]) * UNITS[found[2]]
 
 
 def refuse_without_ray(engine: str, **options: object) -> None:
@@ -75,25 +67,6 @@ def refuse_without_ray(engine: str, **options: object) -> None:
     for name, value in options.items():
         if engine != "ray" and value is not None:
             raise BadSetting(f"--{name.replace('_', '-')} needs --engine ray; add it, or leave out the option")
-
-
-def usable_device(name: str | None) -> str:
-    """Return the given device if it works here; without one, a GPU if there is one, else the CPU."""
-    if name == "cpu":
-        return name
-    try:
-        import torch
-    except ModuleNotFoundError as error:
-        if name is None or error.name != "torch":
-            raise
-        raise not_installed("torch", "gpu") from error
-    if name is None:
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.zeros(1, device=name).cpu()
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise BadSetting(f"there is no device {name} here; leave out --device, or give cpu") from error
-    return name
 
 
 def choose_device(name: str | None) -> None:
@@ -104,7 +77,7 @@ def choose_device(name: str | None) -> None:
     if name is None:
         return
     if name == "cpu":
-        os.environ |= {"CUDA_VISIBLE_DEVICES": "", "ACCELERATE_USE_CPU": "true"}
+        os.environ |= {"CUDA_VISIBLE_DEVICES": "", ONLY_CPU: "true"}
         return
     kind, _, number = name.partition(":")
     if kind == "cuda" and number.isdigit():

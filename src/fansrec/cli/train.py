@@ -84,8 +84,8 @@ def train(
     training lists and a linear model; their mixture weights are found on the validation lists. At the end, its metrics
     on the test lists are compared list by list with those of popularity, item-kNN, EASE, SLIST and V-STAN, whose
     settings are searched within the same time (a tenth of the training time, 10 to 120 s each). The command recommends
-    the cheapest model that is not significantly worse than the best one. Linear models and V-STAN try a few settings
-    and keep the best one on the validation lists.
+    the cheapest model that is not significantly worse than the best one, or the best one if there are fewer than 50
+    test lists. Linear models and V-STAN try a few settings and keep the best one on the validation lists.
 
     `--recipe paper` trains as described in the paper. Its four variants of FANS are `--classifier two-stage|vanilla`
     with `--scheduler step|naive`, which only this recipe has; the variants with a star leave out categories:

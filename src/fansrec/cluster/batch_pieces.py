@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from fansrec.api.many_lists import BLOCK_BYTES, LISTS_AT_ONCE, Row, read_batches
 from fansrec.cluster.storage import StoredFile, display_path, open_file
+from fansrec.data.list_objects import recognized
 from fansrec.errors import BadInput
 
 MAX_PIECE_BYTES = 2**23  # some seconds of work, so that little is lost with a worker
@@ -62,7 +63,7 @@ def open_batches(piece: Piece) -> Iterator[Iterator[list[Row]]]:
             return
         if piece.start:  # a line that starts earlier belongs to the previous piece
             file.readline()
-        yield read_batches(file, display_path(piece.url), piece.end, lambda: _lines_before(piece))
+        yield read_batches(file, display_path(piece.url), piece.end, lambda: _lines_before(piece), recognized)
 
 
 def _lines_before(piece: Piece) -> int:

@@ -101,6 +101,15 @@ def find(names: Iterable[str], known: Sequence[str]) -> str | None:
     return next(iter(find_all(names, known)), None)
 
 
+def repeated(names: Sequence[str]) -> list[str]:
+    """Return a note for each name that a header has several times."""
+    return [
+        f"the header has column {name!r} {names.count(name)} times; the first one is used"
+        for name in dict.fromkeys(names)
+        if name and names.count(name) > 1
+    ]
+
+
 def likely(names: Iterable[str], role: str) -> list[str]:
     """Return the columns whose names contain a word that suggests this role."""
     return [name for name in names if any(word in re.split(r"[\W_]+", name.casefold()) for word in LIKELY_WORDS[role])]

@@ -1,6 +1,7 @@
 """Text files of fields with a separator: which separator, which rows are malformed, and on which line a row starts."""
 
 import csv
+import json
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -45,7 +46,7 @@ def lines_of_rows(path: Path, dialect: Dialect, has_header: bool, rows: Sequence
     """Return the line, counted from 1, where each of the rows starts; blank lines count as rows, as in polars."""
     wanted, found = set(rows), {}
     with path.open(encoding="utf-8-sig", newline="") as file:
-        _allow_long_fields()
+        allow_long_fields()
         reader = csv.reader(file, **dialect.reader)
         row, line = -1 if has_header else 0, 1
         for fields in reader:
@@ -83,7 +84,7 @@ def repair(source: Path, target: Path, dialect: Dialect, problems: Problems) -> 
 
 def _records(path: Path, dialect: Dialect) -> Iterator[tuple[int, int, list[str] | None]]:
     """Yield the first line, the number of lines and the fields of every row; None for a row with a bad quote."""
-    _allow_long_fields()
+    allow_long_fields()
     with path.open(encoding="utf-8-sig", newline="") as file:
         ahead: deque[str] = deque()  # lines that were read to find the end of a quote
         number = 1
@@ -123,5 +124,21 @@ def _fields(record: str, dialect: Dialect) -> tuple[list[str] | None, bool]:
     return (rows[0] if rows else []), False
 
 
-def _allow_long_fields() -> None:
-    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # a field may be a list of thousands of items
+def allow_long_fields() -> None:
+    """Let csv.reader read fields of any length: one may be a list of thousands of items."""
+    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+
+
+def parse_cell(cell: str, null_values: Sequence[str] = ()) -> tuple[list[Any] | None, bool]:
+    """Return the items in a cell of text, None if it is not valid JSON, and whether it is JSON, not ids and spaces."""
+    cell = cell.strip()
+    if cell.startswith('"['):  # a TSV is read without quoting, but some writers quote an array
+        cell = cell[1:-1].replace('""', '"')
+    if not cell.startswith("["):
+        return [None if item in null_values else item for item in cell.split()], False
+    try:
+        items = json.loads(cell)
+    except (ValueError, RecursionError):
+        return None, True
+    assert isinstance(items, list)
+    return items, True

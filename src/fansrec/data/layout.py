@@ -75,7 +75,7 @@ def layout_of(table: Table, where: str, reading: Reading) -> Layout:
         return _wide_layout(table, items, where, reading)
     list_name, item_name = id_columns(names, columns, where)
     left = [name for name in names if name not in (list_name, item_name)]
-    notes: list[str] = []
+    notes = [*table.notes]
     position = _position(table, left, where, reading, notes)
     time, times = None, None
     if reading.list_time or (position is None and reading.order in ("auto", "time")):
@@ -101,7 +101,7 @@ def _wide_layout(table: Table, items: str, where: str, reading: Reading) -> Layo
             f"{where}: each row is a whole list in column {items!r}, so --order {reading.order} cannot order "
             "its items; leave out --order"
         )
-    left, notes = [name for name in table.names if name != items], list[str]()
+    left, notes = [name for name in table.names if name != items], [*table.notes]
     time, times = _time(table, left, where, reading, notes) if reading.list_time else (None, None)
     return Layout(items=items, time=time, times=times, notes=tuple(notes))
 

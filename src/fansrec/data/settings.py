@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fansrec.errors import BadSetting
-from fansrec.vocabulary import GROUP, MAX_GROUP_NAME, is_group_name
 
 Order = Literal["auto", "position", "time", "file"]
 Split = Literal["random", "file-order", "time"]
@@ -42,6 +41,9 @@ class Preparation:
 
 def check(preparation: Preparation) -> None:
     """Raise BadSetting if a value is invalid."""
+    # Imports numpy, which `fans --help` does not need.
+    from fansrec.vocabulary import GROUP, MAX_GROUP_NAME, is_group_name
+
     for name in ("min_item_count", "min_length", "max_length", "seed"):
         value = getattr(preparation, name)
         if not isinstance(value, int) or isinstance(value, bool):

@@ -1,6 +1,5 @@
 """Reading lists from files, dataframes, or Python lists of lists."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from fansrec.data.decompression import PlainFile, decompressed
+from fansrec.data.delimited import parse_cell
 from fansrec.data.indexing import Row, index_rows, index_table
 from fansrec.data.json_lists import read_json
 from fansrec.data.layout import Layout, layout_of
@@ -172,18 +172,3 @@ def _read_cells(cells: pl.LazyFrame, table: Table, reading: Reading, problems: P
     raw = index_rows(rows(), problems, reading.split_by is not None, reading.list_time is not None)
     table.locate(problems, [NOT_ARRAY, NO_ITEM, NOT_ID, NOT_UNICODE])
     return raw if has_json or table.typed else replace(raw, integers=None)
-
-
-def parse_cell(cell: str, null_values: Sequence[str] = ()) -> tuple[list[Any] | None, bool]:
-    """Return the items in a cell of text, None if it is not valid JSON, and whether it is JSON, not ids and spaces."""
-    cell = cell.strip()
-    if cell.startswith('"['):  # a TSV is read without quoting, but some writers quote an array
-        cell = cell[1:-1].replace('""', '"')
-    if not cell.startswith("["):
-        return [None if item in null_values else item for item in cell.split()], False
-    try:
-        items = json.loads(cell)
-    except (ValueError, RecursionError):
-        return None, True
-    assert isinstance(items, list)
-    return items, True

@@ -1,5 +1,6 @@
 """File formats: tabular files and dataframes as polars tables, JSON lines as dictionaries."""
 
+import csv
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -11,9 +12,17 @@ from typing import Any, TypeGuard
 
 import polars as pl
 
-from fansrec.data.columns import ITEM_NAMES, ITEMS_NAMES, LIST_NAMES, find
+from fansrec.data.columns import ITEM_NAMES, ITEMS_NAMES, LIST_NAMES, find, repeated
 from fansrec.data.decompression import PlainFile, check_utf8
-from fansrec.data.delimited import CANDIDATES, Dialect, detect_separator, headerless_items, lines_of_rows, repair
+from fansrec.data.delimited import (
+    CANDIDATES,
+    Dialect,
+    allow_long_fields,
+    detect_separator,
+    headerless_items,
+    lines_of_rows,
+    repair,
+)
 from fansrec.data.problems import NOT_JSON, NOT_OBJECT, NOT_PAIR, Problems
 from fansrec.data.reading import Reading
 from fansrec.errors import BadInput
@@ -92,6 +101,7 @@ class Table:
     typed: bool = True  # False for text files, whose cells are all text
     lines: Callable[[Sequence[int]], dict[int, int]] | None = None  # the line of each row; None to count rows
     integers: dict[str, bool] | None = None  # whether an item id is an integer; None if the type of the column says so
+    notes: tuple[str, ...] = ()  # about its header
 
     @property
     def names(self) -> list[str]:
@@ -141,7 +151,10 @@ def _open_delimited(path: Path, kind: str, where: str, reading: Reading, copy: P
     names = frame.collect_schema().names()
     frame = frame.with_columns(_cleaned(name, reading.null_values) for name in names).with_row_index(ROW)
     lines = partial(lines_of_rows, path, dialect, items is None)
-    return Table(frame, typed=False, lines=lines), problems
+    allow_long_fields()
+    header = next(csv.reader([first], **dialect.reader), []) if items is None else []
+    notes = repeated([name.strip() for name in header])
+    return Table(frame, typed=False, lines=lines, notes=tuple(notes)), problems
 
 
 def _scan(path: Path, dialect: Dialect, items: int | None) -> pl.LazyFrame:

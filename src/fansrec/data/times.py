@@ -5,16 +5,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from fansrec.data.boundaries import format_time
+from fansrec.data.time_texts import ISO, unit_of
 
-# The unit of a column of numbers, by its largest value: 1e11 seconds is the year 5138, 1e11 milliseconds is 1973.
-UNITS = ((1e11, "Unix seconds", 1e6), (1e14, "Unix milliseconds", 1e3), (1e17, "Unix microseconds", 1.0))
-NANOSECONDS = ("Unix nanoseconds", 1e-3)
-FIRST_DATE, LAST_DATE = 19_000_101, 21_001_231  # numbers from here to there are dates, not the year 1970
 PLAUSIBLE = (31_536_000_000_000, 4_102_444_800_000_000)  # from 1971 to 2100
-DATE = r"^\s*(\d{4}[-/]\d{1,2}[-/]\d{1,2})"
-CLOCK = r"[T ]\s*(\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?)"
-OFFSET = r"\s*(Z|UTC|[+-]\d{2}(?::?\d{2})?)"
-ISO = f"{DATE}(?:{CLOCK}(?:{OFFSET})?)?\\s*$"
 
 
 @dataclass(frozen=True)
@@ -58,7 +51,7 @@ def measure_times(table: pl.LazyFrame, name: str) -> Times:
     kind, scale = "ISO 8601", 1.0
     lows, highs = [found["first"]] if found["texts"] else [], [found["last"]] if found["texts"] else []
     if found["numbers"]:
-        kind, scale = _unit(found["low"], found["high"])
+        kind, scale = unit_of(found["low"], found["high"])
         convert = pl.DataFrame({"n": [float(found["low"]), float(found["high"])]}).select(_scaled(pl.col("n"), scale))
         ends = convert.to_series().fill_null(0).to_list()
         lows.append(ends[0])
@@ -76,13 +69,6 @@ def microseconds(name: str, dtype: pl.DataType, scale: float) -> pl.Expr:
 
 def is_time_type(dtype: pl.DataType) -> bool:
     return dtype.is_numeric() or dtype == pl.String or dtype == pl.Date or isinstance(dtype, pl.Datetime)
-
-
-def _unit(low: float, high: float) -> tuple[str, float]:
-    if FIRST_DATE <= low <= high <= LAST_DATE:
-        return "dates like 20260131", 0.0
-    largest = max(abs(low), abs(high))
-    return next(((kind, scale) for limit, kind, scale in UNITS if largest < limit), NANOSECONDS)
 
 
 def _number(name: str, dtype: pl.DataType) -> pl.Expr:

@@ -17,12 +17,12 @@ class Rules:
 
     exclude: Sequence[int] = ()
     allow: Sequence[int] | None = None  # None: all items
-    allowed_by: tuple[str, ...] = ("allow",)  # the names of the rules that `allow` results from, for messages
     keep_seen: bool = False  # whether items of the input may be answered again
     max_per_group: int | None = None
     min_score: float | None = None
     fill: str = "by-position"  # or "depth-first", or "arranged": the same items in the order they are likely to have
     groups: NDArray[np.int64] | None = field(default=None, repr=False)  # (M,)
+    allowed_by: tuple[str, ...] = ("allow",)  # the names of the rules that `allow` results from, for messages
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "exclude", tuple(self.exclude))  # copies: engines cache what they derive from rules

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fansrec.data.corpus import Corpus, read_corpus
+from fansrec.data.corpus import PARTS, Corpus, read_corpus
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting, missing_extras
 from fansrec.evaluation.breakdown import breakdown_part
@@ -74,6 +74,8 @@ def evaluate(
     at, given = _integers("at", at), _integers("given", given)
     _integers("examples", examples, least=0)
     _check_metric(by, at)
+    if part not in PARTS:
+        raise BadSetting(f"--part is {part!r}; it must be {', '.join(PARTS[:-1])} or {PARTS[-1]}")
     names = (STANDARD, PAPER) if protocol == "both" else (protocol,)
     protocols = [protocol_by_name(name, input, masks, n, max(*CUTOFFS, *at)) for name in names for n in (None, *given)]
     prepared = corpus if isinstance(corpus, Corpus) else read_corpus(Path(corpus))

@@ -7,6 +7,7 @@ import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 
 from fansrec.errors import BadSetting
+from fansrec.training.devices import ONLY_CPU
 
 # glibc's mallopt, malloc.h
 M_TRIM_THRESHOLD = -1
@@ -22,9 +23,7 @@ def check_precision(precision: str) -> None:
 
 def has_only_cpu() -> bool:
     """Return whether there is no accelerator to use; accelerate needs to know it to connect several processes."""
-    return os.environ.get("ACCELERATE_USE_CPU") == "true" or not (
-        torch.cuda.is_available() or torch.backends.mps.is_available()
-    )
+    return os.environ.get(ONLY_CPU) == "true" or not (torch.cuda.is_available() or torch.backends.mps.is_available())
 
 
 def make_accelerator(precision: str) -> Accelerator:

@@ -19,6 +19,7 @@ from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.linear.popularity import list_counts
 from fansrec.models.registry import entry
 from fansrec.training import checkpoint
+from fansrec.training.devices import training_device
 from fansrec.training.grid_search import refuse_searched, search
 from fansrec.training.hybrid import comparison
 from fansrec.training.hybrid.training import train_hybrid
@@ -54,6 +55,7 @@ def train(
     callbacks: Sequence[Callback] = (),
     search_seconds: float | None = None,
     force: bool = False,
+    device: str | None = None,
 ) -> Plan:
     """Train `model` (default: fans) with these settings and write the artifact `out`.
 
@@ -62,27 +64,29 @@ def train(
     compares a model that has its own network for `--recipe best` with popularity, item-kNN, EASE, SLIST and V-STAN,
     and reports which to use. `recipe` is used unless the settings name another: paper, or best for models that have it.
     A resumed run keeps the recipe it was started with. `search_seconds` limits the grid search of `--recipe best` of
-    models in closed form. `force` replaces a model or an interrupted training run in `out`.
+    models in closed form. `force` replaces a model or an interrupted training run in `out`. `device` is cpu,
+    cuda or cuda:1; by default a GPU if there is one.
     """
     lists, out, started = read_corpus(Path(corpus)), Path(out), time.monotonic()
     reporter = with_callbacks(default_reporter() if reporter is None else reporter, callbacks)
-    plan = begin(lists, out, model, values or {}, resume, recipe, force)
-    try:
-        trained = _way_to_train(plan, search_seconds)(plan, lists, out, reporter)
-        if PartialState().is_main_process:
-            if isinstance(trained.network, HybridFans) and compare:
-                seconds = comparison.search_seconds(time.monotonic() - started)
-                compared = comparison.compare(trained.plan, trained.network, lists, reporter, seconds)
-                trained = replace(trained, comparison=compared)
-            finish(trained, lists, out, draw)
-            if trained.comparison is not None:
-                comparison.report(trained.comparison, Path(corpus), out, reporter)
-    except KeyboardInterrupt:
-        raise Interrupted("stopped; continue with the same command and --resume") from None
-    except OSError as error:
-        raise Unfinished(
-            f"training failed ({format_os_error(error)}); correct that and continue with --resume"
-        ) from error
+    with training_device(device):
+        plan = begin(lists, out, model, values or {}, resume, recipe, force)
+        try:
+            trained = _way_to_train(plan, search_seconds)(plan, lists, out, reporter)
+            if PartialState().is_main_process:
+                if isinstance(trained.network, HybridFans) and compare:
+                    seconds = comparison.search_seconds(time.monotonic() - started)
+                    compared = comparison.compare(trained.plan, trained.network, lists, reporter, seconds)
+                    trained = replace(trained, comparison=compared)
+                finish(trained, lists, out, draw)
+                if trained.comparison is not None:
+                    comparison.report(trained.comparison, Path(corpus), out, reporter)
+        except KeyboardInterrupt:
+            raise Interrupted("stopped; continue with the same command and --resume") from None
+        except OSError as error:
+            raise Unfinished(
+                f"training failed ({format_os_error(error)}); correct that and continue with --resume"
+            ) from error
     return trained.plan
 
 

@@ -162,8 +162,8 @@ def test_fills_that_need_all_scores_are_refused(run: Path, fill: str) -> None:
     ("name", "recipe", "values", "description"),
     [
         ("fans", "paper", {"classifier": "vanilla"}, "fans with a vanilla classifier"),
-        ("fans", "best", {}, "fans by --recipe best"),
-        ("bert4rec", "paper", {}, "bert4rec by --recipe paper"),
+        ("fans", "best", {}, "fans by recipe best"),
+        ("bert4rec", "paper", {}, "bert4rec by recipe paper"),
     ],
 )
 def test_models_without_local_classifiers_are_refused(

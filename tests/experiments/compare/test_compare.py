@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fansrec
+from fansrec.artifact import read_config
 from fansrec.data.corpus import read_corpus, write_corpus
 from fansrec.errors import BadSetting
 from fansrec.evaluation.protocol import METRICS, protocol
@@ -16,6 +17,8 @@ from fansrec.evaluation.rows import measure_run, open_run
 from fansrec.experiments.compare import comparison
 from fansrec.experiments.compare.measuring import Measured
 from fansrec.experiments.compare.report import markdown
+from fansrec.training.grid_search import candidates
+from fansrec.training.trainer import train
 from training_runs import Recorder
 from worlds import walks, write_walks
 
@@ -68,6 +71,32 @@ def test_same_call_trains_and_measures_nothing_again(
     assert [one.name for one in more.models if one.name not in MODELS] == ["item-knn"]
 
 
+def test_longer_time_searches_again_only_what_had_too_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus, out, names, trained = write_walks(tmp_path / "corpus"), tmp_path / "out", ["popularity", "ease"], []
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        trained.append(arguments[2])
+        return train(*arguments, **options)
+
+    monkeypatch.setattr("fansrec.experiments.compare.measuring.train", counted)
+    short = fansrec.compare(corpus, out, names, seconds=1e-9)
+    long = fansrec.compare(corpus, out, names, seconds=60)
+    assert trained == ["popularity", "ease", "ease"]
+    tried = {one.name: (one.tried, one.search_seconds) for one in (short.models[0], long.models[0])}
+    assert short.models[0].tried == 1 and tried == {"ease": (len([*candidates("ease")]), 60.0)}
+    fansrec.compare(corpus, out, names, seconds=3600)  # nothing is left to search
+    again = fansrec.compare(corpus, out, names, seconds=1)
+    assert len(trained) == 3 and again.search_seconds == 60
+    assert "for at most 60 s" in (out / "comparison.md").read_text()
+
+
+def test_another_seed_trains_again(tmp_path: Path) -> None:
+    corpus, out = write_walks(tmp_path / "corpus"), tmp_path / "out"
+    for seed in (0, 1):
+        found = fansrec.compare(corpus, out, [MODELS[2]], seed=seed)
+        assert read_config(found.run)["training"]["seed"] == seed
+
+
 def test_interrupted_comparison_is_resumed(tmp_path: Path) -> None:
     class Stop(Recorder):
         def epoch(self, row: dict[str, Any]) -> None:
@@ -93,6 +122,43 @@ def test_folder_of_another_corpus_or_of_something_else_is_refused(tmp_path: Path
         fansrec.compare(corpus, tmp_path / "other", ["popularity"], force=True)
 
 
+def test_force_removes_nothing_that_the_comparison_did_not_write(tmp_path: Path) -> None:
+    corpus, out, foreign = write_walks(tmp_path / "corpus"), tmp_path / "out", tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "corpus.json").write_text('{"a": 1}')
+    (foreign / "thesis.txt").write_text("x")
+    with pytest.raises(BadSetting, match="is not the folder of a comparison"):
+        fansrec.compare(corpus, foreign, ["popularity"], force=True)
+    assert (foreign / "thesis.txt").read_text() == "x"
+    fansrec.compare(corpus, out, ["popularity", "markov"])
+    (out / "notes.txt").write_text("x")
+    fansrec.compare(corpus, out, ["popularity"], force=True)
+    assert (out / "notes.txt").read_text() == "x"
+    assert [path.name for path in (out / "runs").iterdir()] == ["popularity"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"seconds": 0}, "seconds is 0; it must be a duration above 0"),
+        ({"seconds": "soon"}, "seconds is 'soon'"),
+        ({"models": []}, "^models names no model; give at least one, such as fans,ease,item-knn$"),
+        ({"models": ""}, "^models names no model"),
+        ({"device": "abacus"}, "^there is no device abacus here; leave out device, or give cpu$"),
+    ],
+)
+def test_arguments_that_cannot_be_used_are_refused(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:
+    corpus = write_walks(tmp_path / "corpus")
+    with pytest.raises(BadSetting, match=message):
+        fansrec.compare(corpus, tmp_path / "out", **{"models": "popularity", **arguments})
+    assert not (tmp_path / "out").exists()
+
+
+def test_models_and_time_can_be_given_as_on_the_command_line(tmp_path: Path) -> None:
+    found = fansrec.compare(write_walks(tmp_path / "corpus"), models="popularity, markov", seconds="1m", device="cpu")
+    assert {one.name for one in found.models} == {"popularity", "markov"} and found.search_seconds == 60
+
+
 def test_corpus_without_test_lists_is_refused(tmp_path: Path) -> None:
     corpus = walks(lists=40)
     write_corpus(tmp_path / "corpus", replace(corpus, parts=np.zeros(40, dtype=np.uint8)))
@@ -102,7 +168,7 @@ def test_corpus_without_test_lists_is_refused(tmp_path: Path) -> None:
 
 def measured(name: str, values: np.ndarray, seconds: float = 1.0, title: str | None = None) -> Measured:
     row = dict.fromkeys(METRICS, float(values.mean())) | {"variant": title or name, "lists": len(values)}
-    return Measured(name, name.split(":")[0], Path("runs") / name, row, {"NDCG@5": values}, seconds, {}, 0)
+    return Measured(name, name.split(":")[0], Path("runs") / name, row, {"NDCG@5": values}, seconds, {}, 0, None)
 
 
 def concluded(*models: Measured) -> fansrec.Comparison:

@@ -26,7 +26,7 @@ def test_only_models_trained_by_gradient_descent_are_random() -> None:
         ("bogus:paper", "there is no model 'bogus'"),
         ("ease:fast", "there is no recipe 'fast'"),
         ("ease+regularization", "is not a SETTING=VALUE"),
-        ("ease+seed=1", "--seeds"),
+        ("ease+seed=1", "training seeds with seeds"),
         (" , ", "names no model"),
     ],
 )

@@ -109,7 +109,7 @@ def test_repeated_names_are_selected_once():
         ({"dataset_names": []}, "names no data set"),
         ({"seeds": [0, -1]}, "integers >= 0"),
         ({"seeds": []}, "integers >= 0"),
-        ({"seeds": [0], "quick": True}, "leave out --quick or --seeds"),
+        ({"seeds": [0], "quick": True}, "leave out quick or seeds"),
     ],
 )
 def test_invalid_options_are_refused(options, message):

@@ -170,6 +170,28 @@ def test_what_cannot_be_searched_is_refused(corpus: Path, tmp_path: Path, change
     assert len(fansrec.tune(corpus, tmp_path / "out", "ease", trials=1, force=True).trials) == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"seconds": -1}, "seconds is -1; it must be a duration above 0"),
+        ({"seconds": float("nan")}, "seconds is nan"),
+        ({"seconds": "10x"}, "seconds is '10x'"),
+        ({"trials": 0}, "trials is 0; it must be at least 1"),
+        ({"device": "abacus"}, "there is no device abacus here; leave out device"),
+    ],
+)
+def test_arguments_that_cannot_be_used_are_refused(
+    corpus: Path, tmp_path: Path, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(BadSetting, match=message):
+        fansrec.tune(corpus, tmp_path / "out", "ease", **arguments)
+    assert not (tmp_path / "out").exists()
+
+
+def test_time_can_be_given_as_on_the_command_line(corpus: Path, tmp_path: Path) -> None:
+    assert len(fansrec.tune(corpus, tmp_path / "out", "ease", "10m", trials=1, device="cpu").trials) == 1
+
+
 def test_folder_of_something_else_and_missing_validation_lists_are_refused(corpus: Path, tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match="is not the folder of a search"):
         fansrec.tune(corpus, corpus, "slist")
@@ -177,6 +199,20 @@ def test_folder_of_something_else_and_missing_validation_lists_are_refused(corpu
     write_corpus(tmp_path / "few", replace(few, parts=np.zeros(20, dtype=np.uint8)))
     with pytest.raises(BadSetting, match="no validation lists"):
         fansrec.tune(tmp_path / "few", tmp_path / "out", "slist")
+
+
+def test_force_removes_nothing_that_the_search_did_not_write(corpus: Path, tmp_path: Path) -> None:
+    out, foreign = tmp_path / "out", tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "tune.json").write_text("{}")
+    (foreign / "thesis.txt").write_text("x")
+    with pytest.raises(BadSetting, match="is not the folder of a search"):
+        fansrec.tune(corpus, foreign, "slist", trials=1, force=True)
+    assert (foreign / "thesis.txt").read_text() == "x"
+    fansrec.tune(corpus, out, "slist", trials=2)
+    (out / "notes.txt").write_text("x")
+    assert len(fansrec.tune(corpus, out, "slist", trials=1, force=True).trials) == 1
+    assert (out / "notes.txt").read_text() == "x"
 
 
 def test_damaged_log_is_refused(corpus: Path, tmp_path: Path) -> None:
@@ -193,3 +229,31 @@ def test_interrupted_search_says_how_to_go_on(corpus: Path, tmp_path: Path, monk
     monkeypatch.setattr(tuning, "run_trial", interrupted)
     with pytest.raises(Interrupted, match="continue with the same command"):
         fansrec.tune(corpus, tmp_path / "out", "slist")
+
+
+@pytest.mark.parametrize("when", ["write_trials", "keep_best"])
+def test_model_is_that_of_the_best_trial_in_the_log_after_an_interruption(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    def interrupted(*arguments: Any) -> None:
+        if len(arguments[1]) == 2:
+            raise KeyboardInterrupt
+        original(*arguments)
+
+    monkeypatch.setattr(tuning, "next_settings", lambda *arguments: {"regularization": 300.0 if arguments[2] else 1.0})
+    original = getattr(tuning, when)
+    with monkeypatch.context() as patch:
+        patch.setattr(tuning, when, interrupted)
+        with pytest.raises(Interrupted):
+            fansrec.tune(corpus, tmp_path / "out", "ease", trials=2)
+    logged_before = len(logged(tmp_path / "out"))
+    assert logged_before == (1 if when == "write_trials" else 2)
+    found = fansrec.tune(corpus, tmp_path / "out", "ease", trials=logged_before)
+    assert found.run is not None and found.best is found.trials[-1]
+    assert read_artifact(found.run).config["config"]["regularization"] == found.settings["regularization"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "best.toml",
+        "model",
+        "trials.jsonl",
+        "tune.json",
+    ]

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from fansrec import Preparation, prepare
+from fansrec import prepare
 from fansrec.data.corpus import Corpus, read_corpus
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.evaluation.protocol import evaluation_lists, list_metrics, mean, predict, protocol
@@ -33,8 +33,8 @@ def figures(model: Any, corpus: Corpus, input: str) -> list[float]:
 @pytest.mark.long  # half a minute to a minute, and only a change of these two models or of the protocol breaks it
 def test_item_knn_and_ease_reproduce_known_figures(real_data: Callable[[str], Path], tmp_path: Path) -> None:
     no_categories = pl.DataFrame({"item": range(1, 64_182), "category": "all"})  # these models do not use them
-    how = Preparation(max_length=60, split="file-order")
-    prepare(real_data("aotm/AotM.txt.zip"), tmp_path / "corpus", how, no_categories)
+    source = real_data("aotm/AotM.txt.zip")
+    prepare(source, tmp_path / "corpus", items=no_categories, max_length=60, split="file-order")
     corpus = read_corpus(tmp_path / "corpus")
     train = int(corpus.part("train")[-1]) + 1  # file order: the training lists are the first ones
     lists = corpus.items[: corpus.offsets[train]], corpus.offsets[: train + 1]

@@ -20,6 +20,7 @@ def operation(docs: Any, path: str) -> Any:
     """Return the opened card of an operation."""
     card = docs.locator("#operations details").filter(has=docs.locator(f"summary code:text-is('{path}')"))
     card.locator("summary").click()
+    card.get_by_role("button", name="Send").wait_for()  # its contents are written when it opens
     return card
 
 

@@ -1,27 +1,28 @@
 """The comparison of several models on the test lists of a corpus, and the recommendation of one of them."""
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fansrec.data.corpus import Corpus, fingerprint, read_corpus
+from fansrec.data.corpus import fingerprint, read_corpus
 from fansrec.errors import BadSetting, missing_extras
 from fansrec.evaluation.paired import Ranking, rank
 from fansrec.evaluation.protocol import METRICS
 from fansrec.evaluation.recommendation import costs, reasons, recommend
-from fansrec.experiments.cells import read_object
 from fansrec.experiments.compare.measuring import PROTOCOL, Job, Measured, measure
 from fansrec.experiments.crossval.systems import check_systems, parse_systems
-from fansrec.files import is_empty_folder, write_json
+from fansrec.experiments.defaults import COMPARE_TIME, COMPARED
+from fansrec.experiments.durations import parse_duration
+from fansrec.experiments.result_folder import start_folder
+from fansrec.files import write_json
+from fansrec.training.devices import training_device, usable_device
 from fansrec.training.reporting import Reporter, default_reporter, format_duration
 
-MODELS = ("popularity", "markov", "item-knn", "rp3beta", "ease", "slist", "vstan", "fans")  # the fast ones first
-SECONDS = 60.0  # in which the settings of a model in closed form are searched
 METRIC = METRICS[0]  # that decides
 ABOUT = "corpus.json"  # what the folder was made with
 REPORT = "comparison"  # name of the report's files
+OWN = rf"rows|runs|{REPORT}\.(json|md|png)"  # what a comparison writes
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Comparison:
     corpus: Path
     folder: Path
     lists: int
-    search_seconds: float
+    search_seconds: float  # the longest limit of all searches: models of an earlier comparison had their own
     models: list[Measured]
     ranking: Ranking
     recommended: Measured
@@ -63,7 +64,7 @@ class Comparison:
         about = {"name": one.name, "model": one.model, "variant": one.title, "run": str(one.run)}
         figures = {name: one.row[name] for metric in METRICS for name in (metric, f"{metric}_ci")}
         costs = {"latency_ms": one.row["latency_ms"], "training_seconds": one.training_seconds}
-        search = {"settings": one.settings, "tried": one.tried}
+        search = {"settings": one.settings, "tried": one.tried, "search_seconds": one.search_seconds}
         return {**about, **figures, "behind": None if behind is None else behind.to_json(), **costs, **search}
 
 
@@ -71,35 +72,38 @@ class Comparison:
 def compare(
     corpus: str | Path,
     out: str | Path | None = None,
-    models: Sequence[str] = MODELS,
-    seconds: float = SECONDS,
+    models: str | Sequence[str] = COMPARED,
+    seconds: float | str = COMPARE_TIME,
     seed: int = 0,
-    device: str = "cpu",
+    device: str | None = None,
     reporter: Reporter | None = None,
     force: bool = False,
 ) -> Comparison:
     """Train `models` on a corpus, compare them on its test lists and recommend the cheapest of the best.
 
     A model is written NAME[:RECIPE][+SETTING=VALUE...]. The settings of a model in closed form are searched on the
-    validation lists for at most `seconds`. Models and figures are kept in `out` (default: CORPUS-compare beside the
-    corpus), with a report as comparison.json, .md and .png; the same call resumes an interrupted one and trains only
-    models that are not there yet, and all of them again with `force`. Models are measured on `device`.
+    validation lists for at most `seconds`, a number or a text such as 10m. Models and figures are kept in `out`
+    (default: CORPUS-compare beside the corpus), with a report as comparison.json, .md and .png. The same call resumes
+    an interrupted one and trains only models that are not there yet or whose search ended early and now has more time,
+    and all of them with `force`. Models are trained and measured on `device`; by default a GPU if there is one.
     """
     from fansrec.experiments.compare.report import write_report  # matplotlib
 
-    corpus = Path(corpus)
-    lists, systems = read_corpus(corpus), parse_systems(",".join(models))
+    seconds, corpus = parse_duration("seconds", seconds), Path(corpus)
+    lists, systems = read_corpus(corpus), parse_systems(models if isinstance(models, str) else ",".join(models))
     reporter = default_reporter() if reporter is None else reporter
     folder = corpus.parent / f"{corpus.resolve().name}-compare" if out is None else Path(out)
     if not len(lists.part("test")):
         raise BadSetting(f"{corpus} has no test lists to compare models on; prepare it again with all three parts")
     check_systems(systems, lists)
-    _start(folder, lists, force)
+    chosen = usable_device(device)
+    start_folder(folder, "comparison", ABOUT, {"fingerprint": fingerprint(lists)}, OWN, force)
     measured = []
     for number, system in enumerate(systems, 1):
-        job = Job(corpus, folder, system, seed, seconds, device)
+        job = Job(corpus, folder, system, seed, seconds, chosen)
         reporter.message(f"{number} of {len(systems)}: {job.name}")
-        measured.append(measure(job, lists, _Brief(reporter)))
+        with training_device(device):
+            measured.append(measure(job, lists, _Brief(reporter)))
         reporter.message(_measured_message(measured[-1]))
     found = conclude(corpus, folder, seconds, measured)
     write_json(folder / f"{REPORT}.json", found.to_json())
@@ -113,9 +117,10 @@ def conclude(corpus: Path, folder: Path, seconds: float, measured: Sequence[Meas
     ranking, lists = rank({name: one.values[METRIC] for name, one in by_name.items()}), int(measured[0].row["lists"])
     took = {name: one.training_seconds or 0.0 for name, one in by_name.items()}
     chosen = recommend(ranking, costs({name: one.model for name, one in by_name.items()}, took), lists)
+    longest = max(seconds, *(one.search_seconds or 0.0 for one in measured))
     why = list(reasons(ranking, chosen, METRIC, lists, titles(measured)))
     return Comparison(
-        corpus, folder, lists, seconds, [by_name[name] for name in ranking.order], ranking, by_name[chosen], why
+        corpus, folder, lists, longest, [by_name[name] for name in ranking.order], ranking, by_name[chosen], why
     )
 
 
@@ -123,25 +128,6 @@ def titles(measured: Sequence[Measured]) -> dict[str, str]:
     """Return the name of each model for people: its title, or its name in --models if several have the same title."""
     every = [one.title for one in measured]
     return {one.name: one.title if every.count(one.title) == 1 else one.name for one in measured}
-
-
-def _start(folder: Path, corpus: Corpus, force: bool) -> None:
-    """Make the folder, or check that an earlier comparison in it was made with the same corpus."""
-    about = {"fingerprint": fingerprint(corpus)}
-    found = read_object(folder / ABOUT)
-    if folder.exists() and found is None and not is_empty_folder(folder):
-        raise BadSetting(f"{folder} exists and is not the folder of a comparison; choose another --out")
-    if force and found is not None:
-        shutil.rmtree(folder)
-    elif found is not None and found != about:
-        raise BadSetting(
-            f"{folder} has a comparison with another corpus; choose another --out, or give --force to replace it"
-        )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / ABOUT, about)
-    except OSError as error:
-        raise BadSetting(f"{folder} cannot be written ({error.strerror}); choose another --out") from error
 
 
 class _Brief(Reporter):

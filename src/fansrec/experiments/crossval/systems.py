@@ -39,7 +39,7 @@ def parse_systems(text: str) -> list[System]:
     """Return the distinct systems of a comma-separated list."""
     systems = list(dict.fromkeys(parse_system(part) for part in text.split(",") if part.strip()))
     if not systems:
-        raise BadSetting("--models names no model; give at least one, as in --models fans,ease,item-knn")
+        raise BadSetting("--models names no model; give at least one, such as fans,ease,item-knn")
     return systems
 
 

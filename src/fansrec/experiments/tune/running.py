@@ -63,7 +63,7 @@ def run_trial(
     deadline: float,
     reporter: Reporter,
 ) -> Trial:
-    """Return the next trial; its model replaces the one in `folder`/model if it is the best so far."""
+    """Return the next trial; if it is the best so far, its model waits in `folder` for `keep_best`."""
     if hasattr(entry(plan.model).model, "fit"):
         return _fit(plan, settings, trials, corpus, folder)
     return _train(plan, settings, trials, source, folder, deadline, reporter)
@@ -82,7 +82,7 @@ def _fit(plan: Plan, settings: Mapping[str, Any], trials: Sequence[Trial], corpu
         shutil.rmtree(folder / TRAINING, ignore_errors=True)
         with new_folder(folder / TRAINING) as new:
             finish(fit_again(plan, corpus, figures, []), corpus, new)
-        _keep(folder)
+        (folder / TRAINING).rename(_waiting(folder, trial))
     return trial
 
 
@@ -108,12 +108,20 @@ def _train(
     figure = read_config(run)["validation"][f"valid {plan.training.watch}"]
     trial = Trial(number, dict(settings), figure, round(time.monotonic() - started, 3), None, watch.curve)
     if best_of([*trials, trial]) is trial:
-        _keep(folder)
+        run.rename(_waiting(folder, trial))
     shutil.rmtree(run, ignore_errors=True)
     return trial
 
 
-def _keep(folder: Path) -> None:
-    """Make the model of this trial the best one."""
-    shutil.rmtree(folder / MODEL, ignore_errors=True)
-    (folder / TRAINING).rename(folder / MODEL)
+def keep_best(folder: Path, trials: Sequence[Trial]) -> None:
+    """Make the waiting model of the last trial the best one; remove one of a trial that is not in the log."""
+    for trial in trials[-1:]:
+        if (waiting := _waiting(folder, trial)).is_dir():
+            shutil.rmtree(folder / MODEL, ignore_errors=True)
+            waiting.rename(folder / MODEL)
+    shutil.rmtree(folder / f"trial-{len(trials) + 1}", ignore_errors=True)
+
+
+def _waiting(folder: Path, trial: Trial) -> Path:
+    """Return the folder of a model until its trial is in the log: an interruption leaves log and model in agreement."""
+    return folder / f"trial-{trial.number}"

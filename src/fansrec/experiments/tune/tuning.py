@@ -1,7 +1,6 @@
 """The search for the best settings of one model on the validation lists."""
 
 import json
-import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,20 +9,23 @@ from typing import Any
 
 from fansrec.data.corpus import Corpus, fingerprint, read_corpus
 from fansrec.errors import BadSetting, Interrupted, missing_extras
-from fansrec.experiments.cells import read_object
-from fansrec.experiments.tune.running import MODEL, run_trial
+from fansrec.experiments.defaults import TUNE_TIME
+from fansrec.experiments.durations import parse_duration
+from fansrec.experiments.result_folder import start_folder
+from fansrec.experiments.tune.running import MODEL, keep_best, run_trial
 from fansrec.experiments.tune.spaces import Space, space_of
 from fansrec.experiments.tune.trials import LOG, Trial, best_of, next_settings, read_trials, write_trials
-from fansrec.files import is_empty_folder, write_json, write_text
+from fansrec.files import write_text
 from fansrec.models.registry import entry
+from fansrec.training.devices import training_device, usable_device
 from fansrec.training.grid_search import validation_lists
 from fansrec.training.plan import Plan, make_plan
 from fansrec.training.reporting import Reporter, default_reporter, format_duration, format_values
 from fansrec.training.settings import default_recipe
 
-SECONDS = 600.0
 ABOUT = "tune.json"  # what the folder was made with
 BEST = "best.toml"
+OWN = r"trials\.jsonl|best\.toml|model|training|trial-\d+"  # what a search writes
 
 
 @dataclass(frozen=True)
@@ -45,25 +47,35 @@ class Tuned:
     def best(self) -> Trial | None:
         return best_of(self.trials)
 
+    @property
+    def has_validation_lists(self) -> bool:
+        """Whether the best model was fitted to the validation lists too, which `fans train --config` does not do."""
+        return hasattr(entry(self.model).model, "fit")
+
 
 @missing_extras()
 def tune(
     corpus: str | Path,
     out: str | Path,
     model: str = "fans",
-    seconds: float = SECONDS,
+    seconds: float | str = TUNE_TIME,
     recipe: str | None = None,
     trials: int | None = None,
     seed: int = 0,
     reporter: Reporter | None = None,
     force: bool = False,
+    device: str | None = None,
 ) -> Tuned:
     """Search the settings of a model on the validation lists, for at most `seconds` and at most `trials`.
+
+    `seconds` is a number or a text such as 10m. `device` is cpu, cuda or cuda:1; by default a GPU if there is one.
 
     `out` gets a log of all trials (trials.jsonl), the best settings (best.toml) and the best model (model/). The same
     call continues the search in `out`. Which settings a trial has depends only on the seed and on the trials before.
     """
-    source, folder = Path(corpus), Path(out)
+    seconds, source, folder = parse_duration("seconds", seconds), Path(corpus), Path(out)
+    if trials is not None and trials < 1:
+        raise BadSetting(f"--trials is {trials}; it must be at least 1")
     reporter = default_reporter() if reporter is None else reporter
     lists = read_corpus(source)
     recipe = recipe or ("paper" if hasattr(entry(model).model, "fit") else default_recipe(model, {}))
@@ -71,10 +83,13 @@ def tune(
     if not space:
         raise BadSetting(f"{model} has no settings to search")
     validation = len(validation_lists(plan, lists).inputs)
-    _start(folder, {"fingerprint": fingerprint(lists), "model": model, "recipe": recipe, "seed": seed}, force)
+    about = {"fingerprint": fingerprint(lists), "model": model, "recipe": recipe, "seed": seed}
+    usable_device(device)  # refused before the folder is made
+    start_folder(folder, "search", ABOUT, about, OWN, force)
     values = plan.settings | vars(plan.training)
     defaults = {name: values[name] for name in space}
-    made = _search(plan, space, defaults, lists, source, folder, seconds, trials, reporter)
+    with training_device(device):
+        made = _search(plan, space, defaults, lists, source, folder, seconds, trials, reporter)
     best = best_of(made)
     settings = defaults if best is None else best.settings
     first = made[0].figure if made and made[0].stopped is None else None
@@ -100,6 +115,7 @@ def _search(
     started, done = time.monotonic(), read_trials(folder / LOG)
     if done:
         reporter.message(f"{len(done)} trials were done before")
+    keep_best(folder, done)
     longest, made = 0.0, 0
     while most is None or len(done) < most:
         used = time.monotonic() - started
@@ -112,32 +128,15 @@ def _search(
             break
         try:
             trial = run_trial(plan, settings, done, corpus, source, folder, started + seconds, reporter)
+            write_trials(folder / LOG, [*done, trial])
+            keep_best(folder, [*done, trial])
         except KeyboardInterrupt:
             raise Interrupted(f"stopped; {len(done)} trials are in {folder}, continue with the same command") from None
         done.append(trial)
         made += 1
         longest = max(longest, trial.seconds)
-        write_trials(folder / LOG, done)
         reporter.message(_trial_message(trial, done, seconds - (time.monotonic() - started)))
     return done
-
-
-def _start(folder: Path, about: Mapping[str, Any], force: bool) -> None:
-    """Make the folder, or check that an earlier search in it was made with the same corpus and model."""
-    found = read_object(folder / ABOUT)
-    if folder.exists() and found is None and not is_empty_folder(folder):
-        raise BadSetting(f"{folder} exists and is not the folder of a search; choose another --out")
-    if force and found is not None:
-        shutil.rmtree(folder)
-    elif found is not None and found != about:
-        different = ", ".join(name for name, value in about.items() if found.get(name) != value)
-        what = different.replace("fingerprint", "corpus")
-        raise BadSetting(f"{folder} has a search with another {what}; choose another --out, or give --force")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / ABOUT, dict(about))
-    except OSError as error:
-        raise BadSetting(f"{folder} cannot be written ({error.strerror}); choose another --out") from error
 
 
 def toml(values: Mapping[str, Any]) -> str:

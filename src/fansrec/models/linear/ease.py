@@ -3,6 +3,7 @@
 If there are too many items to invert their Gram matrix, the regression is approximated (neighbor_regression.py).
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import ClassVar
@@ -45,7 +46,8 @@ def exact(together: Cooccurrence, regularization: float) -> Tensor:
 
 def fastest() -> torch.device:
     """Return the device for an inversion: a second on a GPU takes a minute on a CPU."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    only_cpu = os.environ.get("ACCELERATE_USE_CPU") == "true"  # as training does without a GPU
+    return torch.device("cuda" if torch.cuda.is_available() and not only_cpu else "cpu")
 
 
 def inverted(gram: Tensor, regularization: float) -> Tensor:
