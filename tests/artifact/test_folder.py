@@ -160,7 +160,7 @@ def test_manifest_without_the_weights_is_refused(artifact: Path) -> None:
 def test_unfinished_training_is_refused_with_the_advice_to_resume(artifact: Path) -> None:
     (artifact / "manifest.json").unlink()
     (artifact / "checkpoints").mkdir()
-    with pytest.raises(BadArtifact, match="Its training is unfinished: resume it with resume=True"):
+    with pytest.raises(BadArtifact, match="Its training is unfinished: resume it with `fans train … --resume`"):
         read_artifact(artifact)
 
 
