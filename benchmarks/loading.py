@@ -53,6 +53,7 @@ def main() -> None:
         repeat(options.run, options.backend, options.times)
         return
     if options.keep is not None:
+        options.keep.mkdir(parents=True, exist_ok=True)
         make(options.keep, options.items, options.width, options.categories, options.recipe)
         return
     with tempfile.TemporaryDirectory() as folder:
