@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,8 +20,9 @@ from fansrec.models.registry import configured, entry, is_known, model_name
 from fansrec.models.stored import KINDS, StoredModel
 from fansrec.models.validation import check_arrays, check_model
 from fansrec.printable import printable
-from fansrec.vocabulary import Vocabulary, read_vocabulary
+from fansrec.vocabulary import LISTS_FILE, ListNames, Vocabulary, read_list_names, read_vocabulary
 
+MEMORY_STARTS = "memory.starts"  # the array of a list memory with an entry for every list, and one more
 LARGEST_COUNT = 2**40  # of lists with an item, so that sums fit into 64 bits
 
 
@@ -40,6 +42,19 @@ class Artifact:
         """The model as a torch module; raises MissingExtra if torch is not installed."""
         return self.stored.module if isinstance(self.stored, StoredModel) else self.stored
 
+    @property
+    def remembered_lists(self) -> int:
+        """The number of training lists in the model's list memory; 0 if it has none."""
+        starts = self.stored.arrays.get(MEMORY_STARTS) if isinstance(self.stored, StoredModel) else None
+        return 0 if starts is None else len(starts) - 1
+
+    @cached_property
+    def list_names(self) -> ListNames | None:
+        """The ids and titles of the remembered lists; None if the artifact does not have them. Read when first used."""
+        if not self.remembered_lists or not is_sealed(self.folder, LISTS_FILE):
+            return None
+        return read_list_names(self.folder, self.remembered_lists)
+
 
 def write_artifact(
     folder: Path,
@@ -48,10 +63,11 @@ def write_artifact(
     config: dict[str, Any],
     card: str,
     counts: NDArray[np.int64] | None = None,
+    list_names: ListNames | None = None,
 ) -> None:
     """Write all files and the manifest last: without it the folder is not an artifact.
 
-    `counts` (M,) is the number of training lists of each item.
+    `counts` (M,) is the number of training lists of each item; `list_names` are those of the remembered lists.
     """
     from safetensors.torch import save_file  # here, since reading needs no torch
 
@@ -63,6 +79,8 @@ def write_artifact(
     text = "" if counts is None else json.dumps(counts.tolist(), separators=(",", ":"))
     if 0 < len(text) < MAX_JSON_BYTES:  # only a catalog that takes a cluster has a longer text: it goes without
         write_text(folder / COUNTS, text + "\n")
+    if list_names is not None:
+        write_bytes(folder / LISTS_FILE, list_names.file())
     write_text(folder / "README.md", card)
     seal(folder)
 

@@ -13,7 +13,7 @@ from fansrec.data.lists import offsets_of
 from fansrec.data.shards import SINGLE_FILE, Items, list_starts, read_blocks, read_items
 from fansrec.errors import BadArtifact
 from fansrec.files import new_folder, read_json, write_json
-from fansrec.vocabulary import Vocabulary, read_vocabulary
+from fansrec.vocabulary import LISTS_FILE, ListNames, Vocabulary, read_list_names, read_vocabulary
 
 PARTS = ("train", "valid", "test")
 SUMMARY = "summary.json"
@@ -32,6 +32,7 @@ class Corpus:
     vocabulary: Vocabulary
     summary: dict[str, Any]
     groups: NDArray[np.int64] | None = None  # (lists,): from 0, if the corpus was split by a column
+    list_names: ListNames | None = None  # of the lists, if the source has ids of lists
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -87,6 +88,8 @@ def write_all_but_items(folder: Path, corpus: Corpus) -> None:
         np.save(folder / GROUPS, corpus.groups)
     for name, content in corpus.vocabulary.files().items():
         (folder / name).write_bytes(content)
+    if corpus.list_names is not None:
+        (folder / LISTS_FILE).write_bytes(corpus.list_names.file())
     write_json(folder / SUMMARY, corpus.summary)
 
 
@@ -94,13 +97,15 @@ def read_corpus(folder: Path) -> Corpus:
     if not (folder / SUMMARY).is_file():
         raise BadArtifact(f"{folder} is not a prepared corpus: summary.json is missing. Create one with `fans prepare`")
     try:
+        parts = np.load(folder / "parts.npy", allow_pickle=False)
         corpus = Corpus(
             items=read_items(folder),
             offsets=np.load(folder / "offsets.npy", allow_pickle=False),
-            parts=np.load(folder / "parts.npy", allow_pickle=False),
+            parts=parts,
             vocabulary=read_vocabulary(folder),
             summary=read_json(folder / SUMMARY),
             groups=np.load(folder / GROUPS, allow_pickle=False) if (folder / GROUPS).is_file() else None,
+            list_names=read_list_names(folder, len(parts)),
         )
         _check(corpus)
     except (OSError, ValueError) as error:

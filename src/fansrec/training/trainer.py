@@ -8,11 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from accelerate import PartialState
 
 from fansrec.artifact import MANIFEST, write_artifact
-from fansrec.data.corpus import Corpus, read_corpus
+from fansrec.data.corpus import PARTS, Corpus, read_corpus
 from fansrec.errors import BadSetting, Interrupted, Unfinished, missing_extras
 from fansrec.files import format_os_error, new_folder, refuse_existing, write_json
 from fansrec.models.hybrid.model import HybridFans
@@ -37,6 +38,7 @@ from fansrec.training.reporting import (
     write_metrics,
 )
 from fansrec.training.settings import CHOICES, default_recipe
+from fansrec.vocabulary import ListNames
 
 Draw = Callable[[list[Row], Path], None]
 
@@ -136,8 +138,21 @@ def finish(trained: Trained, corpus: Corpus, out: Path, draw: Draw | None = None
         config["comparison"] = trained.comparison
     card = model_card(trained, corpus.summary)
     counts = list_counts(*corpus.flat("train"), len(corpus.vocabulary))
-    write_artifact(out, trained.network, corpus.vocabulary, config, card, counts)
+    names = remembered_names(trained.network, corpus)
+    write_artifact(out, trained.network, corpus.vocabulary, config, card, counts, names)
     shutil.rmtree(out / checkpoint.FOLDER, ignore_errors=True)
+
+
+def remembered_names(network: Any, corpus: Corpus) -> ListNames | None:
+    """Return the names of the lists in the memory of a model: the training lists, or the validation lists too."""
+    memory = getattr(network, "memory", None)
+    if memory is None or corpus.list_names is None:
+        return None
+    for parts in (("train",), ("train", "valid")):
+        chosen = np.isin(corpus.parts, [PARTS.index(part) for part in parts])
+        if np.count_nonzero(chosen) == len(memory):
+            return corpus.list_names.select(chosen)
+    return None
 
 
 def begin(
