@@ -1,0 +1,99 @@
+"""The arrays of a list memory after lists were removed and added, without reading all of its lists again.
+
+The result equals, byte for byte, the memory of the final lists (models/neighbors/list_memory.py). Needs no torch.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int32 = NDArray[np.int32]
+Indices = NDArray[np.int64]
+NAMES = ("items", "places", "starts", "lists", "list_places", "list_starts")
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The distinct items of every list with their positions, list after list, and the lists of every item."""
+
+    items: Int32
+    places: Int32
+    starts: Indices  # (lists + 1,)
+    lists: Int32
+    list_places: Int32
+    list_starts: Indices  # (M + 1,)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def vocabulary(self) -> int:
+        return len(self.list_starts) - 1
+
+    @property
+    def counts(self) -> Indices:
+        """The number of lists (M,) of every item."""
+        return np.diff(self.list_starts)
+
+    def without(self, removed: NDArray[np.bool_]) -> "Memory":
+        """Return the memory without the lists that are True in `removed` (lists,)."""
+        if not removed.any():
+            return self
+        sizes = np.diff(self.starts)
+        kept_entries = ~np.repeat(removed, sizes)
+        kept_by_item = ~removed[self.lists]
+        indices = (np.cumsum(~removed) - 1).astype(np.int32)  # of the lists that are left
+        before = np.concatenate([[0], np.cumsum(kept_by_item)])
+        return Memory(
+            self.items[kept_entries],
+            self.places[kept_entries],
+            starts_of(sizes[~removed]),
+            indices[self.lists[kept_by_item]],
+            self.list_places[kept_by_item],
+            before[self.list_starts],
+        )
+
+    def with_items(self, indices: Indices, vocabulary: int) -> "Memory":
+        """Return the memory with other item indices: item i is `indices[i]` of `vocabulary` items.
+
+        Items keep their order. One that is in no list may get the index -1: it leaves the vocabulary.
+        """
+        if vocabulary == self.vocabulary and np.array_equal(indices, np.arange(vocabulary)):
+            return self
+        counts = np.zeros(vocabulary, dtype=np.int64)
+        left = indices >= 0
+        counts[indices[left]] = self.counts[left]
+        items = indices.astype(np.int32)[self.items]
+        return Memory(items, self.places, self.starts, self.lists, self.list_places, starts_of(counts))
+
+    def with_lists(self, new: Sequence[Indices]) -> "Memory":
+        """Return the memory with more lists of item indices, which are newer than all others."""
+        if not new:
+            return self
+        found = [distinct(items) for items in new]
+        items, places = (np.concatenate(columns).astype(np.int32) for columns in zip(*found, strict=True))
+        sizes = np.array([len(one) for one, _ in found], dtype=np.int64)
+        lists = np.repeat(np.arange(len(self), len(self) + len(new), dtype=np.int32), sizes)
+        by_item = np.argsort(items, kind="stable")
+        ends = self.list_starts[1:][items[by_item]]  # the lists of an item come in their own order, newest last
+        return Memory(
+            np.concatenate([self.items, items]),
+            np.concatenate([self.places, places]),
+            np.concatenate([self.starts, self.starts[-1] + np.cumsum(sizes)]),
+            np.insert(self.lists, ends, lists[by_item]),
+            np.insert(self.list_places, ends, places[by_item]),
+            self.list_starts + starts_of(np.bincount(items, minlength=self.vocabulary)),
+        )
+
+
+def distinct(items: Indices) -> tuple[Indices, Indices]:
+    """Return the distinct items of a list in order, and the first position of each."""
+    first = np.sort(np.unique(items, return_index=True)[1])
+    return items[first], first
+
+
+def starts_of(sizes: Indices) -> Indices:
+    """Return where each of several runs starts, and the end of the last."""
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes, dtype=np.int64)])
