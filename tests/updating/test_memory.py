@@ -9,7 +9,9 @@ from fansrec.updating.memory import NAMES, Memory
 
 ITEMS = 7
 LIST = st.lists(st.integers(0, ITEMS - 1), min_size=1, max_size=6)
-CHANGES = st.lists(st.one_of(st.tuples(st.just("add"), st.lists(LIST, max_size=3)), st.tuples(st.just("remove"), st.sets(st.integers(0, 9)))), max_size=5)  # fmt: skip
+ADDED = st.tuples(st.just("add"), st.lists(LIST, max_size=3))
+REMOVED = st.tuples(st.just("remove"), st.sets(st.integers(0, 9)))
+CHANGES = st.lists(st.one_of(ADDED, REMOVED), max_size=5)
 
 
 def learned(lists: list[list[int]], items: int = ITEMS) -> dict[str, np.ndarray]:

@@ -1,0 +1,57 @@
+"""Vectors and biases of items that the network of the hybrid model was not trained with. Needs no torch.
+
+The vectors of a trained network place an item near the items that share lists with it. So does the vector of a new
+item: it is the mean of the vectors of these, of its group and of its category, with the length of theirs.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Vectors = NDArray[np.float32]
+Indices = NDArray[np.int64]
+
+OF_CATEGORY = 0.5  # lists that the mean of the category counts for
+TINY = 1e-12
+
+
+def composed_vectors(
+    vectors: Vectors, rows: Indices, others: Indices, weights: Floats, counts: Floats, categories: Vectors
+) -> Vectors:
+    """Return the vectors (A, D) of A new items from the `vectors` (M, D) of the trained ones.
+
+    Pair p says that new item `rows[p]` shares lists of weight `weights[p]` with the trained item `others[p]`; `counts`
+    (A,) is the weight of all lists of each new item, and `categories` (A, D) the mean vector of its category.
+    """
+    items = len(counts)
+    distinct, index = np.unique(others, return_inverse=True)
+    columns = np.ascontiguousarray(vectors[distinct].T)
+    sums = np.stack([np.bincount(rows, weights * column[index], items) for column in columns], axis=1)
+    total = np.bincount(rows, weights, items)
+    means = sums / np.maximum(total, TINY)[:, None]
+    trust = np.where(total > 0, counts / (counts + OF_CATEGORY), 0)[:, None]
+    mixed = trust * means + (1 - trust) * categories
+    lengths = np.sqrt(np.einsum("md,md->m", vectors, vectors, dtype=np.float64))
+    wanted = np.bincount(rows, weights * lengths[others], items) / np.maximum(total, TINY)
+    wanted = np.where(total > 0, wanted, lengths.mean() if len(lengths) else 0)
+    length = np.sqrt(np.einsum("ad,ad->a", mixed, mixed))
+    return np.asarray(mixed * (wanted / np.maximum(length, TINY))[:, None], dtype=np.float32)
+
+
+def category_means(values: NDArray[np.floating], starts: Indices) -> NDArray[np.float64]:
+    """Return the mean (N, …) of the values (M, …) of the items of each category, which start at `starts` (N + 1,)."""
+    sums = np.add.reduceat(values, starts[:-1], axis=0, dtype=np.float64)
+    return sums / np.diff(starts).reshape(-1, *[1] * (values.ndim - 1))
+
+
+def new_biases(
+    biases: NDArray[np.float32], known: Indices, starts: Indices, categories: Indices, counts: Floats
+) -> NDArray[np.float32]:
+    """Return the biases (A,) of new items in these `categories` (A,), which have `counts` (A,) lists.
+
+    A bias starts as the logarithm of an item's share in all lists, and training moves it. A new item gets its own
+    share, moved as far as the items of its category were on average. `known` (M,) counts the lists of trained items.
+    """
+    total = float((known + 1).sum())
+    moved = category_means(biases - np.log((known + 1) / total), starts)
+    return np.asarray(np.log((counts + 1) / total) + moved[categories], dtype=np.float32)

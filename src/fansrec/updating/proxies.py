@@ -1,0 +1,83 @@
+"""The proxies of new items: trained items of the same group, or of nearly the same name."""
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from fansrec.updating.memory import Indices
+
+WORD = re.compile(r"[^\W_]+")
+MAX_PROXIES = 50  # of an item, the most popular ones of its group
+CLOSE_NAME = 0.5  # cosine of the words of two names from which one item is a proxy of the other
+MAX_CLOSE_NAMES = 5
+
+Texts = Sequence[str | None]
+
+
+def find_proxies(new: Indices, trained: Indices, counts: Indices, groups: Texts, names: Texts) -> list[list[int]]:
+    """Return the proxies of each item of `new` (A,) among the items `trained`, by the groups and names of all items.
+
+    `counts` (M,) is the number of lists of every item. `groups` and `names` may be empty.
+    """
+    by_group = _members((groups[item] for item in new.tolist()) if groups else (), trained, counts, groups)
+    same_name = _CloseNames([names[item] for item in new.tolist()], trained, names) if names else None
+    found = []
+    for item in new.tolist():
+        group = groups[item] if groups else None
+        proxies = by_group.get(group, []) if group is not None else []
+        found.append(proxies or (same_name.of(names[item]) if same_name is not None else []))
+    return found
+
+
+def _members(wanted: Iterable[str | None], trained: Indices, counts: Indices, groups: Texts) -> dict[str, list[int]]:
+    """Return the most popular trained items of each of the groups that are wanted."""
+    members: dict[str, list[int]] = {group: [] for group in wanted if group is not None}
+    if members:
+        for item in trained[np.argsort(-counts[trained], kind="stable")].tolist():
+            group = groups[item]
+            if group in members and len(members[group]) < MAX_PROXIES:
+                members[group].append(item)
+    return members
+
+
+class _CloseNames:
+    """The names of trained items by their words; only words of the names that are looked up are kept."""
+
+    def __init__(self, wanted: Texts, trained: Indices, names: Texts) -> None:
+        self._items_with: dict[str, list[int]] = {word: [] for name in wanted for word in _words(name)}
+        self._lengths: dict[int, float] = {}
+        document_counts: dict[str, int] = defaultdict(int)
+        words_of = {item: _words(names[item]) for item in trained.tolist()} if self._items_with else {}
+        for item, words in words_of.items():
+            for word in words:
+                document_counts[word] += 1
+                if word in self._items_with:
+                    self._items_with[word].append(item)
+        self._rarity = {word: math.log(1 + len(words_of) / count) for word, count in document_counts.items()}
+        self._most = math.log(1 + len(words_of))
+        self._words_of = words_of
+
+    def of(self, name: str | None) -> list[int]:
+        """Return the items whose names have nearly the same words, the closest first."""
+        words = _words(name)
+        shared: dict[int, float] = defaultdict(float)
+        for word in sorted(words):
+            for item in self._items_with[word]:
+                shared[item] += self._weight(word) ** 2
+        length = self._length(words)
+        cosines = {item: total / (length * self._length(self._words_of[item])) for item, total in shared.items()}
+        close = [item for item, cosine in cosines.items() if cosine >= CLOSE_NAME]
+        return sorted(close, key=lambda item: (-cosines[item], item))[:MAX_CLOSE_NAMES]
+
+    def _weight(self, word: str) -> float:
+        return self._rarity.get(word, self._most)
+
+    def _length(self, words: Iterable[str]) -> float:
+        return math.sqrt(math.fsum(self._weight(word) ** 2 for word in words))
+
+
+def _words(name: str | None) -> set[str]:
+    return set(WORD.findall(name.casefold())) if name else set()
