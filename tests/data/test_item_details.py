@@ -1,5 +1,6 @@
 import gzip
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -102,3 +103,41 @@ def test_repeated_items_must_agree_unless_bad_rows_are_skipped(tmp_path: Path) -
     with pytest.raises(BadInput, match=r"1 row cannot be used: 1 with an item that occurs before .* \(line 5: '2'\)"):
         read_details(path, ["1", "2", "3"])
     assert read_details(path, ["1", "2", "3"], Reading(skip_bad_rows=True)).names == {"1": "a", "2": "b"}
+
+
+def dated(folder: Path, dates: list[str], given: str | None = None, column: str = "date") -> tuple[dict[str, str], str]:
+    """Return the dates of items 1, 2, … and the report of reading them."""
+    lines: list[str] = []
+    path = folder / "items.csv"
+    path.write_text(f"item,{column}\n" + "".join(f"{n},{date}\n" for n, date in enumerate(dates, 1)))
+    ids = [str(n) for n in range(1, len(dates) + 1)]
+    return read_details(path, ids, Reading(Columns(date=given)), lines.append).dates, "\n".join(lines)
+
+
+def test_dates_are_kept_as_iso_text(tmp_path: Path) -> None:
+    written = ["1999", "2003.0", "2004-05", "2020-02-29", "2020/3/1", "2021-01-02T03:04:05+01:00", "20260131", "0", ""]
+    dates, report = dated(tmp_path, written)
+    assert list(dates.values()) == [
+        "1999-01-01", "2003-01-01", "2004-05-01", "2020-02-29", "2020-03-01", "2021-01-02T02:04:05", "2026-01-31",
+    ]  # fmt: skip
+    assert "date 'date'" in report and "1 of 8 dates in 'date' cannot be read, such as '0'" in report
+
+
+def test_dates_of_typed_tables_are_kept() -> None:
+    day = pl.Series([date(2020, 1, 2), None])
+    assert read_details(pl.DataFrame({"id": ["a", "b"], "released": day}), ["a", "b"]).dates == {"a": "2020-01-02"}
+    years = pl.DataFrame({"id": ["a", "b"], "year": [1999, 2001]})
+    assert read_details(years, ["a", "b"]).dates == {"a": "1999-01-01", "b": "2001-01-01"}
+
+
+def test_a_column_without_dates_is_left_out_or_refused_if_named(tmp_path: Path) -> None:
+    dates, report = dated(tmp_path, ["yes", "no", "1999"], column="published")
+    assert dates == {} and "note: column 'published' was not used as the date: 'yes' is neither a year" in report
+    with pytest.raises(BadInput, match="column 'published' holds no dates"):
+        dated(tmp_path, ["yes", "no", "1999"], "published", "published")
+
+
+def test_rows_of_one_item_may_have_several_dates(tmp_path: Path) -> None:
+    path = tmp_path / "items.csv"
+    path.write_text("item,name,date\n1,a,2020-01-01\n1,a,2021-01-01\n")
+    assert read_details(path, ["1"]).dates == {"1": "2020-01-01"}

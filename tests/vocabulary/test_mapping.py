@@ -101,6 +101,7 @@ def test_without_groups_every_item_has_its_own_group() -> None:
 
 
 texts = st.text(st.characters(codec="utf-8"), max_size=8)
+dates = (st.dates() | st.datetimes(timezones=st.none() | st.timezones())).map(lambda moment: moment.isoformat())
 
 
 @given(data=st.data())
@@ -115,14 +116,33 @@ def test_vocabulary_survives_writing_and_reading(data: st.DataObject, tmp_path_f
         names=data.draw(maybe),
         groups=data.draw(maybe),
         category_names=[f"ü{n}" for n in range(len(starts) - 1)],
+        dates=data.draw(st.lists(st.none() | dates, min_size=len(ids), max_size=len(ids))),
     )
     after = read_vocabulary(write(before, tmp_path_factory.mktemp("vocabulary")))
     assert list(after.ids) == ids
     assert after.starts.tolist() == starts.tolist()
     assert [after.name(n) for n in range(len(ids))] == before.names
     assert [after.group(n) for n in range(len(ids))] == before.groups
+    assert [after.date(n) for n in range(len(ids))] == before.dates
     assert list(after.category_names) == before.category_names
     assert after.files() == before.files()
+
+
+def test_dates_become_days_since_1970(tmp_path: Path) -> None:
+    written = ["1970-01-02", None, "1969-12-31", "2000-01-01T12:00:00+12:00", "1970-01-02"]
+    after = read_vocabulary(write(replace(SONGS, dates=written), tmp_path))
+    assert np.array_equal(after.days, [1, np.nan, -1, 10_957, 1], equal_nan=True)
+    assert np.isnan(SONGS.days).all() and b"date" not in SONGS.files()[ITEMS_FILE]
+
+
+@pytest.mark.parametrize("date", ["soon", "", "2020-13-01", "1999", "10000-01-01", 1999, ["2020-01-01"]])
+def test_invalid_dates_are_refused(tmp_path: Path, date: object) -> None:
+    write(SONGS, tmp_path)
+    rows = (tmp_path / ITEMS_FILE).read_text().splitlines()
+    rows[0] = json.dumps(json.loads(rows[0]) | {"date": date})
+    (tmp_path / ITEMS_FILE).write_text("\n".join(rows) + "\n")
+    with pytest.raises(BadArtifact, match="does not hold a readable vocabulary"):
+        read_vocabulary(tmp_path)
 
 
 def test_ids_of_both_types_survive_writing_and_reading(tmp_path: Path) -> None:

@@ -59,7 +59,9 @@ def _column(what: str, names: tuple[str, ...]) -> str:
 def prepare(
     source: Annotated[str, typer.Argument(help=SOURCE)],
     out: Annotated[Path, path_option(help="Folder for the corpus")],
-    items: Annotated[Path | None, path_option(help="File with the columns item, name, group and category")] = None,
+    items: Annotated[
+        Path | None, path_option(help="File with the columns item, name, group, category and date")
+    ] = None,
     min_item_count: Annotated[
         int | None, filter_option(help=MIN_COUNT, show_default=str(DEFAULT.min_item_count))
     ] = None,
@@ -103,6 +105,7 @@ def prepare(
     name_column: Annotated[str | None, detail_option(help=_column("names", DETAIL_NAMES["name"]))] = None,
     group_column: Annotated[str | None, detail_option(help=_column("groups", DETAIL_NAMES["group"]))] = None,
     category_column: Annotated[str | None, detail_option(help=_column("categories", DETAIL_NAMES["category"]))] = None,
+    date_column: Annotated[str | None, detail_option(help=_column("dates", DETAIL_NAMES["date"]))] = None,
     group_name: Annotated[
         str | None,
         detail_option(help="What a group is: artist, author, brand", show_default="the name of the column of groups"),
@@ -155,6 +158,7 @@ def prepare(
         name=name_column,
         group=group_column,
         category=category_column,
+        date=date_column,
     )
     console = Terminal()
     with console.status("reading …") as status:

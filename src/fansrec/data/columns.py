@@ -54,6 +54,10 @@ DETAIL_NAMES = {
         "category", "genre", "item_category", "product_category", "category_name", "main_category", "genre_name",
         "department", "aisle", "cuisine",
     ),
+    "date": (
+        "date", "release_date", "released", "release_year", "publication_date", "published", "published_at",
+        "publication_year", "year_of_publication", "first_published", "air_date", "year",
+    ),
 }  # fmt: skip
 # A column with one of these words in its name, which is not used, gets a hint.
 LIKELY_WORDS = {
@@ -61,6 +65,7 @@ LIKELY_WORDS = {
     "name": ("name", "title"),
     "group": ("artist", "author", "brand", "creator", "band"),
     "category": ("category", "categories", "genre", "genres"),
+    "date": ("year", "released", "published"),
 }
 HELP = (
     ("list", LIST_NAMES), ("item", ITEM_NAMES), ("position", POSITION_NAMES), ("time", TIME_NAMES),
@@ -80,6 +85,7 @@ class Columns:
     name: str | None = None
     group: str | None = None
     category: str | None = None
+    date: str | None = None
 
 
 RECOGNIZED = Columns()

@@ -77,6 +77,7 @@ def ordered_vocabulary(
         integer_ids=bool(are_integers.all()),
         integer_items=are_integers if 0 < np.count_nonzero(are_integers) < len(ids) else None,
         group_name=details.group_name,
+        dates=[details.dates.get(id_) for id_ in ids] if details.dates else None,
     )
 
 

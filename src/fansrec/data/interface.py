@@ -49,6 +49,7 @@ def prepare(
     name_column: str | None = None,
     group_column: str | None = None,
     category_column: str | None = None,
+    date_column: str | None = None,
     group_name: str | None = None,
     force: bool = False,
     report: Callable[[str], None] | None = None,
@@ -59,7 +60,7 @@ def prepare(
         source: a file (csv, tsv, parquet, jsonl, txt; also .gz and .zip), the name of a public data set, a polars or
             pandas dataframe, or a list of lists of item ids.
         out: the folder to write.
-        items: a file or dataframe with the names, groups and categories of the items.
+        items: a file or dataframe with the names, groups, categories and dates of the items.
         min_item_count: items that occur fewer times are dropped. The default of this and the next two is 10, 10 and
             200, or that of a public data set.
         min_length: shorter lists are dropped.
@@ -86,6 +87,7 @@ def prepare(
         name_column: column of names in `items`.
         group_column: column of groups in `items`, for example artists.
         category_column: column of categories in `items`.
+        date_column: column of dates in `items`, when each item appeared; a year is enough.
         group_name: what a group is: artist, author, brand; None: the name of its column.
         force: replace a corpus that exists.
         report: called with one line per stage: the chosen columns, what was skipped, sizes. By default they are printed
@@ -124,6 +126,7 @@ def prepare(
         name=name_column,
         group=group_column,
         category=category_column,
+        date=date_column,
     )
     return prepare_corpus(path, out, preparation, items, columns, report or _default_report(), force)
 

@@ -1,4 +1,4 @@
-"""The items file: the name, the group (an artist, an author) and the user's own category of each item."""
+"""The items file: name, group (an artist, an author), the user's own category and date of each item."""
 
 import re
 from collections.abc import Callable, Collection, Iterator
@@ -11,6 +11,7 @@ import polars as pl
 
 from fansrec.data.columns import DETAIL_NAMES, ID_NAMES, find, likely, required
 from fansrec.data.decompression import decompressed
+from fansrec.data.item_dates import iso_dates
 from fansrec.data.problems import Problems
 from fansrec.data.reading import Reading
 from fansrec.data.tables import ROW, Table, format_of, from_dataframe, is_dataframe, json_rows, open_table, readable
@@ -18,7 +19,7 @@ from fansrec.errors import BadInput
 from fansrec.vocabulary import GROUP, is_group_name
 
 TWICE = "with an item that occurs before with other details"
-FLAGS = {"name": "--name-column", "group": "--group-column", "category": "--category-column"}
+FLAGS = {"name": "--name-column", "group": "--group-column", "category": "--category-column", "date": "--date-column"}
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class ItemDetails:
     categories: dict[str, str] = field(default_factory=dict)
     group_name: str = GROUP
     """The word for groups: the name of their column."""
+    dates: dict[str, str] = field(default_factory=dict)
 
 
 def group_word(column: str | None) -> str:
@@ -53,6 +55,8 @@ def read_details(
         for line in _choices(table, columns, where):
             report(line)
         details = _details(table, columns, set(ids), problems)
+        if details is not None and columns["date"] is not None:
+            details = _with_dates(details, columns["date"], where, reading, report)
         for line in reading.settle(problems):
             report(line)
     if details is None:
@@ -87,7 +91,7 @@ def _json_table(path: Path, problems: Problems) -> Table:
 
 
 def _columns(table: Table, where: str, reading: Reading) -> dict[str, str | None]:
-    """Return the columns of the id, the name, the group and the category, None where there is none."""
+    """Return the columns of the id, the name, the group, the category and the date, None where there is none."""
     names, given = table.names, reading.columns
     own = given.item if given.item is not None and find(names, [given.item]) else None
     id_name = required(names, own, "--item-column", where) if own else find(names, ID_NAMES)
@@ -108,7 +112,8 @@ def _choices(table: Table, columns: dict[str, str | None], where: str) -> list[s
     """Return the lines of the report: the chosen columns, and hints at columns that were not recognized."""
     used = [f"{role} {name!r}" for role, name in columns.items() if name]
     missing = [role for role, name in columns.items() if name is None]
-    lines = [f"items: {Path(where).name}: {', '.join(used)}" + (f"; no {', no '.join(missing)}" if missing else "")]
+    lacking = [role for role in missing if role != "date"]  # few catalogs have dates, and only one rule needs them
+    lines = [f"items: {Path(where).name}: {', '.join(used)}" + (f"; no {', no '.join(lacking)}" if lacking else "")]
     for role in missing:
         candidates = [name for name in likely(table.names, role) if name not in columns.values()]
         if candidates:
@@ -119,7 +124,11 @@ def _choices(table: Table, columns: dict[str, str | None], where: str) -> list[s
 
 
 def _details(table: Table, columns: dict[str, str | None], ids: set[str], problems: Problems) -> ItemDetails | None:
-    """Return the details of the known items, None if there is none; note items with two different rows."""
+    """Return the details of the known items, the dates as they are in the table, None if there is none.
+
+    Items with two different rows are noted. Dates may differ, because a table with a row for each use of an item often
+    has the date of that use; the first one counts.
+    """
     selected = [
         (pl.lit(None) if name is None else pl.col(name)).cast(pl.String).alias(role) for role, name in columns.items()
     ]
@@ -129,13 +138,32 @@ def _details(table: Table, columns: dict[str, str | None], ids: set[str], proble
     for row, id_, *values in rows.iter_rows():
         if id_ not in ids:
             continue
+        compared = tuple(values[:-1])
         if id_ in seen:
-            if seen[id_] != tuple(values):
+            if seen[id_] != compared:
                 problems.add(TWICE, row, repr(id_))
             continue
-        seen[id_] = tuple(values)
-        for kept, value in zip((details.names, details.groups, details.categories), values, strict=True):
+        seen[id_] = compared
+        for kept, value in zip((details.names, details.groups, details.categories, details.dates), values, strict=True):
             if value:
                 kept[id_] = value
     table.locate(problems, [TWICE])
     return details if seen else None
+
+
+def _with_dates(
+    details: ItemDetails, column: str, where: str, reading: Reading, report: Callable[[str], None]
+) -> ItemDetails:
+    """Return the details with their dates as ISO 8601 text; those that cannot be read are left out and reported."""
+    dates = dict(zip(details.dates, iso_dates([*details.dates.values()]), strict=True))
+    read = {id_: date for id_, date in dates.items() if date is not None}
+    unread = [details.dates[id_] for id_, date in dates.items() if date is None]
+    if len(unread) > len(read) or not read:
+        example = f"{unread[0]!r:.40} is neither a year nor" if unread else "there is neither a year nor"
+        if reading.columns.date is not None:
+            raise BadInput(f"{where}: column {column!r} holds no dates ({example} a date such as 2026-01-31)")
+        report(f"note: column {column!r} was not used as the date: {example} a date such as 2026-01-31")
+        return replace(details, dates={})
+    if unread:
+        report(f"note: {len(unread):,} of {len(dates):,} dates in {column!r} cannot be read, such as {unread[0]!r:.40}")
+    return replace(details, dates=read)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fansrec.errors import BadArtifact, BadInput
 from fansrec.files import read_json
 from fansrec.vocabulary.close_texts import CloseTexts
+from fansrec.vocabulary.dates import days_of
 from fansrec.vocabulary.json_lines import MAX_STRING_BYTES, read_json_lines
 from fansrec.vocabulary.string_table import StringTable
 
@@ -39,6 +40,8 @@ class Vocabulary:
     integer_items: NDArray[np.bool_] | None = None  # (M,): the ids that are integers, if only some are
     group_name: str = GROUP
     """What a group is in this data: an artist, an author, a brand."""
+    dates: Sequence[str | None] | None = None
+    """When each item appeared, ISO 8601."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -143,6 +146,9 @@ class Vocabulary:
     def group(self, index: int) -> str | None:
         return self.groups[index] if self.groups else None
 
+    def date(self, index: int) -> str | None:
+        return self.dates[index] if self.dates else None
+
     def label(self, index: int) -> str:
         """Return the name of an item for display, or its id if it has no name."""
         return self.name(index) or self.ids[index]
@@ -159,6 +165,11 @@ class Vocabulary:
             [indices.setdefault(f"{i}" if g is None else f"={g}", len(indices)) for i, g in enumerate(groups)],
             dtype=np.int64,
         )
+
+    @cached_property
+    def days(self) -> NDArray[np.float64]:
+        """The date of every item in days since 1970, shape (M,); NaN for an item without one."""
+        return days_of(self.dates) if self.dates else np.full(len(self), np.nan)
 
     def files(self) -> dict[str, bytes]:
         """Return the contents of the two vocabulary files of a corpus or an artifact, by file name."""
@@ -177,6 +188,7 @@ class Vocabulary:
     def _rows(self) -> Iterable[dict[str, Any]]:
         for index, id_ in enumerate(self.ids):
             row: dict[str, Any] = {"id": id_, "name": self.name(index), "group": self.group(index)}
+            row["date"] = self.date(index)
             for key, text in row.items():
                 if text and len(text.encode()) > MAX_STRING_BYTES:
                     raise BadInput(
@@ -190,8 +202,8 @@ class Vocabulary:
 def read_vocabulary(folder: Path) -> Vocabulary:
     """Return the vocabulary in a corpus or artifact folder, all of it checked."""
     try:
-        ids, names, groups, integers = _read_columns(folder / ITEMS_FILE)
-        if max(column.longest() for column in (ids, names, groups)) > MAX_STRING_BYTES:
+        ids, names, groups, dates, integers = _read_columns(folder / ITEMS_FILE)
+        if max(column.longest() for column in (ids, names, groups, dates)) > MAX_STRING_BYTES:
             raise ValueError(f"{ITEMS_FILE} has a string of more than {MAX_STRING_BYTES:,} bytes")
         categories = _check_categories(read_json(folder / CATEGORIES_FILE))
         if categories["integer_ids"] and integers.any():
@@ -205,15 +217,17 @@ def read_vocabulary(folder: Path) -> Vocabulary:
             integer_ids=categories["integer_ids"],
             integer_items=integers if integers.any() else None,
             group_name=categories.get("group_name", GROUP),
+            dates=dates if dates.any() else None,
         )
+        vocabulary.days  # noqa: B018 - raises ValueError unless the dates can be read
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise BadArtifact(f"{folder} does not hold a readable vocabulary ({error}); create the folder again") from error
     _check_vocabulary(vocabulary, folder)
     return vocabulary
 
 
-def _read_columns(path: Path) -> tuple[StringTable, StringTable, StringTable, NDArray[np.bool_]]:
-    """Return the ids, names and groups of all items, and which ids are integers in the file."""
+def _read_columns(path: Path) -> tuple[StringTable, StringTable, StringTable, StringTable, NDArray[np.bool_]]:
+    """Return the ids, names, groups and dates of all items, and which ids are integers in the file."""
     make = StringTable.from_strings
     blocks, integers = [], [np.zeros(0, dtype=np.bool_)]
     for rows in read_json_lines(path):
@@ -222,9 +236,9 @@ def _read_columns(path: Path) -> tuple[StringTable, StringTable, StringTable, ND
             raise ValueError(f"{path.name} has an integer id of more than {MAX_DIGITS} digits")
         integers.append(np.array([type(id_) is int for id_ in given], dtype=np.bool_))
         texts = [str(id_) if type(id_) is int else id_ for id_ in given] if integers[-1].any() else given
-        blocks.append((make(texts), *(make(row.get(key) for row in rows) for key in ("name", "group"))))
-    ids, names, groups = (StringTable.concatenate([block[column] for block in blocks]) for column in range(3))
-    return ids, names, groups, np.concatenate(integers)
+        blocks.append((make(texts), *(make(row.get(key) for row in rows) for key in ("name", "group", "date"))))
+    ids, names, groups, dates = (StringTable.concatenate([block[column] for block in blocks]) for column in range(4))
+    return ids, names, groups, dates, np.concatenate(integers)
 
 
 def is_group_name(value: object) -> bool:

@@ -82,7 +82,7 @@ def test_categories_are_learned_from_training_lists_alone() -> None:
     assert labels(fold_corpus(replace(corpus, items=items), SPLIT, 0)) != labels(fold)
 
 
-def test_own_categories_names_and_groups_are_kept() -> None:
+def test_own_categories_names_groups_and_dates_are_kept() -> None:
     made = walks(lists=30)
     ids = made.vocabulary.ids
     vocabulary = Vocabulary(
@@ -91,6 +91,7 @@ def test_own_categories_names_and_groups_are_kept() -> None:
         names=[f"Song {id_}" for id_ in ids],
         groups=[None, *(f"by {id_}" for id_ in ids[1:])],
         category_names=["blues", "folk", "jazz", "soul"],
+        dates=["1999-01-01", *[None] * (len(ids) - 1)],
     )
     corpus = replace(made, vocabulary=vocabulary, summary={**made.summary, "categories_from": "own"})
     fold = fold_corpus(corpus, SPLIT, 1)
@@ -98,6 +99,7 @@ def test_own_categories_names_and_groups_are_kept() -> None:
     item = fold.vocabulary.find("i0")
     assert item is not None
     assert (fold.vocabulary.name(item), fold.vocabulary.group(item)) == ("Song i0", None)
+    assert fold.vocabulary.date(item) == "1999-01-01"
 
 
 def test_own_split_of_the_corpus_is_a_single_fold(walks_folder: Path, tmp_path: Path) -> None:

@@ -70,9 +70,10 @@ def _preparation(corpus: Corpus, seed: int) -> Preparation:
 
 
 def _details(corpus: Corpus) -> ItemDetails:
-    """Return the names, groups and own categories that the vocabulary holds, as if read from an items file."""
+    """Return the names, groups, dates and own categories that the vocabulary holds, as if read from an items file."""
     vocabulary, indices = corpus.vocabulary, range(len(corpus.vocabulary))
     names = {vocabulary.ids[i]: name for i in indices if (name := vocabulary.name(i)) is not None}
     groups = {vocabulary.ids[i]: group for i in indices if (group := vocabulary.group(i)) is not None}
     own = {vocabulary.ids[i]: vocabulary.category(i) for i in indices} if _has_own_categories(corpus) else {}
-    return ItemDetails(names, groups, own, corpus.vocabulary.group_name)
+    dates = {vocabulary.ids[i]: date for i in indices if (date := vocabulary.date(i)) is not None}
+    return ItemDetails(names, groups, own, corpus.vocabulary.group_name, dates)
