@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
@@ -36,6 +36,7 @@ class Artifact:
     config: dict[str, Any]
     hash: str  # of the manifest, and so of all files
     counts: NDArray[np.int64] | None = None  # (M,) in how many training lists each item is; None: not known
+    new_names: ListNames | None = field(default=None, repr=False)  # of an artifact that was updated in memory
 
     @property
     def model(self) -> Any:
@@ -51,6 +52,8 @@ class Artifact:
     @cached_property
     def list_names(self) -> ListNames | None:
         """The ids and titles of the remembered lists; None if the artifact does not have them. Read when first used."""
+        if self.new_names is not None:
+            return self.new_names
         if not self.remembered_lists or not is_sealed(self.folder, LISTS_FILE):
             return None
         return read_list_names(self.folder, self.remembered_lists)

@@ -12,9 +12,12 @@ MAX_LIST_ITEMS = 10_000  # of one list: a longer one is a mistake
 
 @dataclass(frozen=True)
 class SetList:
-    """A list that is added, or replaces the one with the same id; it is then the newest list."""
+    """A list that is added, or replaces the one with the same id; it is then the newest list.
 
-    id: str
+    A list without an id can neither be replaced nor removed by its id.
+    """
+
+    id: str | None
     items: tuple[ItemId, ...]  # in order; repetitions are allowed
     title: str | None = None
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fansrec.models.ranges import ranges
+
 Int32 = NDArray[np.int32]
 Indices = NDArray[np.int64]
 NAMES = ("items", "places", "starts", "lists", "list_places", "list_starts")
@@ -58,15 +60,20 @@ class Memory:
     def with_items(self, indices: Indices, vocabulary: int) -> "Memory":
         """Return the memory with other item indices: item i is `indices[i]` of `vocabulary` items.
 
-        Items keep their order. One that is in no list may get the index -1: it leaves the vocabulary.
+        An item that is in no list may get the index -1: it leaves the vocabulary.
         """
         if vocabulary == self.vocabulary and np.array_equal(indices, np.arange(vocabulary)):
             return self
+        left = np.flatnonzero(indices >= 0)
+        left = left[np.argsort(indices[left], kind="stable")]  # the items in their new order
         counts = np.zeros(vocabulary, dtype=np.int64)
-        left = indices >= 0
         counts[indices[left]] = self.counts[left]
         items = indices.astype(np.int32)[self.items]
-        return Memory(items, self.places, self.starts, self.lists, self.list_places, starts_of(counts))
+        lists, list_places = self.lists, self.list_places
+        if bool((np.diff(left) < 0).any()):
+            moved = ranges(self.list_starts[left], self.counts[left])
+            lists, list_places = lists[moved], list_places[moved]
+        return Memory(items, self.places, self.starts, lists, list_places, starts_of(counts))
 
     def with_lists(self, new: Sequence[Indices]) -> "Memory":
         """Return the memory with more lists of item indices, which are newer than all others."""

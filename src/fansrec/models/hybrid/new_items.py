@@ -44,14 +44,18 @@ def category_means(values: NDArray[np.floating], starts: Indices) -> NDArray[np.
     return sums / np.diff(starts).reshape(-1, *[1] * (values.ndim - 1))
 
 
-def new_biases(
-    biases: NDArray[np.float32], known: Indices, starts: Indices, categories: Indices, counts: Floats
-) -> NDArray[np.float32]:
-    """Return the biases (A,) of new items in these `categories` (A,), which have `counts` (A,) lists.
+def bias_shifts(biases: NDArray[np.float32], counts: Indices, starts: Indices) -> Floats:
+    """Return how far training moved the biases (M,) of each category on average, (N,).
 
-    A bias starts as the logarithm of an item's share in all lists, and training moves it. A new item gets its own
-    share, moved as far as the items of its category were on average. `known` (M,) counts the lists of trained items.
+    A bias starts as the logarithm of the item's share in all lists; `counts` (M,) are the lists of every item.
     """
-    total = float((known + 1).sum())
-    moved = category_means(biases - np.log((known + 1) / total), starts)
-    return np.asarray(np.log((counts + 1) / total) + moved[categories], dtype=np.float32)
+    smooth = counts + 1
+    return category_means(biases - np.log(smooth / smooth.sum()), starts)
+
+
+def new_biases(shifts: Floats, total: float, categories: Indices, counts: Floats) -> NDArray[np.float32]:
+    """Return the biases (A,) of new items of these `categories` (A,), which have `counts` (A,) lists.
+
+    A new item gets the bias of its own share in the `total`, moved as far as those of its category (`shifts`).
+    """
+    return np.asarray(np.log((counts + 1) / total) + shifts[categories], dtype=np.float32)

@@ -1,0 +1,104 @@
+"""The arrays of updated models. Those of trained items stay as they are, at their new places."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fansrec.models.hybrid.new_items import category_means, composed_vectors, new_biases
+from fansrec.updating.evidence import Evidence
+from fansrec.updating.linear import with_new_items
+from fansrec.updating.memory import NAMES, Indices, Memory, starts_of
+from fansrec.updating.state import BIAS, MEMORY, Trained
+
+Arrays = Mapping[str, NDArray[Any]]
+EMBEDDINGS, PRIOR, LINEAR = "embed.items.weight", "tied.prior", ("linear.items", "linear.weights")
+
+
+@dataclass(frozen=True)
+class Change:
+    """The items of a model before and after an update, and what is known of the new ones."""
+
+    trained: Trained
+    places: Indices  # (T,): the index of every trained item before the update
+    order: Indices  # (M,): the items of the working order in their new order
+    indices: Indices  # (M,): the new index of every item of the working order
+    categories: Indices  # (M,) in the working order
+    memory: Memory  # with items in the working order
+    evidence: Evidence
+
+    @property
+    def new(self) -> Indices:
+        return np.arange(self.trained.items, len(self.order))
+
+
+def hybrid(arrays: Arrays, config: Any, change: Change) -> tuple[dict[str, NDArray[Any]], Any]:
+    """Return the arrays and the configuration of an updated hybrid model."""
+    trained = {name: arrays[name][change.places] for name in (BIAS, PRIOR)}
+    specials = arrays[EMBEDDINGS][config.alphabet.items :]
+    vectors = arrays[EMBEDDINGS][change.places]
+    rows = np.concatenate([vectors, _vectors(vectors, change)])[change.order]
+    categories, counts = change.categories[change.new], change.evidence.counts
+    biases = new_biases(change.trained.bias_shifts, float(change.trained.counts.sum()), categories, counts)
+    priors = np.asarray((counts + 1) / change.trained.counts[categories], dtype=np.float32)
+    found = {
+        EMBEDDINGS: np.concatenate([rows, specials]),
+        BIAS: np.concatenate([trained[BIAS], biases])[change.order],
+        PRIOR: np.concatenate([trained[PRIOR], priors])[change.order],
+    }
+    width = change.trained.linear_neighbors
+    if width:
+        items, weights = _linear(arrays, config.alphabet.items, change)
+        found |= dict(zip(LINEAR, (items, weights), strict=True))
+        width = items.shape[1]
+    sizes = {"lists": len(change.memory), "items": len(change.memory.items)}
+    config = replace(config, memory=replace(config.memory, **sizes), linear=replace(config.linear, neighbors=width))
+    return found, config
+
+
+def _vectors(vectors: NDArray[np.float32], change: Change) -> NDArray[np.float32]:
+    """Return the vectors (A, D) of the new items from the items that share lists with them, and their categories."""
+    rows, others, weights = change.evidence.together(change.memory)
+    known = others < change.trained.items
+    means = category_means(vectors, change.trained.starts).astype(np.float32)
+    of_categories = means[change.categories[change.new]]
+    return composed_vectors(vectors, rows[known], others[known], weights[known], change.evidence.counts, of_categories)
+
+
+def _linear(arrays: Arrays, items: int, change: Change) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Return the linear part with columns for new items, or as it was trained if there are none."""
+    working = np.zeros(items, dtype=np.int32)  # entries without a weight lead to item 0
+    working[change.places] = np.arange(len(change.places))
+    width = change.trained.linear_neighbors
+    to, weights = (arrays[name][change.places, :width] for name in LINEAR)
+    table = (working[to], weights)
+    if len(change.new):
+        more = len(change.new)
+        grown = (np.concatenate([array, np.zeros((more, width), array.dtype)]) for array in table)
+        table = with_new_items(tuple(grown), change.memory, change.new, change.evidence)  # type: ignore[arg-type]
+    return change.indices.astype(np.int32)[table[0]][change.order], table[1][change.order]
+
+
+def vstan(arrays: Arrays, config: Any, change: Change) -> tuple[dict[str, NDArray[Any]], Any]:
+    """Return the arrays and the configuration of an updated V-STAN."""
+    counts = change.memory.counts[change.order]
+    shares = np.asarray(counts / max(counts.sum(), 1), dtype=np.float32)
+    config = replace(config, memory_lists=len(change.memory), memory_items=len(change.memory.items))
+    return {"popularity": shares}, config
+
+
+UPDATES: dict[str, Callable[[Arrays, Any, Change], tuple[dict[str, NDArray[Any]], Any]]] = {
+    "fans-hybrid": hybrid,
+    "vstan": vstan,
+}
+
+
+def updated_arrays(name: str, arrays: Arrays, config: Any, change: Change) -> tuple[dict[str, NDArray[Any]], Any]:
+    """Return all arrays of an updated model, in their order, and its configuration."""
+    found, config = UPDATES[name](arrays, config, change)
+    memory = change.memory.with_items(change.indices, len(change.indices))
+    found |= {MEMORY + name: getattr(memory, name) for name in NAMES}
+    starts = tuple(starts_of(np.bincount(change.categories)).tolist())
+    return {name: found.get(name, array) for name, array in arrays.items()}, replace(config, category_starts=starts)

@@ -1,0 +1,85 @@
+"""What an update changed, for people and programs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fansrec.artifact import Artifact
+from fansrec.updating.changes import SetItem
+from fansrec.updating.items import Items
+from fansrec.updating.lists import ListChanges
+from fansrec.updating.state import State
+
+
+@dataclass(frozen=True)
+class Report:
+    """What an update added and removed, and which parts of the model it changed."""
+
+    lists: int  # after the update
+    lists_added: int
+    lists_replaced: int
+    lists_removed: int
+    lists_dropped: int  # the oldest, by keep_newest
+    unknown_lists: tuple[str, ...]  # ids of lists that were to be removed, and are not there
+    items: int  # after the update
+    items_added: int
+    items_removed: int
+    items_described: int  # known ones that were described again
+    parts_updated: dict[str, str]  # what changed, by the name of the part
+    parts_kept: dict[str, str]  # why not
+    notes: tuple[str, ...] = ()
+
+
+def report_of(
+    before: Artifact, after: Artifact, state: State, items: Items, plan: ListChanges, described: Sequence[SetItem]
+) -> Report:
+    """Return the report of an update from `before` to `after`."""
+    known = set(state.ids)
+    new = sum(id_ not in known for id_ in items.ids)
+    updated, kept = _parts(after, len(items.new))
+    return Report(
+        lists=after.remembered_lists,
+        lists_added=plan.added,
+        lists_replaced=plan.replaced,
+        lists_removed=plan.removed,
+        lists_dropped=plan.dropped,
+        unknown_lists=tuple(plan.unknown),
+        items=len(items.ids),
+        items_added=new,
+        items_removed=len(known) + new - len(items.ids),
+        items_described=len({str(one.id) for one in described} & known),
+        parts_updated=updated,
+        parts_kept=kept,
+        notes=_notes(after, items, described),
+    )
+
+
+def _parts(after: Artifact, new: int) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the parts of a model that follow its lists, and those that do not."""
+    updated = {"list memory": f"{after.remembered_lists:,} lists", "counts": "number of lists of every item"}
+    kept: dict[str, str] = {}
+    if after.stored.name == "vstan":
+        return updated | {"popularity": "share of every item in the lists"}, kept
+    composed = f"composed for {new:,} items that were not trained"
+    if new:
+        updated["network"] = f"vectors and biases {composed}; those of trained items stay until the next training"
+        updated["linear part"] = f"weights {composed}; those among trained items stay until the next training"
+    else:
+        kept["network"] = "no item is new; lists change it in the next training"
+        kept["linear part"] = "no item is new; lists change it in the next training"
+    if not after.stored.config.linear.neighbors:
+        updated.pop("linear part", None)
+        kept.pop("linear part", None)
+    return updated, kept
+
+
+def _notes(after: Artifact, items: Items, described: Sequence[SetItem]) -> tuple[str, ...]:
+    known = set(after.vocabulary.category_names)
+    given = [one for one in described if one.category is not None]
+    unknown = sum(one.category not in known for one in given)
+    trained = sum(items.index[str(one.id)] < items.trained for one in given)
+    notes = []
+    if unknown:
+        notes.append(f"{unknown:,} items have a category that the model does not have; theirs follows from their lists")
+    if trained:
+        notes.append(f"the category of {trained:,} items cannot change, since they were trained")
+    return tuple(notes)

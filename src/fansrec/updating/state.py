@@ -1,0 +1,137 @@
+"""What a model can be updated from: its trained items, the lists that it holds, and what is known of new items.
+
+Everything else of an updated model follows from this state, so that it does not depend on the order of updates. Inside
+an update the items are in the working order: those that were trained, in their order, then the new ones by their ids.
+The state of an artifact that was never updated is the artifact itself: all of its items were trained.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fansrec.artifact import Artifact, unfit
+from fansrec.models.hybrid.new_items import bias_shifts
+from fansrec.models.stored import StoredModel
+from fansrec.updating.memory import NAMES, Indices, Memory, starts_of
+from fansrec.vocabulary import ListNames, Vocabulary
+
+UPDATES = "updates"  # the section of config.json
+MEMORY, BIAS = "memory.", "tied.bias"
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What an update needs to know of the model as it was trained, by category."""
+
+    sizes: Indices  # (N,): the number of trained items
+    counts: Indices  # (N,): the sum over these items of their number of lists plus 1
+    bias_shifts: Floats  # (N,): see models/hybrid/new_items.py; zeros if the model has no biases
+    linear_neighbors: int  # columns of the linear part
+
+    @property
+    def starts(self) -> Indices:
+        return starts_of(self.sizes)
+
+    @property
+    def items(self) -> int:
+        return int(self.sizes.sum())
+
+    @property
+    def categories(self) -> Indices:
+        """The category of every trained item."""
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+
+@dataclass(frozen=True)
+class State:
+    """The state of a model. Indices of items in the memory are those of the working order."""
+
+    trained: Trained
+    ids: list[str]  # of the items in the working order
+    places: Indices  # (M,): the index in the artifact of each of them
+    described: frozenset[str]  # new items that were described: they stay, even if no list contains them
+    categories: Mapping[str, str]  # the names of the categories that were given for new items
+    memory: Memory
+    names: ListNames
+
+
+def read_state(artifact: Artifact) -> State:
+    """Return the state of a model that has a list memory; raise BadArtifact if its parts do not fit together."""
+    vocabulary, section = artifact.vocabulary, artifact.config.get(UPDATES)
+    try:
+        trained = _new(artifact) if section is None else _read_trained(section, vocabulary)
+        described, categories = _read_new(section or {})
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise unfit(artifact.folder, error) from error
+    ids = list(vocabulary.ids)
+    places = _working_order(trained, vocabulary.starts, ids)
+    assert isinstance(artifact.stored, StoredModel)
+    memory = Memory(**{name: artifact.stored.arrays[MEMORY + name] for name in NAMES})
+    working = inverse(places)
+    names = artifact.list_names or ListNames([None] * len(memory))
+    ordered = [ids[place] for place in places.tolist()] if len(ids) > trained.items else ids
+    return State(trained, ordered, places, described, categories, memory.with_items(working, len(ids)), names)
+
+
+def section_of(trained: Trained, described: frozenset[str], categories: Mapping[str, str]) -> dict[str, Any]:
+    """Return the section of config.json from which the state can be read again."""
+    return {
+        "trained_items": trained.sizes.tolist(),
+        "trained_counts": trained.counts.tolist(),
+        "bias_shifts": trained.bias_shifts.tolist(),
+        "linear_neighbors": trained.linear_neighbors,
+        "described": sorted(described),
+        "categories": dict(sorted(categories.items())),
+    }
+
+
+def _new(artifact: Artifact) -> Trained:
+    """Return what is known of a model that was not updated before."""
+    assert isinstance(artifact.stored, StoredModel)
+    starts, arrays = artifact.vocabulary.starts, artifact.stored.arrays
+    counts = np.diff(arrays[MEMORY + "list_starts"]) if artifact.counts is None else artifact.counts
+    shifts = bias_shifts(arrays[BIAS], counts, starts) if BIAS in arrays else np.zeros(len(starts) - 1)
+    linear = getattr(getattr(artifact.stored.config, "linear", None), "neighbors", 0)
+    return Trained(np.diff(starts), np.add.reduceat(counts + 1, starts[:-1]), shifts, linear)
+
+
+def _read_trained(section: Mapping[str, Any], vocabulary: Vocabulary) -> Trained:
+    keys = ("trained_items", "trained_counts", "bias_shifts")
+    sizes, counts, shifts = (section[key] for key in keys)
+    whole = all(type(count) is int and 0 < count < 2**40 for count in [*sizes, *counts])
+    numbers = all(type(shift) is float and abs(shift) < 1e6 for shift in shifts)
+    width, most = section["linear_neighbors"], np.diff(vocabulary.starts)
+    fits = len(sizes) == len(counts) == len(shifts) == len(most) and whole and bool((np.array(sizes) <= most).all())
+    if not (fits and numbers and type(width) is int and width >= 0):
+        raise ValueError(f"the section {UPDATES} of its configuration does not fit its vocabulary")
+    integers = [np.array(values, dtype=np.int64) for values in (sizes, counts)]
+    return Trained(integers[0], integers[1], np.array(shifts, dtype=np.float64), width)
+
+
+def _read_new(section: Mapping[str, Any]) -> tuple[frozenset[str], dict[str, str]]:
+    described, categories = section.get("described", []), dict(section.get("categories", {}))
+    if not all(isinstance(text, str) for text in [*described, *categories, *categories.values()]):
+        raise ValueError(f"the section {UPDATES} of its configuration has an id or a category that is not text")
+    return frozenset(described), categories
+
+
+def _working_order(trained: Trained, starts: Indices, ids: list[str]) -> Indices:
+    """Return the index (M,) in the artifact of each item of the working order."""
+    sizes = np.diff(starts)
+    if np.array_equal(sizes, trained.sizes):
+        return np.arange(len(ids))
+    within = np.arange(len(ids)) - np.repeat(starts[:-1], sizes)
+    was_trained = within < np.repeat(trained.sizes, sizes)
+    new = sorted(np.flatnonzero(~was_trained).tolist(), key=ids.__getitem__)
+    return np.concatenate([np.flatnonzero(was_trained), np.array(new, dtype=np.int64)])
+
+
+def inverse(order: Indices) -> Indices:
+    """Return the inverse of a permutation."""
+    found = np.empty_like(order)
+    found[order] = np.arange(len(order))
+    return found
