@@ -1,10 +1,11 @@
 """What a training process sets up: device, precision and other processes through accelerate, and its memory."""
 
+import atexit
 import ctypes
 import os
 
 import torch
-from accelerate import Accelerator, DistributedDataParallelKwargs
+from accelerate import Accelerator, DistributedDataParallelKwargs, PartialState
 
 from fansrec.errors import BadSetting
 from fansrec.training.devices import ONLY_CPU
@@ -24,6 +25,17 @@ def check_precision(precision: str) -> None:
 def has_only_cpu() -> bool:
     """Return whether there is no accelerator to use; accelerate needs to know it to connect several processes."""
     return os.environ.get(ONLY_CPU) == "true" or not (torch.cuda.is_available() or torch.backends.mps.is_available())
+
+
+def join_processes() -> PartialState:
+    """Return the state of all processes that train together; this one leaves their group when it exits.
+
+    Otherwise threads of the group may still run while the interpreter ends, which aborts the process.
+    """
+    processes = PartialState(cpu=has_only_cpu())
+    if processes.num_processes > 1:
+        atexit.register(processes.destroy_process_group)
+    return processes
 
 
 def make_accelerator(precision: str) -> Accelerator:

@@ -28,7 +28,7 @@ from fansrec.training.interrupts import stop_signals
 from fansrec.training.loop import Loop
 from fansrec.training.model_card import model_card
 from fansrec.training.plan import Plan, Row, Trained, make_plan, saved_plan
-from fansrec.training.process import check_precision, has_only_cpu, keep_freed_memory
+from fansrec.training.process import check_precision, join_processes, keep_freed_memory
 from fansrec.training.reporting import (
     NULL_REPORTER,
     Callback,
@@ -169,7 +169,7 @@ def begin(
     if resume and (out / MANIFEST).is_file():
         shutil.rmtree(saved.parent, ignore_errors=True)  # left if the process was killed at the very end
         raise BadSetting(f"{out} is a finished model; there is nothing to resume")
-    processes = PartialState(cpu=has_only_cpu())  # several may start together: the main process writes
+    processes = join_processes()  # several may start together: the main process writes
     if resume and not saved.is_file():
         raise BadSetting(f"{out} does not contain an interrupted training run; start one without --resume")
     if recipe not in CHOICES["recipe"]:
