@@ -10,8 +10,9 @@ from serving.service import Running
 
 @pytest.fixture(scope="session")
 def service(songs: Path, best: Path) -> Iterator[Running]:
-    """Two models, one of them in two generation modes, with the default limits."""
-    with Running(f"fans={songs / 'run'}", f"best={best}", f"recall={songs / 'run'}@recall", "--workers", 2) as running:
+    """Two models, one of them in two generation modes, with the default limits, and a split of clients."""
+    models = f"fans={songs / 'run'}", f"best={best}", f"recall={songs / 'run'}@recall"
+    with Running(*models, "--split", "fans:75,best:25", "--workers", 2) as running:
         yield running
 
 

@@ -30,6 +30,9 @@ def serve(
             callback=refuse_url,
         ),
     ] = None,
+    split: Annotated[
+        str | None, running(metavar="NAME:SHARE,…", help="Shares of models in requests with a `client` and no `model`")
+    ] = None,
     host: Annotated[str | None, running(help="Address to listen on [127.0.0.1]")] = None,
     port: Annotated[int | None, running(help="Port; 0: any free port [8080]")] = None,
     workers: Annotated[int | None, running(help="Worker processes [one per core]")] = None,
@@ -64,6 +67,8 @@ def serve(
     Example: `fans serve runs/mine`
 
     Several models, to compare them: `fans serve fans=runs/mine ease=runs/ease slow=runs/bert4rec@autoregressive`
+
+    To compare two models on real traffic: `fans serve a=runs/a b=runs/b --split a:90,b:10`
 
     On a Ray cluster, where it keeps running: `fans serve runs/mine --engine ray --address HOST:6379 --replicas 2..8`
     """

@@ -35,7 +35,8 @@ class Answers(list[Answer]):
 class Rules(TypedDict, total=False):
     """Optional parts of a request (docs/reference/serving.md describes each)."""
 
-    model: str | None  # default: the first model of the service
+    model: str | None  # default: the first model of the service, or by `client` the one of its split
+    client: str | None  # key of the person or device; equal keys get the same model of a split
     exclude: Iterable[object]
     allow: Iterable[object] | None
     categories: Iterable[str] | None  # only these

@@ -39,7 +39,7 @@ class ContinueRoute:
         except ValidationError as error:
             raise invalid_request(error) from None
         self._check_answer_size(request)
-        model = self._service.model_named(request.model)["name"]
+        model = self._service.model_for(request.model, request.client)["name"]
         job = Job(
             next(dispatcher.ids), model, request.lists, request.k, request.rules, since, deadline, request.fallback
         )

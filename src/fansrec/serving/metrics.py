@@ -38,6 +38,7 @@ class Metrics:
         histogram = partial(Histogram, registry=registry, buckets=SECONDS)
         self.requests = counter("fans_http_requests", "Requests answered", ["route", "method", "status"])
         self.seconds = histogram("fans_http_request_seconds", "Time from request to answer", ["route"])
+        self.model_requests = counter("fans_model_requests", "Requests to continue lists", ["model", "chosen"])
         self.lists = counter("fans_lists", "Lists continued", ["model"])
         self.items = counter("fans_items", "Items requested for continued lists", ["model"])
         self.engine_seconds = histogram("fans_engine_seconds", "Time of a worker for a batch", ["model"])

@@ -7,6 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, Strict
 from fansrec.serving.settings import Settings
 
 MAX_ID_LENGTH = 1000
+MAX_CLIENT_LENGTH = 200
+NOT_RULES = {"lists", "k", "model", "client", "fallback"}  # fields of a request to continue lists
 INT64 = 2**63
 
 Item = Annotated[
@@ -25,6 +27,13 @@ class ContinueRequest(BaseModel):
     lists: list[list[Item]] = Field(description="Lists of item ids, or names that only one item has (in any case)")
     k: StrictInt = Field(10, ge=1, description="Number of items for each list")
     model: StrictStr | None = Field(None, max_length=64, description="Name of the model; default: the first one")
+    client: StrictStr | None = Field(
+        None,
+        min_length=1,
+        max_length=MAX_CLIENT_LENGTH,
+        description="Key of the person or device; where the service has a split, it chooses the model of a request "
+        "that names none, always the same one",
+    )
     exclude: list[Item] = Field(default_factory=list, description="Items that are never returned")
     allow: list[Item] | None = Field(None, description="Return only these items")
     categories: list[StrictStr] | None = Field(None, description="Return only items of these categories")
@@ -40,9 +49,7 @@ class ContinueRequest(BaseModel):
     @property
     def rules(self) -> dict[str, Any]:
         """The rules that were given; sorted by name, so that equal rules have equal keys in caches."""
-        return {
-            name: getattr(self, name) for name in sorted(self.model_fields_set - {"lists", "k", "model", "fallback"})
-        }
+        return {name: getattr(self, name) for name in sorted(self.model_fields_set - NOT_RULES)}
 
 
 def request_type(limits: Settings) -> type[ContinueRequest]:
@@ -145,6 +152,9 @@ class Limits(BaseModel):
 class ServedModels(BaseModel):
     default: str
     models: list[ServedModel]
+    split: dict[str, float] | None = Field(
+        description="Shares of the models in requests that name no model but have a `client`; null: the default model"
+    )
     limits: Limits
 
 

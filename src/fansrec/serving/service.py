@@ -16,6 +16,7 @@ from fansrec.serving.processes.deployment_manager import DeploymentManager
 from fansrec.serving.processes.dispatch import Dispatcher
 from fansrec.serving.search.indexes import Indexes
 from fansrec.serving.settings import Settings
+from fansrec.serving.split import Split
 
 log = logging.getLogger("fansrec.serving")
 
@@ -51,6 +52,7 @@ class Service:
         self.dispatcher = Dispatcher(settings, self.metrics, loop)
         self.deployments = create(settings, self.metrics, self.dispatcher, self.update_indexes)
         self.indexes = Indexes(index_folder(settings))
+        self.split = Split(settings.split, settings.split_salt) if settings.split else None
         self.draining = False
         self.metrics.ready.set_function(lambda: self.ready)
 
@@ -100,12 +102,22 @@ class Service:
         names = ", ".join(model["name"] for model in models)
         raise Problem(404, "unknown-model", f"There is no model of that name; the models are: {names}.")
 
+    def model_for(self, name: str | None, client: str | None) -> dict[str, Any]:
+        """Return the description of the model that continues the lists of a request, and count the request."""
+        chosen = "default" if name is None else "named"
+        if name is None and client is not None and self.split is not None:
+            name, chosen = self.split.assign(client), "split"
+        model = self.model_named(name)
+        self.metrics.model_requests.labels(model["name"], chosen).inc()
+        return model
+
     def describe(self) -> dict[str, Any]:
         """Return the answer to `GET /v1/models`."""
         settings = self.settings
         return {
             "default": self.models[0]["name"],
             "models": [{key: value for key, value in m.items() if key not in INTERNAL} for m in self.models],
+            "split": self.split.shares if self.split else None,
             "limits": {
                 "lists": settings.max_lists,
                 "items": settings.max_items,

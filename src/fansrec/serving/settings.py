@@ -5,19 +5,21 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from fansrec.errors import BadSetting
 from fansrec.files import read_toml
 from fansrec.serving.http.hosts import is_host_name, parse_address
+from fansrec.serving.split import parse_split
 from fansrec.validation_messages import in_our_words
 
 PREFIX = "FANS_"
 OTHER_VARIABLES = {"FANS_DATA", "FANS_NATIVE", "FANS_NATIVE_FOLDER", "FANS_SANITIZED"}  # of other parts of fansrec
 MIB = 1 << 20
 PLAIN_NAME = r"^[A-Za-z0-9._-]{1,64}$"
+Share = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class ModelSpec(BaseModel):
@@ -45,6 +47,10 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     models: tuple[ModelSpec, ...] = Field(min_length=1, description="Models to serve: NAME=RUN@GENERATION")
+    split: dict[str, Share] = Field(
+        {}, description="Shares of the models in requests that name none but have a `client`: a:90,b:10"
+    )
+    split_salt: str = Field("", max_length=64, description="Another salt assigns the clients of a split again")
     host: str = Field("127.0.0.1", description="Address to listen on; other than loopback only with keys")
     port: int = Field(8080, ge=0, le=65535, description="Port to listen on; 0: any free port")
     workers: int = Field(0, ge=0, le=256, description="Worker processes; 0: one per core (1 on a GPU)")
@@ -89,11 +95,20 @@ class Settings(BaseModel):
             return values
         return values | {"models": [ModelSpec.parse(m) if isinstance(m, str) else m for m in models]}
 
+    @field_validator("split", mode="before")
+    @classmethod
+    def _split_from_text(cls, value: Any) -> Any:
+        return parse_split(value) if isinstance(value, str) else value
+
     @model_validator(mode="after")
     def _check_consistency(self) -> "Settings":
         names = [model.name for model in self.models]
         if len({*names}) < len(names):
             raise ValueError(f"two models have the same name ({', '.join(names)}); write NAME=RUN")
+        if unknown := [name for name in self.split if name not in names]:
+            raise ValueError(
+                f"--split names {unknown[0]!r:.80}, which is not served; the models are {', '.join(names)}"
+            )
         if "*" in self.allow_origins:
             raise ValueError("allow_origins takes single origins, such as https://lists.example.org, and not '*'")
         if invalid := [name for name in self.allowed_hosts if not is_host_name(name)]:
