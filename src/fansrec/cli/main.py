@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import typer
 
 from fansrec import __version__
-from fansrec.cli import bench, data, keys
+from fansrec.cli import bench, data, events, keys
 from fansrec.cli.compare import compare
 from fansrec.cli.continue_ import continue_lists
 from fansrec.cli.crossval import crossval
@@ -44,6 +44,7 @@ app.command()(crossval)
 app.command("continue", cls=SeveralValues)(continue_lists)
 app.command()(serve)
 app.add_typer(keys.app, name="keys")
+app.add_typer(events.app, name="events")
 app.command()(export)
 app.add_typer(bench.app, name="bench")
 app.command()(reproduce)

@@ -65,24 +65,24 @@ def print_evaluation(rows: Sequence[Row], console: Console) -> None:
 
 def _print_differences(rows: Sequence[Row], console: Console) -> None:
     """Print by how much each run differs from the first one, which is the best, in the metric of comparison."""
-    table = _empty_table("run", f"{rows[0]['by']} - best", "95% interval", justify="left")
+    table = empty_table("run", f"{rows[0]['by']} - best", "95% interval", justify="left")
     for row in rows[1:]:
         table.add_row(*(Text(printable(text)) for text in (row["run"], *difference_cell(row, row["by"]))))
-    _print_wide(table, console)
+    print_wide(table, console)
     console.print()
 
 
 def _print_breakdown(rows: Sequence[Row], console: Console) -> None:
     """Print the metric of comparison by groups of lists, a column for each run."""
     _say(f"{rows[0]['by']} by groups of lists, {protocol_label(rows[0])}", console)
-    table = _empty_table("lists with", "", justify="left")
+    table = empty_table("lists with", "", justify="left")
     for heading in ("lists", *(row["run"] for row in rows)):
         table.add_column(Text(printable(heading)), justify="right", overflow="fold")
     previous = None
     for by, group, lists, cells in breakdown_lines(rows):
         table.add_row("" if by == previous else by, group, f"{lists:,}", *(value for value, _ in cells))
         previous = by
-    _print_wide(table, console)
+    print_wide(table, console)
     console.print()
 
 
@@ -95,10 +95,10 @@ def _print_example(example: Mapping[str, Any], row: Row, console: Console) -> No
     real = zip(example["found"], target, strict=True)
     columns = [[f"{'*' if hit else ' '} {name}" for hit, name in pairs][:ANSWERED_ITEMS] for pairs in (answer, real)]
     columns[1] += [f"  … {len(target) - ANSWERED_ITEMS} more"] * (len(target) > ANSWERED_ITEMS)
-    table = _empty_table(f"  {row['run']}, first {len(columns[0])}", "  real continuation", justify="left")
+    table = empty_table(f"  {row['run']}, first {len(columns[0])}", "  real continuation", justify="left")
     for pair in zip_longest(*columns, fillvalue=""):
         table.add_row(*(Text(printable(text)) for text in pair))
-    _print_wide(table, console)
+    print_wide(table, console)
     console.print()
 
 
@@ -106,11 +106,12 @@ def _print(lines: Sequence[Line], console: Console) -> None:
     table = _table(lines, " ")
     if console.is_terminal and _width(table, console) > console.width:
         table = _table(lines, "\n")
-    _print_wide(table, console)
+    print_wide(table, console)
     console.print()
 
 
-def _print_wide(table: Table, console: Console) -> None:
+def print_wide(table: Table, console: Console) -> None:
+    """Print a table; where the output is not a terminal, in lines as long as it needs."""
     if console.is_terminal:
         console.print(table)
     else:  # a file takes lines of any length
@@ -125,7 +126,8 @@ def _say(text: str, console: Console) -> None:
     console.print(Text(printable(text)), soft_wrap=True)
 
 
-def _empty_table(*headings: str, justify: Any) -> Table:
+def empty_table(*headings: str, justify: Any) -> Table:
+    """Return a table without lines between its columns."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for heading in headings:
         table.add_column(Text(printable(heading)), justify=justify, overflow="fold")
@@ -134,7 +136,7 @@ def _empty_table(*headings: str, justify: Any) -> Table:
 
 def _table(lines: Sequence[Line], separator: str) -> Table:
     """Return a table with `separator` between a value and its note, and between the names of a row if it is "\\n"."""
-    table = _empty_table(*(("run", "variant", "protocol") if separator == " " else ("run",)), justify="left")
+    table = empty_table(*(("run", "variant", "protocol") if separator == " " else ("run",)), justify="left")
     for heading in lines[0][1]:
         table.add_column(heading, justify="right")
     for row, cells in lines:

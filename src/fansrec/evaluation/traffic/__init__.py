@@ -1,0 +1,1 @@
+"""Acceptance of suggestions by people, from the events that clients of a service reported."""
