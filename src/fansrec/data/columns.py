@@ -39,6 +39,12 @@ ITEMS_NAMES = (
     "products", "product_ids", "skus", "articles", "article_ids", "movies", "movie_ids", "films", "videos",
     "video_ids", "ingredients",
 )  # fmt: skip
+# Titles of lists: in a table with a row for every list also `title` and `name`, which elsewhere are those of items.
+TITLE_NAMES = (
+    "list_title", "list_name", "playlist_title", "playlist_name", "session_title", "session_name", "set_title",
+    "set_name", "recipe_title", "recipe_name", "shelf_title", "shelf_name", "board_title", "board_name", "trip_name",
+)  # fmt: skip
+OWN_TITLE_NAMES = ("title", "name", *TITLE_NAMES)
 ID_NAMES = ("item", "id", *ITEM_NAMES)
 DETAIL_NAMES = {
     "name": (

@@ -16,7 +16,7 @@ from fansrec.data.item_details import ItemDetails
 from fansrec.data.lists import Lists
 from fansrec.data.settings import Preparation
 from fansrec.data.splitting import NO_KEYS, TRAIN, ListKeys, describe_split, part_sizes
-from fansrec.vocabulary import Vocabulary
+from fansrec.vocabulary import ListNames, Vocabulary
 
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
@@ -31,6 +31,7 @@ class Selection:
     parts: NDArray[np.uint8]  # (lists,)
     keys: ListKeys = NO_KEYS
     integers: NDArray[np.bool_] | None = None  # (items,): ids that are integers; None if the source has only text
+    names: ListNames | None = None  # of the lists
 
     @property
     def train(self) -> Lists:
@@ -44,7 +45,8 @@ def build_corpus(selection: Selection, details: ItemDetails, categories: Categor
     indices = np.argsort(order).astype(np.int32)
     vocabulary = ordered_vocabulary(selection.ids, order, details, categories, selection.integers)
     lists = selection.lists
-    return Corpus(indices[lists.items], lists.offsets, selection.parts, vocabulary, {}, selection.keys.groups)
+    items, names = indices[lists.items], selection.names
+    return Corpus(items, lists.offsets, selection.parts, vocabulary, {}, selection.keys.groups, names)
 
 
 def item_order(ids: Sequence[str], frequency: NDArray[np.int64], categories: Categories) -> NDArray[np.int64]:

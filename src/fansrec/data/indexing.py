@@ -14,15 +14,21 @@ from fansrec.data.lists import Lists, RawLists, offsets_of
 from fansrec.data.problems import BAD_TIME, NO_ITEM, NOT_ID, NOT_UNICODE, Problems
 from fansrec.data.times import measure_times, microseconds
 from fansrec.errors import BadInput
+from fansrec.vocabulary import ListNames
+from fansrec.vocabulary.string_table import StringTable
+
+MAX_TITLE = 1000  # characters of the title of a list that are kept
 
 
 class Row(NamedTuple):
-    """One list as it was read: its line or row, its items, its value of the split column and its time as text."""
+    """One list as it was read: its line or row, its items; as text the value of the split column, time, id and title."""
 
     number: int
     items: Sequence[object]
     group: str | None = None
     time: str | None = None
+    id: str | None = None
+    title: str | None = None
 
 
 class ItemIds:
@@ -57,6 +63,7 @@ def index_rows(rows: Iterable[Row], problems: Problems, grouped: bool = False, t
     groups: dict[str | None, int] = {}
     items, lengths, group_indices, numbers = array("i"), array("q"), array("q"), array("q")
     times: list[str | None] = []
+    names: list[tuple[str | None, str | None]] = []
     for row in rows:
         before = len(items)
         for item in row.items:
@@ -67,11 +74,13 @@ def index_rows(rows: Iterable[Row], problems: Problems, grouped: bool = False, t
                 problems.add(index, row.number, "" if index == NO_ITEM else ascii(item))
         lengths.append(len(items) - before)
         group_indices.append(groups.setdefault(row.group, len(groups)))
+        names.append((row.id, row.title))
         if timed:
             times.append(row.time)
             numbers.append(row.number)
     lists = Lists(np.asarray(items, dtype=np.int32), offsets_of(np.asarray(lengths, dtype=np.int64)))
-    raw = RawLists(lists, list(ids.texts), integers=np.array(ids.integers, dtype=np.bool_))
+    integers = np.array(ids.integers, dtype=np.bool_)
+    raw = RawLists(lists, list(ids.texts), integers=integers, names=list_names(*zip(*names, strict=True)))
     if grouped:
         raw = replace(raw, groups=np.asarray(group_indices, dtype=np.int64), group_names=list(groups))
     return _with_times(raw, times, numbers, problems) if timed else raw
@@ -103,7 +112,7 @@ def _problem(item: object) -> str:
 
 
 def index_table(table: pl.LazyFrame, where: str, list_time: str | None = None, typed: bool = True) -> RawLists:
-    """Return the lists of a table with the columns list, item, row and optionally position, time and group.
+    """Return the lists of a table with the columns list, item, row and optionally position, time, group, id and title.
 
     Each pass streams, so that the ids, which are long, are never all in memory: only the indices are.
     Lists are in the order of their first rows, item indices in the order of the ids. The time of a list is the
@@ -124,6 +133,7 @@ def index_table(table: pl.LazyFrame, where: str, list_time: str | None = None, t
         sorted_ids=True,
         integers=np.full(len(ids), ids.dtype.is_integer()) if typed else None,
         times=lists["time"].to_numpy() if list_time else None,
+        names=list_names(*(lists[name] if name in names else () for name in ("id", "title"))),
         ties=ties,
     )
 
@@ -133,6 +143,7 @@ def _lists(table: pl.LazyFrame, names: Sequence[str], where: str, list_time: str
     group, time = pl.col("group").cast(pl.String), pl.col("time")
     grouped = [group.min().alias("group"), group.max().alias("other")] if "group" in names else []
     timed = [time.max() if list_time == "latest" else time.min()] if list_time else []
+    named = [pl.col(name).cast(pl.String).min() for name in ("id", "title") if name in names]
     lists = (
         table.with_row_index("at")
         .group_by("list")
@@ -142,6 +153,7 @@ def _lists(table: pl.LazyFrame, names: Sequence[str], where: str, list_time: str
             pl.len().alias("length"),
             *grouped,
             *timed,
+            *named,
         )
         .sort("first")
         .with_row_index("list_index")
@@ -195,6 +207,18 @@ def _count_ties(rows: pl.DataFrame) -> int:
     """Return how many rows have the list and the position of the row before them."""
     lists, positions = rows["list_index"].to_numpy(), rows["position"].to_numpy()
     return int(np.count_nonzero((lists[1:] == lists[:-1]) & (positions[1:] == positions[:-1])))
+
+
+def list_names(ids: Iterable[str | None] = (), titles: Iterable[str | None] = ()) -> ListNames | None:
+    """Return the names of lists by their ids and titles, which may be empty; None if there is neither."""
+    found, named = (StringTable.from_strings(texts) for texts in (ids, (_short(title) for title in titles)))
+    if not found.any() and not named.any():
+        return None
+    return ListNames(found or [None] * len(named), named if named.any() else None)
+
+
+def _short(title: str | None) -> str | None:
+    return None if title is None else title[:MAX_TITLE] or None
 
 
 def index_groups(values: Iterable[str | None]) -> tuple[NDArray[np.int64], list[str | None]]:

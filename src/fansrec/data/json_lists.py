@@ -15,12 +15,13 @@ from fansrec.data.columns import (
     LIST_NAMES,
     POSITION_NAMES,
     TIME_NAMES,
+    TITLE_NAMES,
     find,
     find_all,
     required,
 )  # fmt: skip
 from fansrec.data.indexing import Row, index_rows
-from fansrec.data.layout import Layout, missing_time
+from fansrec.data.layout import Layout, missing_time, own_names
 from fansrec.data.lists import RawLists
 from fansrec.data.problems import NOT_ID, NOT_ITEMS, Problems
 from fansrec.data.reading import Reading
@@ -59,11 +60,12 @@ def _read_lists(
 ) -> JsonLists:
     has_split_key, split_by = False, reading.split_by
     items_key, time_key = reading.columns.items, reading.columns.time
+    named: tuple[str | None, str | None] | None = None
     if reading.order in ("position", "time"):
         raise BadInput(f"{where}: each line is a whole list, so --order {reading.order} cannot order its items")
 
     def lists() -> Iterator[Row]:
-        nonlocal has_split_key, items_key, time_key
+        nonlocal has_split_key, items_key, time_key, named
         for number, row in rows:
             items_key = items_key or find(row, ITEMS_NAMES)
             items = row.get(items_key or "items")
@@ -76,10 +78,15 @@ def _read_lists(
                     raise missing_time(where, list(row))
             has_split_key = has_split_key or split_by in row
             group = json.dumps(row.get(split_by), sort_keys=True) if split_by else None
-            yield Row(number, items, group, _text(row.get(time_key)) if time_key else None)
+            named = named or own_names(row, reading.columns)
+            id_, title = (_text(row.get(key)) or None if key else None for key in named)
+            yield Row(number, items, group, _text(row.get(time_key)) if time_key else None, id_, title)
 
     raw = index_rows(lists(), problems, split_by is not None, reading.list_time is not None)
-    layout = Layout(items=items_key or "items", time=time_key if reading.list_time else None)
+    id_key, title_key = named or (None, None)
+    layout = Layout(
+        list=id_key, items=items_key or "items", time=time_key if reading.list_time else None, title=title_key
+    )
     return JsonLists(replace(raw, columns=layout.summary), layout, has_split_key)
 
 
@@ -89,7 +96,7 @@ def _item_table(
     """Return a table of text with the columns that may be used; ids that are neither text nor integers are noted."""
     columns, names = reading.columns, list(first)
     item = required(names, columns.item, "--item-column", where) if columns.item else find(names, ITEM_NAMES)
-    known = [*find_all(names, LIST_NAMES), *find_all(names, POSITION_NAMES), *find_all(names, TIME_NAMES)]
+    known = [name for those in (LIST_NAMES, POSITION_NAMES, TIME_NAMES, TITLE_NAMES) for name in find_all(names, those)]
     given = (columns.list, columns.position, columns.time, reading.split_by)
     kept = [*dict.fromkeys([*known, *(name for name in given if name and name in names), *([item] if item else [])])]
     cells: dict[str, list[str | None]] = {name: [] for name in kept}

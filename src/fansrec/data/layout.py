@@ -1,6 +1,6 @@
 """Which columns of a table are used, what orders the items of its lists, and what the user should know about it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -10,9 +10,12 @@ from fansrec.data.columns import (
     ITEM_NAMES,
     ITEMS_NAMES,
     LIST_NAMES,
+    OWN_TITLE_NAMES,
     POSITION_NAMES,
     TIME_NAMES,
+    TITLE_NAMES,
     Columns,
+    find,
     find_all,
     id_columns,
     items_column,
@@ -40,11 +43,12 @@ class Layout:
     position: str | None = None
     time: str | None = None
     times: Times | None = None
+    title: str | None = None  # of lists
     notes: tuple[str, ...] = field(default=(), compare=False)
 
     def describe(self) -> str:
         """Return the line of the report that says which columns were chosen."""
-        roles = {"items": self.items, "list": self.list, "item": self.item}
+        roles = {"items": self.items, "list": self.list, "title": self.title, "item": self.item}
         used = [f"{role} {name!r}" for role, name in roles.items() if name]
         held = f" ({self.times.kind}, {self.times.range})" if self.times else ""
         time = f"time {self.time!r}{held}" if self.time else ""
@@ -61,7 +65,7 @@ class Layout:
     @property
     def summary(self) -> dict[str, str | None]:
         """The chosen columns, for summary.json."""
-        roles = ("list", "item", "items", "position", "time")
+        roles = ("list", "title", "item", "items", "position", "time")
         return {role: name for role in roles if (name := getattr(self, role))} | {"ordered_by": self.order or "rows"}
 
 
@@ -84,7 +88,8 @@ def layout_of(table: Table, where: str, reading: Reading) -> Layout:
     if position is None and time is not None and reading.order != "file":
         order = "time"
     notes += _unused_times(table, left, order, reading) + _unused_ids(names, list_name, item_name)
-    return Layout(list_name, item_name, None, order, position, time, times, tuple(notes))
+    title = find([name for name in left if name not in (position, time)], TITLE_NAMES)
+    return Layout(list_name, item_name, None, order, position, time, times, title, tuple(notes))
 
 
 def _array_column(table: Table, columns: Columns) -> str | None:
@@ -103,7 +108,15 @@ def _wide_layout(table: Table, items: str, where: str, reading: Reading) -> Layo
         )
     left, notes = [name for name in table.names if name != items], [*table.notes]
     time, times = _time(table, left, where, reading, notes) if reading.list_time else (None, None)
-    return Layout(items=items, time=time, times=times, notes=tuple(notes))
+    id_, title = own_names(left, reading.columns)
+    return Layout(id_, None, items, None, None, time, times, title, tuple(notes))
+
+
+def own_names(names: Iterable[str], columns: Columns) -> tuple[str | None, str | None]:
+    """Return the columns or keys of the id and the title of lists that have a row of their own."""
+    names = list(names)
+    id_ = columns.list or ("id" if "id" in names else find(names, LIST_NAMES))
+    return id_, find([name for name in names if name != id_], OWN_TITLE_NAMES)
 
 
 def missing_time(where: str, names: Sequence[str], reason: str = "") -> BadInput:

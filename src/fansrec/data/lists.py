@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fansrec.vocabulary import ListNames
+
 
 @dataclass(frozen=True)
 class Lists:
@@ -58,12 +60,14 @@ class RawLists:
     integers: NDArray[np.bool_] | None = None  # (items,): ids that are integers; None if the source has only text
     times: NDArray[np.int64] | None = None  # (lists,): microseconds since 1970
     columns: dict[str, str | None] | None = None  # the columns of a table that was read, for the summary
+    names: ListNames | None = None  # ids and titles of the lists, if the source has them
     ties: int = 0  # items of a list with the same position as another one
 
     def keep_lists(self, kept: NDArray[np.bool_]) -> RawLists:
         """Return the lists that are True in `kept`, with the same item indices."""
         groups, times = (None if values is None else values[kept] for values in (self.groups, self.times))
-        return replace(self, lists=self.lists.keep_lists(kept), groups=groups, times=times)
+        names = None if self.names is None else self.names.select(kept)
+        return replace(self, lists=self.lists.keep_lists(kept), groups=groups, times=times, names=names)
 
 
 def offsets_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:

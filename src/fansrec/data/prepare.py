@@ -108,7 +108,8 @@ def filter_and_split(raw: RawLists, preparation: Preparation, report: Report) ->
     source_indices = np.flatnonzero(counts)
     integers = None if raw.integers is None else raw.integers[source_indices]
     ids = [raw.ids[index] for index in source_indices.tolist()]
-    return Selection(lists, ids, source_indices, parts, keys, integers)
+    names = None if raw.names is None else raw.names.select(filtered.kept)
+    return Selection(lists, ids, source_indices, parts, keys, integers, names)
 
 
 def split_and_report(

@@ -16,7 +16,7 @@ BLANK = -1  # a blank line of a text file, which is not a row
 
 
 def long_rows(table: Table, layout: Layout, where: str, split_by: str | None, list_time: bool) -> pl.LazyFrame:
-    """Return the columns row, list, item and, where they are used, position, time and group.
+    """Return the columns row, list, id (that of the list), item and, where they are used, position, time, group, title.
 
     `position` is the key to sort by: the position, or the time if that orders the lists.
     """
@@ -28,6 +28,9 @@ def long_rows(table: Table, layout: Layout, where: str, split_by: str | None, li
         selected.append(_position(schema, layout.position).alias("position"))
     elif layout.order == "time":
         selected.append(_time_key(schema, layout).alias("position"))
+    selected.append(pl.col(layout.list).alias("id"))
+    if layout.title is not None:
+        selected.append(pl.col(layout.title).cast(pl.String).alias("title"))
     if list_time:
         selected.append(time_column(schema, layout).alias("time"))
     if split_by is not None:

@@ -10,7 +10,7 @@ import polars as pl
 
 from fansrec.data.decompression import PlainFile, decompressed
 from fansrec.data.delimited import parse_cell
-from fansrec.data.indexing import Row, index_rows, index_table
+from fansrec.data.indexing import Row, index_rows, index_table, list_names
 from fansrec.data.json_lists import read_json
 from fansrec.data.layout import Layout, layout_of
 from fansrec.data.lists import RawLists
@@ -40,7 +40,18 @@ def read_lists(source: Any, reading: Reading = Reading(), report: Report = ignor
         raw = _read_plain(source, reading, report)
     if not len(raw.lists):
         raise BadInput(f"{source_name(source)} contains no lists; give a file that contains lists")
-    return raw
+    return _with_distinct_ids(raw, report)
+
+
+def _with_distinct_ids(raw: RawLists, report: Report) -> RawLists:
+    """Return the lists without their ids if several have the same one, as lists of the same user may have."""
+    if raw.names is None:
+        return raw
+    ids = [id_ for id_ in raw.names.ids if id_ is not None]
+    if len({*ids}) == len(ids):
+        return raw
+    report("note: the ids of the lists are not kept, since several lists have the same id")
+    return replace(raw, names=list_names(titles=raw.names.titles or ()))
 
 
 def source_name(source: object) -> str:
@@ -132,6 +143,8 @@ def _read_wide(table: Table, layout: Layout, where: str, reading: Reading, probl
     selected = [pl.col(ROW).alias("row"), pl.col(layout.items).alias("item")]
     if split_by is not None:
         selected.append(pl.col(split_by).cast(pl.String).alias("group"))
+    named = {"id": layout.list, "title": layout.title}
+    selected += [pl.col(name).cast(pl.String).alias(role) for role, name in named.items() if name is not None]
     if isinstance(dtype, pl.List | pl.Array):
         check_id_type(dtype.inner, layout.items, where)
         if reading.list_time:
@@ -167,7 +180,7 @@ def _read_cells(cells: pl.LazyFrame, table: Table, reading: Reading, problems: P
             if items is None:
                 problems.add(NOT_ARRAY, cell["row"], repr(cell["item"]))
                 continue
-            yield Row(cell["row"], items, cell.get("group"), cell.get("time"))
+            yield Row(cell["row"], items, *map(cell.get, ("group", "time", "id", "title")))
 
     raw = index_rows(rows(), problems, reading.split_by is not None, reading.list_time is not None)
     table.locate(problems, [NOT_ARRAY, NO_ITEM, NOT_ID, NOT_UNICODE])
