@@ -21,7 +21,7 @@ MAX_TITLE = 1000  # characters of the title of a list that are kept
 
 
 class Row(NamedTuple):
-    """One list as it was read: its line or row, its items; as text the value of the split column, time, id and title."""
+    """One list as it was read: its line or row, its items; as text its value of the split column, time, id, title."""
 
     number: int
     items: Sequence[object]
