@@ -59,6 +59,13 @@ def train(
             help="Random seed; the same seed and number of threads give byte-identical results on CPU", show_default="0"
         ),
     ] = None,
+    start: Annotated[
+        Path | None,
+        path_option(
+            metavar="RUN",
+            help="Continue from the weights and the settings of this trained model, on a corpus that has grown",
+        ),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted training run in --out")] = False,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE…", help="Other settings, listed above")
@@ -91,6 +98,10 @@ def train(
     with `--scheduler step|naive`, which only this recipe has; the variants with a star leave out categories:
     `--set use_categories=false`.
 
+    `--start RUN` continues a model on a corpus with more lists and items: its settings are kept, its weights are moved
+    by item id, and few epochs are enough. Nothing is searched again but the mixture weights, and there is no comparison
+    at the end. Models in closed form have no weights to continue from.
+
     On a Ray cluster: the same with `--engine ray`, and with CORPUS and --out on storage that all machines share. A
     worker that dies is replaced, and all resume from the last saved state. Except for dropout, the losses equal those
     of one process.
@@ -120,6 +131,7 @@ def train(
             "values": values,
             "reporter": reporter,
             "resume": resume,
+            "start": start,
             "compare": not no_compare,
             "force": force,
         }

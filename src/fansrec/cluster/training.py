@@ -26,10 +26,11 @@ from fansrec.cluster.reporting import QueueReporter, forwarded_reports
 from fansrec.data.corpus import SUMMARY, read_corpus
 from fansrec.errors import BadSetting, FansError, Interrupted, Unfinished
 from fansrec.models.registry import entry
+from fansrec.training.begin import begin
 from fansrec.training.plan import Plan
 from fansrec.training.process import has_only_cpu
 from fansrec.training.reporting import NULL_REPORTER, Reporter
-from fansrec.training.trainer import Draw, begin, train
+from fansrec.training.trainer import Draw, train
 
 MAX_FAILURES = 10  # restarts of all workers after one was lost
 
@@ -45,10 +46,11 @@ def train_on_cluster(
     compare: bool = True,
     workers: int | None = None,
     force: bool = False,
+    start: Path | None = None,
 ) -> Plan:
     """Do the same as `trainer.train` with `workers` processes (default: one per core or GPU) of the cluster."""
     corpus, out = corpus.resolve(), out.resolve()
-    plan = begin(read_corpus(corpus), out, model, values or {}, resume, force=force)
+    plan = begin(read_corpus(corpus), out, model, values or {}, resume, force=force, start=start)
     gpus = int(ray.cluster_resources().get("GPU", 0))
     closed_form = hasattr(entry(plan.model).model, "fit")
     count = 1 if closed_form else workers or gpus or int(ray.cluster_resources()["CPU"])

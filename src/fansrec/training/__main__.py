@@ -27,6 +27,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--model", choices=names(), help="The model (default: fans)")
     for name in FLAGS:
         parser.add_argument(f"--{name}", help="As in `fans train`")
+    parser.add_argument("--start", type=Path, metavar="RUN", help="Continue from the weights of this trained model")
     parser.add_argument("--resume", action="store_true", help="Resume an interrupted training run in --out")
     parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="Any other setting")
     parser.add_argument("--no-compare", action="store_true", help="Do not compare with other models at the end")
@@ -58,7 +59,8 @@ def main() -> int:
     options = parse()
     try:
         values, compare = settings(options), not options.no_compare
-        train(options.corpus, options.out, options.model, values, PlainReporter(), options.resume, compare=compare)
+        begun = {"resume": options.resume, "start": options.start}
+        train(options.corpus, options.out, options.model, values, PlainReporter(), compare=compare, **begun)
         if PartialState().is_main_process:
             evaluate(options)
     except (FansError, OSError) as error:

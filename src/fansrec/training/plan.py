@@ -28,6 +28,7 @@ class Plan:
     training: TrainSettings
     fingerprint: str  # of the corpus
     given: tuple[str, ...] = ()  # the settings the user gave, which no search changes
+    start: Row | None = None  # the trained model whose weights were the first ones (starting/plan.py)
 
     @property
     def variant(self) -> str:
@@ -49,6 +50,10 @@ class Plan:
 
     def build(self) -> Any:
         return build(self.model, self.config)
+
+    def plain(self) -> Row:
+        """Return the plan as plain values for JSON; most have no `start`."""
+        return {name: value for name, value in asdict(self).items() if name != "start" or value is not None}
 
     def of(self, network: Any) -> "Plan":
         """Return the plan with the configuration of a fitted model: `fit` may set sizes that follow from the lists."""
@@ -79,14 +84,19 @@ def make_plan(model: str, values: Mapping[str, Any], corpus: Corpus) -> Plan:
     name = model_name(model, recipe)
     chosen = defaults(model, recipe) | fitting(name, corpus) | fixed(model, recipe)
     training, of_model = split(chosen | asked)
-    from_corpus = {
+    kind = entry(name).config
+    shape = from_corpus(kind, corpus) | of_model
+    return Plan(name, asdict(from_settings(kind, shape)), training, fingerprint(corpus), tuple(sorted(asked)))
+
+
+def from_corpus(kind: type[Any], corpus: Corpus) -> dict[str, Any]:
+    """Return the fields of a configuration of this kind that follow from the corpus."""
+    values = {
         "category_starts": tuple(corpus.vocabulary.starts.tolist()),
         "positions": int(corpus.lengths.max()) + SPECIALS,
     }
-    kind = entry(name).config
     known = {field.name for _, field in settings_of(kind)}
-    shape = {setting: value for setting, value in from_corpus.items() if setting in known} | of_model
-    return Plan(name, asdict(from_settings(kind, shape)), training, fingerprint(corpus), tuple(sorted(asked)))
+    return {name: value for name, value in values.items() if name in known}
 
 
 def fitting(model: str, corpus: Corpus) -> dict[str, Any]:
@@ -112,7 +122,7 @@ def saved_plan(path: Path, model: str | None, values: Mapping[str, Any], corpus:
     try:
         saved = read_json(path)
         training, given = TrainSettings(**saved["training"]), tuple(saved["given"])
-        plan = Plan(saved["model"], saved["config"], training, saved["fingerprint"], given)
+        plan = Plan(saved["model"], saved["config"], training, saved["fingerprint"], given, saved.get("start"))
         begun = {"model": command_name(plan.model)} | plan.settings | asdict(plan.training)
     except (OSError, ValueError, KeyError, TypeError, BadSetting) as error:
         raise BadArtifact(f"{path} cannot be read ({error}); start the training again") from error

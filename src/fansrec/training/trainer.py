@@ -3,7 +3,7 @@
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,23 +12,24 @@ import numpy as np
 import torch
 from accelerate import PartialState
 
-from fansrec.artifact import MANIFEST, write_artifact
+from fansrec.artifact import write_artifact
 from fansrec.data.corpus import PARTS, Corpus, read_corpus
-from fansrec.errors import BadSetting, Interrupted, Unfinished, missing_extras
-from fansrec.files import format_os_error, new_folder, refuse_existing, write_json
+from fansrec.errors import Interrupted, Unfinished, missing_extras
+from fansrec.files import format_os_error
 from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.linear.popularity import list_counts
 from fansrec.models.registry import entry
 from fansrec.training import checkpoint
+from fansrec.training.begin import begin
 from fansrec.training.devices import training_device
-from fansrec.training.grid_search import refuse_searched, search
+from fansrec.training.grid_search import search
 from fansrec.training.hybrid import comparison
 from fansrec.training.hybrid.training import train_hybrid
 from fansrec.training.interrupts import stop_signals
 from fansrec.training.loop import Loop
 from fansrec.training.model_card import model_card
-from fansrec.training.plan import Plan, Row, Trained, make_plan, saved_plan
-from fansrec.training.process import check_precision, join_processes, keep_freed_memory
+from fansrec.training.plan import Plan, Row, Trained
+from fansrec.training.process import keep_freed_memory
 from fansrec.training.reporting import (
     NULL_REPORTER,
     Callback,
@@ -37,7 +38,7 @@ from fansrec.training.reporting import (
     with_callbacks,
     write_metrics,
 )
-from fansrec.training.settings import CHOICES, default_recipe
+from fansrec.training.starting.weights import START, load_start
 from fansrec.vocabulary import ListNames
 
 Draw = Callable[[list[Row], Path], None]
@@ -58,6 +59,7 @@ def train(
     search_seconds: float | None = None,
     force: bool = False,
     device: str | None = None,
+    start: str | Path | None = None,
 ) -> Plan:
     """Train `model` (default: fans) with these settings and write the artifact `out`.
 
@@ -67,16 +69,17 @@ def train(
     and reports which to use. `recipe` is used unless the settings name another: paper, or best for models that have it.
     A resumed run keeps the recipe it was started with. `search_seconds` limits the grid search of `--recipe best` of
     models in closed form. `force` replaces a model or an interrupted training run in `out`. `device` is cpu,
-    cuda or cuda:1; by default a GPU if there is one.
+    cuda or cuda:1; by default a GPU if there is one. `start` is the folder of a trained model: training continues from
+    its weights with its settings, in fewer epochs and without the searches and the comparison.
     """
     lists, out, started = read_corpus(Path(corpus)), Path(out), time.monotonic()
     reporter = with_callbacks(default_reporter() if reporter is None else reporter, callbacks)
     with training_device(device):
-        plan = begin(lists, out, model, values or {}, resume, recipe, force)
+        plan = begin(lists, out, model, values or {}, resume, recipe, force, start)
         try:
             trained = _way_to_train(plan, search_seconds)(plan, lists, out, reporter)
             if PartialState().is_main_process:
-                if isinstance(trained.network, HybridFans) and compare:
+                if isinstance(trained.network, HybridFans) and compare and plan.start is None:
                     seconds = comparison.search_seconds(time.monotonic() - started)
                     compared = comparison.compare(trained.plan, trained.network, lists, reporter, seconds)
                     trained = replace(trained, comparison=compared)
@@ -102,6 +105,8 @@ def _way_to_train(plan: Plan, search_seconds: float | None) -> Callable[[Plan, C
 def _train_by_gradient(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter) -> Trained:
     torch.manual_seed(plan.training.seed)  # the same initial weights for the same seed
     network = plan.build()
+    if plan.start is not None:
+        load_start(network, out / checkpoint.FOLDER / START)
     keep_freed_memory()
     with stop_signals() as stopped:
         history, figures = Loop(plan, corpus, out, network, reporter, stopped).train()
@@ -127,7 +132,7 @@ def finish(trained: Trained, corpus: Corpus, out: Path, draw: Draw | None = None
     plan = trained.plan
     if draw is not None and trained.history:
         draw(trained.history, out)
-    config = {**asdict(plan), "variant": plan.variant, "validation": trained.figures, "corpus": corpus.summary}
+    config = {**plan.plain(), "variant": plan.variant, "validation": trained.figures, "corpus": corpus.summary}
     if trained.tried:
         if not trained.history:
             write_metrics(out, trained.tried)
@@ -153,49 +158,3 @@ def remembered_names(network: Any, corpus: Corpus) -> ListNames | None:
         if np.count_nonzero(chosen) == len(memory):
             return corpus.list_names.select(chosen)
     return None
-
-
-def begin(
-    corpus: Corpus,
-    out: Path,
-    model: str | None,
-    values: Mapping[str, Any],
-    resume: bool,
-    recipe: str = "best",
-    force: bool = False,
-) -> Plan:
-    """Return a new plan, written to disk so that it can be resumed elsewhere too, or the plan of the run to resume."""
-    saved = out / checkpoint.FOLDER / checkpoint.PLAN
-    if resume and (out / MANIFEST).is_file():
-        shutil.rmtree(saved.parent, ignore_errors=True)  # left if the process was killed at the very end
-        raise BadSetting(f"{out} is a finished model; there is nothing to resume")
-    processes = join_processes()  # several may start together: the main process writes
-    if resume and not saved.is_file():
-        raise BadSetting(f"{out} does not contain an interrupted training run; start one without --resume")
-    if recipe not in CHOICES["recipe"]:
-        raise BadSetting(f"recipe is {recipe!r}; it must be {' or '.join(CHOICES['recipe'])}")
-    if recipe == "best" and not resume:
-        values = {"recipe": default_recipe(model or "fans", values)} | dict(values)
-    plan = saved_plan(saved, model, values, corpus) if resume else make_plan(model or "fans", values, corpus)
-    refuse_searched(plan, values)
-    if resume:
-        return plan
-    check_precision(plan.training.precision)
-    if processes.is_main_process:
-        _create_run(plan, out, force)
-    processes.wait_for_everyone()
-    return plan
-
-
-def _create_run(plan: Plan, out: Path, force: bool) -> None:
-    if not force and (out / checkpoint.FOLDER / checkpoint.PLAN).is_file():
-        raise BadSetting(
-            f"{out} contains an interrupted training run; continue with --resume, or give --force to replace it"
-        )
-    refuse_existing(out, "the model", force, [MANIFEST, f"{checkpoint.FOLDER}/{checkpoint.PLAN}"])
-    try:
-        with new_folder(out, force) as new:  # with its plan from the start, so that it can always be resumed
-            (new / checkpoint.FOLDER).mkdir()
-            write_json(new / checkpoint.FOLDER / checkpoint.PLAN, asdict(plan))
-    except OSError as error:
-        raise BadSetting(f"{out} cannot be written ({format_os_error(error)}); choose another path") from error

@@ -18,6 +18,7 @@ from fansrec.training.loop import Loop
 from fansrec.training.plan import Plan, Row
 from fansrec.training.process import keep_freed_memory
 from fansrec.training.reporting import Reporter, format_duration
+from fansrec.training.starting.weights import START, load_start
 
 AGAIN = "again"  # the folder of the second training run, inside that of the first one's checkpoints
 
@@ -29,7 +30,7 @@ def train_network(
     if disabled("network_weight", plan):
         reporter.message("network_weight is 0: the network is not trained")
         return _unused_network(plan), [], {}
-    return _train(plan, corpus, out, reporter, fitted, lists, plan.training.epochs)
+    return _train(plan, corpus, out, reporter, fitted, lists, plan.training.epochs, _start(out))
 
 
 def train_again(
@@ -47,7 +48,7 @@ def train_again(
     folder = out / checkpoint.FOLDER / AGAIN
     (folder / checkpoint.FOLDER).mkdir(parents=True, exist_ok=True)
     nothing = EvaluationLists([], [])
-    return _train(plan, everything, folder, _WithoutEpochs(reporter), (None, None), nothing, epochs)[0]
+    return _train(plan, everything, folder, _WithoutEpochs(reporter), (None, None), nothing, epochs, _start(out))[0]
 
 
 def _unused_network(plan: Plan) -> HybridFans:
@@ -67,14 +68,23 @@ def _train(
     fitted: FittedParts,
     lists: EvaluationLists,
     epochs: int,
+    start: Path,
 ) -> tuple[HybridFans, list[Row], Row]:
     torch.manual_seed(plan.training.seed)  # the same initial weights for the same seed
     network: HybridFans = plan.build()
-    network.start(*corpus.flat("train"))
+    if plan.start is None:
+        network.start(*corpus.flat("train"))
+    else:
+        load_start(network, start)
     keep_freed_memory()
     with stop_signals() as stopped:
         mixture = partial(MixtureValidation, plan, network, fitted, lists)
         return network, *Loop(plan, corpus, out, network, reporter, stopped, mixture).train(epochs)
+
+
+def _start(out: Path) -> Path:
+    """Return the file of the weights that a started run begins with."""
+    return out / checkpoint.FOLDER / START
 
 
 class _WithoutEpochs(Reporter):

@@ -18,7 +18,7 @@ from fansrec.models.neighbors.list_memory import ListMemory
 from fansrec.models.registry import configured, entry
 from fansrec.training.hybrid.coordinate_search import Values
 from fansrec.training.hybrid.held_out import lists_in_memory
-from fansrec.training.hybrid.linear_search import Parts, fit_linear
+from fansrec.training.hybrid.linear_search import CANDIDATES, Parts, fit_linear
 from fansrec.training.hybrid.network import train_again, train_network
 from fansrec.training.hybrid.part_search import find_parts, order_matters
 from fansrec.training.hybrid.weight_search import FittedParts, search_weights
@@ -32,8 +32,11 @@ def train_hybrid(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter) -> T
     """Return the trained model; only the main process of several gets all parts of it."""
     main = PartialState().is_main_process
     reporter = reporter if main else NULL_REPORTER
-    parts = find_parts(plan, corpus, reporter)
-    plan = with_found(plan, parts.settings | shuffling(plan, parts))
+    if plan.start is None:
+        parts = find_parts(plan, corpus, reporter)
+        plan = with_found(plan, parts.settings | shuffling(plan, parts))
+    else:
+        parts = parts_of_start(plan)
     fitted = fit_parts(parts, corpus.flat("train"), plan)
     most = min(plan.training.validation_lists, lists_in_memory(len(corpus.vocabulary)))
     lists = evaluation_lists(corpus, "valid", most)
@@ -50,6 +53,15 @@ def train_hybrid(plan: Plan, corpus: Corpus, out: Path, reporter: Reporter) -> T
         return Trained(plan, network, figures, history)
     whole = network.with_parts(configured(entry(plan.model), mixed.config), *_fit_again(parts, corpus, mixed))
     return Trained(mixed.of(whole), whole, figures | found, history, parts.tried + tried, linear)
+
+
+def parts_of_start(plan: Plan) -> Parts:
+    """Return the parts with the settings of the model that training started from, which are in the plan: no search."""
+    assert plan.start is not None
+    linear = plan.start["linear_model"]
+    if linear is None:
+        return Parts(linear=CANDIDATES[0] if plan.settings["linear_weight"] else None)
+    return Parts(linear=(linear["model"], linear["settings"]))
 
 
 def shuffling(plan: Plan, parts: Parts) -> Values:
