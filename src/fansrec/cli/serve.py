@@ -33,6 +33,9 @@ def serve(
     split: Annotated[
         str | None, running(metavar="NAME:SHARE,…", help="Shares of models in requests with a `client` and no `model`")
     ] = None,
+    writes: Annotated[
+        Path | None, running(metavar="FOLDER", help="Accept events, and keep them in this folder [not accepted]")
+    ] = None,
     host: Annotated[str | None, running(help="Address to listen on [127.0.0.1]")] = None,
     port: Annotated[int | None, running(help="Port; 0: any free port [8080]")] = None,
     workers: Annotated[int | None, running(help="Worker processes [one per core]")] = None,

@@ -13,6 +13,7 @@ from fansrec.serving.http.logs import setup_logs
 from fansrec.serving.http.sockets import bind, inherited_socket, url_of
 from fansrec.serving.service import Service
 from fansrec.serving.settings import Settings
+from fansrec.serving.writes.folder import locked_folder
 
 if TYPE_CHECKING:
     from fansrec.serving.server import Server
@@ -25,7 +26,7 @@ def serve(settings: Settings, announce: Announce) -> None:
     setup_logs(settings.log_style, settings.log_level)
     address = (settings.host, settings.port)
     inherited = inherited_socket(os.environ, os.getpid(), *address)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with locked_folder(settings.writes), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(settings, inherited or bind(*address), inherited is None, announce))
 
 

@@ -51,6 +51,7 @@ class Settings(BaseModel):
         {}, description="Shares of the models in requests that name none but have a `client`: a:90,b:10"
     )
     split_salt: str = Field("", max_length=64, description="Another salt assigns the clients of a split again")
+    writes: Path | None = Field(None, description="Folder of what clients write; only with it, writes are accepted")
     host: str = Field("127.0.0.1", description="Address to listen on; other than loopback only with keys")
     port: int = Field(8080, ge=0, le=65535, description="Port to listen on; 0: any free port")
     workers: int = Field(0, ge=0, le=256, description="Worker processes; 0: one per core (1 on a GPU)")

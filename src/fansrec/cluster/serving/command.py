@@ -41,6 +41,8 @@ DRAIN_SECONDS = 1.0, 30.0  # notice and time for accepted requests when the serv
 
 def serve_on_ray(settings: Settings, address: str | None, scale: Scale | None, announce: Announce) -> None:
     """Deploy on the cluster at the address and return; without an address, serve here until a signal stops it."""
+    if settings.writes is not None:
+        raise BadSetting("--writes needs the service of one machine: fronts on a cluster cannot share a log; omit it")
     settings = _absolute(settings)
     if address is not None:
         with cluster(address):
