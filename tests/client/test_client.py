@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from random import Random
 from typing import Any, ClassVar
@@ -152,6 +153,23 @@ def test_fallback_of_an_answer_is_read(client_of: Callable[..., Any]) -> None:
     service = Service(ok(given))
     (answer,) = client_of(service).continue_lists([["x"]], fallback="popular")
     assert answer.fallback == "popular" and json.loads(service.requests[0].content)["fallback"] == "popular"
+
+
+def test_events_are_sent_again_with_the_same_key(client_of: Callable[..., Any]) -> None:
+    service = Service(problem(503), httpx2.ReadError("lost"), ok({"stored": 2}), problem(507, "not-stored"))
+    shown = {"type": "shown", "model": "a", "count": np.int64(5), "time": datetime(2026, 1, 2, tzinfo=UTC)}
+    client = client_of(service)
+    assert client.send_events(iter([shown, {"type": "played"}])) == 2
+    (first, *others), path = [json.loads(request.content) for request in service.requests], "/v1/events"
+    assert others == [first] * 2 and {request.url.path for request in service.requests} == {path}
+    assert first["events"] == [shown | {"count": 5, "time": "2026-01-02T00:00:00+00:00"}, {"type": "played"}]
+    with pytest.raises(Unavailable, match="do this"):
+        client.send_events([shown])
+    assert len(json.loads(service.requests[-1].content)["batch"]) == len(first["batch"]) == 32
+    assert json.loads(service.requests[-1].content)["batch"] != first["batch"]
+    with pytest.raises(Unavailable):
+        client.send_events([shown], batch="mine")
+    assert json.loads(service.requests[-1].content)["batch"] == "mine"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """The clients: `Client`, and `AsyncClient` for asyncio; both keep their connections open."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from types import TracebackType
 from typing import Any, Self, Unpack
@@ -14,10 +14,12 @@ from fansrec.client.requests import (
     Rules,
     as_list,
     continue_request,
+    events_request,
     parse_answers,
     parse_items,
     parse_json,
     parse_similar,
+    parse_stored,
     search_request,
     similar_request,
 )
@@ -87,6 +89,16 @@ class Client(_BaseClient):
             parse_similar(self._call(similar_request(item, k, model)), item, alone=len(items) == 1) for item in items
         ]
 
+    def send_events(
+        self, events: Iterable[Mapping[str, Any]], *, batch: str | None = None, timeout: float | None = None
+    ) -> int:
+        """Report what people were shown and accepted, and return the number of events, which are stored durably.
+
+        `batch` is a key by which the events of calls with the same key count once; each call has a random one by
+        default, so retries of a call count once. docs/reference/serving.md describes the fields of an event.
+        """
+        return parse_stored(self._call(events_request(events, batch), timeout))
+
     def models(self) -> dict[str, Any]:
         """Return the models of the service and the limits of a request."""
         return parse_json(self._call(MODELS))
@@ -154,6 +166,11 @@ class AsyncClient(_BaseClient):
             parse_similar(await self._call(similar_request(item, k, model)), item, alone=len(items) == 1)
             for item in items
         ]
+
+    async def send_events(
+        self, events: Iterable[Mapping[str, Any]], *, batch: str | None = None, timeout: float | None = None
+    ) -> int:
+        return parse_stored(await self._call(events_request(events, batch), timeout))
 
     async def models(self) -> dict[str, Any]:
         return parse_json(await self._call(MODELS))

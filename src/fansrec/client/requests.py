@@ -2,7 +2,9 @@
 
 import gzip
 import json
-from collections.abc import Iterable, Sequence
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, TypedDict
 from urllib.parse import quote
 
@@ -52,6 +54,16 @@ def continue_request(lists: Sequence[Iterable[object]], k: int, rules: Rules) ->
         raise BadSetting(f"there is no rule {min(unknown)!r}; the rules are {', '.join(Rules.__annotations__)}")
     content: dict[str, Any] = {"lists": [as_list(items) for items in lists], "k": k, **rules}
     content |= {name: as_list(content[name]) for name in LIST_RULES if content.get(name) is not None}
+    return post_request("/v1/continue", content)
+
+
+def events_request(events: Iterable[Mapping[str, Any]], batch: str | None) -> Request:
+    """Return the request to store events; its key makes them count once, however often the request is sent."""
+    return post_request("/v1/events", {"events": [*events], "batch": batch or secrets.token_hex(16)})
+
+
+def post_request(path: str, content: Mapping[str, Any]) -> Request:
+    """Return a request with JSON as its body, compressed if it is large."""
     try:
         body = json.dumps(content, default=_to_plain, allow_nan=False, ensure_ascii=False).encode()
     except ValueError as error:
@@ -59,7 +71,7 @@ def continue_request(lists: Sequence[Iterable[object]], k: int, rules: Rules) ->
     headers = {"Content-Type": "application/json"}
     if len(body) >= MIN_COMPRESSED:
         body, headers["Content-Encoding"] = gzip.compress(body, compresslevel=1, mtime=0), "gzip"
-    return Request("POST", "/v1/continue", headers=headers, body=body)
+    return Request("POST", path, headers=headers, body=body)
 
 
 def search_request(text: str, limit: int, model: str | None) -> Request:
@@ -93,6 +105,14 @@ def parse_answers(response: Response) -> Answers:
         answers = [Answer.from_fields(answer) for answer in value["answers"]]
         return Answers(answers, value["model"]["name"], value["model"]["hash"], value["milliseconds"])
     except (KeyError, TypeError) as error:
+        raise _not_a_service(response) from error
+
+
+def parse_stored(response: Response) -> int:
+    value = parse_json(response)
+    try:
+        return int(value["stored"])
+    except (KeyError, TypeError, ValueError) as error:
         raise _not_a_service(response) from error
 
 
@@ -145,7 +165,9 @@ def as_list(items: Iterable[object]) -> list[object]:
 
 
 def _to_plain(value: Any) -> Any:
-    """Return numbers of numpy, pandas and polars as Python numbers."""
+    """Return numbers of numpy, pandas and polars as Python numbers, and times as text."""
+    if isinstance(value, datetime):
+        return value.isoformat()
     if hasattr(value, "item"):
         return value.item()
     raise BadInput(f"{value!r} is not an item; give item ids or names: strings or integers")

@@ -2,8 +2,6 @@
 
 import asyncio
 import socket
-from collections.abc import Callable
-from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,27 +9,27 @@ from fastapi import FastAPI, Query, Request
 from fastapi import Path as PathParameter
 from fastapi.responses import FileResponse, JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
-from fastapi.types import DecoratedCallable
-from pydantic import BaseModel
 from pydantic_core import to_json
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fansrec import __version__
-from fansrec.serving.continue_route import JSON, ContinueRoute
+from fansrec.serving.continue_route import ContinueRoute
+from fansrec.serving.events.route import add_events
 from fansrec.serving.http import routes
 from fansrec.serving.http.error_handlers import ERROR_HANDLERS
 from fansrec.serving.http.hosts import Hosts
 from fansrec.serving.http.middleware import ServiceMiddleware
 from fansrec.serving.http.problems import Problem
-from fansrec.serving.http.routes import Route, is_continue
+from fansrec.serving.http.routes import is_continue
+from fansrec.serving.json_requests import JSON
 from fansrec.serving.processes.deployment_manager import Busy, NothingToRollBackTo
+from fansrec.serving.registration import json_body, register, replies
 from fansrec.serving.requests import (
     MAX_ID_LENGTH,
     ContinueAnswer,
     FoundItems,
     Health,
     ModelChange,
-    ProblemBody,
     ServedModels,
     SimilarItems,
 )
@@ -100,50 +98,38 @@ def _framework(service: Service, continue_route: ContinueRoute) -> FastAPI:
     _add_models(app, service)
     _add_items(app, service)
     _add_similar(app, service)
+    add_events(app, service)
     _add_monitoring(app, service)
     _add_page(app)
     return app
 
 
-def _route(app: FastAPI, route: Route, **options: Any) -> Callable[[DecoratedCallable], DecoratedCallable]:
-    """Return the decorator that registers the handler of a route."""
-    return app.api_route(route.path, methods=[*route.methods], **options)
-
-
-def _replies(answer: type[BaseModel], *refusals: int) -> dict[int | str, dict[str, Any]]:
-    """Return the replies of a route for /openapi.json."""
-    content: dict[str, Any] = {"application/problem+json": {}}
-    problem = {"model": ProblemBody, "content": content}
-    replies: dict[int | str, dict[str, Any]] = {200: {"model": answer}}
-    return replies | {status: problem | {"description": HTTPStatus(status).phrase} for status in refusals}
-
-
 def _add_continue(app: FastAPI, continue_route: ContinueRoute) -> None:
-    body = {"required": True, "content": {JSON: {"schema": continue_route.request_type.model_json_schema()}}}
+    body = json_body(continue_route.request_type)
 
-    @_route(
+    @register(
         app,
         routes.CONTINUE,
         summary="Continue one or more lists",
         openapi_extra={"requestBody": body, "parameters": [TIMEOUT_HEADER]},
-        responses=_replies(ContinueAnswer, 400, 404, 408, 413, 415, 422, 429, 503, 504),
+        responses=replies(ContinueAnswer, 400, 404, 408, 413, 415, 422, 429, 503, 504),
     )
     async def continue_lists(request: Request) -> Response:
         return Response(await continue_route.answer(request.scope, request.receive), media_type=JSON)
 
 
 def _add_models(app: FastAPI, service: Service) -> None:
-    @_route(app, routes.MODELS, summary="List the models and the limits", responses=_replies(ServedModels))
+    @register(app, routes.MODELS, summary="List the models and the limits", responses=replies(ServedModels))
     async def models() -> Response:
         return Response(to_json(service.describe()), media_type=JSON)
 
-    replies = _replies(ModelChange, 401, 403, 409, 422)
+    refusals = replies(ModelChange, 401, 403, 409, 422)
 
-    @_route(app, routes.RELOAD, summary="Read the model folders again", responses=replies)
+    @register(app, routes.RELOAD, summary="Read the model folders again", responses=refusals)
     async def reload() -> JSONResponse:
         return JSONResponse(await change(service.deployments.reload()))
 
-    @_route(app, routes.ROLLBACK, summary="Return to the previous models", responses=replies)
+    @register(app, routes.ROLLBACK, summary="Return to the previous models", responses=refusals)
     async def rollback() -> JSONResponse:
         return JSONResponse(await change(service.deployments.roll_back()))
 
@@ -157,7 +143,7 @@ def _add_models(app: FastAPI, service: Service) -> None:
 
 
 def _add_items(app: FastAPI, service: Service) -> None:
-    @_route(app, routes.ITEMS, summary="Find items by name or by id", responses=_replies(FoundItems, 404, 422, 503))
+    @register(app, routes.ITEMS, summary="Find items by name or by id", responses=replies(FoundItems, 404, 422, 503))
     async def items(
         search: Annotated[str | None, Query(max_length=200, description="Part of a name, possibly misspelled")] = None,
         id: Annotated[list[str] | None, Query(max_length=500, description="Exact ids")] = None,
@@ -180,7 +166,7 @@ def _add_similar(app: FastAPI, service: Service) -> None:
         routes.SIMILAR.path.replace("{id}", "{id:path}"),
         summary="Find the items that are similar to one",
         openapi_extra={"parameters": [TIMEOUT_HEADER]},
-        responses=_replies(SimilarItems, 400, 404, 422, 429, 503, 504),
+        responses=replies(SimilarItems, 400, 404, 422, 429, 503, 504),
     )
     async def similar(
         request: Request,
@@ -192,28 +178,28 @@ def _add_similar(app: FastAPI, service: Service) -> None:
 
 
 def _add_monitoring(app: FastAPI, service: Service) -> None:
-    @_route(app, routes.LIVE, summary="Whether the process works", responses=_replies(Health))
+    @register(app, routes.LIVE, summary="Whether the process works", responses=replies(Health))
     async def live() -> JSONResponse:
         return JSONResponse({"status": "alive"})
 
-    @_route(app, routes.READY, summary="Whether requests are accepted", responses=_replies(Health, 503))
+    @register(app, routes.READY, summary="Whether requests are accepted", responses=replies(Health, 503))
     async def ready() -> JSONResponse:
         if not service.ready:
             raise Problem(503, "not-ready", service.not_ready_reason, headers={"Retry-After": "1"})
         return JSONResponse({"status": "ready"})
 
-    @_route(app, routes.METRICS, summary="Metrics for Prometheus", response_class=Response)
+    @register(app, routes.METRICS, summary="Metrics for Prometheus", response_class=Response)
     async def metrics() -> Response:
         return Response(await service.metrics_text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 def _add_page(app: FastAPI) -> None:
-    @_route(app, routes.PAGE, include_in_schema=False)
+    @register(app, routes.PAGE, include_in_schema=False)
     async def page() -> FileResponse:
         return FileResponse(PAGE_FOLDER / "index.html", headers=REVALIDATE)
 
-    @_route(app, routes.DOCS, include_in_schema=False)
-    @_route(app, routes.DOCS_WITH_SLASH, include_in_schema=False)
+    @register(app, routes.DOCS, include_in_schema=False)
+    @register(app, routes.DOCS_WITH_SLASH, include_in_schema=False)
     async def docs() -> FileResponse:
         return FileResponse(PAGE_FOLDER / "docs" / "index.html", headers=REVALIDATE)
 

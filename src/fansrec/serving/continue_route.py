@@ -2,17 +2,14 @@
 
 import time
 
-from pydantic import ValidationError
 from starlette.types import Receive, Scope, Send
 
-from fansrec.serving.http.bodies import declared_length, read_body
-from fansrec.serving.http.problems import Problem, invalid_request
+from fansrec.serving.http.problems import Problem
+from fansrec.serving.json_requests import JSON, check_type, read_request
 from fansrec.serving.processes.jobs import Job
 from fansrec.serving.requests import ContinueRequest, request_type
 from fansrec.serving.service import Service
 from fansrec.serving.waiting import read_timeout, wait_for_answer
-
-JSON = "application/json"
 
 
 class ContinueRoute:
@@ -30,14 +27,9 @@ class ContinueRoute:
         """Return the body of the answer; raise a Problem if there is none."""
         since = time.monotonic()
         settings, dispatcher = self._service.settings, self._service.dispatcher
-        _check_type(scope)
+        check_type(scope)
         deadline = since + read_timeout(scope, settings.timeout_ms)
-        with dispatcher.load.body_bytes.reserve(declared_length(scope, settings.max_body_bytes)):
-            content = await read_body(scope, receive, settings)
-        try:
-            request: ContinueRequest = self.request_type.model_validate_json(content)
-        except ValidationError as error:
-            raise invalid_request(error) from None
+        request = await read_request(self.request_type, scope, receive, settings, dispatcher.load.body_bytes)
         self._check_answer_size(request)
         model = self._service.model_for(request.model, request.client)["name"]
         job = Job(
@@ -60,11 +52,3 @@ def _cost(request: ContinueRequest) -> int:
     lists = sum(map(len, request.lists)) + request.k * len(request.lists)
     rules = len(request.exclude) + len(request.allow or ()) + len(request.categories or ())
     return lists + rules // 2
-
-
-def _check_type(scope: Scope) -> None:
-    """Raise a Problem for a request that is not JSON."""
-    types = [value for name, value in scope["headers"] if name == b"content-type"]
-    if not types or types[0].partition(b";")[0].strip().lower() != JSON.encode():
-        # A page of another site can send other types without a preflight request.
-        raise Problem(415, "not-json", f"Send the request as JSON, with the header Content-Type: {JSON}.")

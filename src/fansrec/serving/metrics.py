@@ -19,7 +19,7 @@ COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 # Labels of refused requests by status; a fixed set, so that clients cannot create labels.
 REFUSALS = {
     401: "no-key", 403: "forbidden", 408: "too-slow", 413: "too-large", 422: "invalid", 429: "overload",
-    504: "deadline",
+    504: "deadline", 507: "not-stored",
 }  # fmt: skip
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # creation times of counters, which nothing uses
@@ -39,6 +39,7 @@ class Metrics:
         self.requests = counter("fans_http_requests", "Requests answered", ["route", "method", "status"])
         self.seconds = histogram("fans_http_request_seconds", "Time from request to answer", ["route"])
         self.model_requests = counter("fans_model_requests", "Requests to continue lists", ["model", "chosen"])
+        self.events = counter("fans_events", "Events stored", ["type", "model"])
         self.lists = counter("fans_lists", "Lists continued", ["model"])
         self.items = counter("fans_items", "Items requested for continued lists", ["model"])
         self.engine_seconds = histogram("fans_engine_seconds", "Time of a worker for a batch", ["model"])

@@ -145,6 +145,7 @@ class Limits(BaseModel):
     k: int
     answer_items: int = Field(description="Maximum number of requested items: lists times k")
     rule_items: int
+    events: int = Field(description="Maximum number of events in a request")
     body_bytes: int
     timeout_ms: int
 
@@ -155,6 +156,7 @@ class ServedModels(BaseModel):
     split: dict[str, float] | None = Field(
         description="Shares of the models in requests that name no model but have a `client`; null: the default model"
     )
+    events: bool = Field(description="Whether POST /v1/events is accepted")
     limits: Limits
 
 

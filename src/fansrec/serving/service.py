@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fansrec.errors import BadArtifact
+from fansrec.serving.events.segments import FOLDER
+from fansrec.serving.events.store import open_events
 from fansrec.serving.http.key_ring import KeyRing
 from fansrec.serving.http.problems import Problem
 from fansrec.serving.http.unread_answers import UnreadAnswers
@@ -53,6 +55,7 @@ class Service:
         self.deployments = create(settings, self.metrics, self.dispatcher, self.update_indexes)
         self.indexes = Indexes(index_folder(settings))
         self.split = Split(settings.split, settings.split_salt) if settings.split else None
+        self.events = open_events(settings.writes / FOLDER, settings.events_bytes) if settings.writes else None
         self.draining = False
         self.metrics.ready.set_function(lambda: self.ready)
 
@@ -61,6 +64,8 @@ class Service:
 
     async def close(self) -> None:
         self.indexes.close()
+        if self.events is not None:
+            self.events.close()
         await self.deployments.close()
 
     async def metrics_text(self) -> bytes:
@@ -118,12 +123,14 @@ class Service:
             "default": self.models[0]["name"],
             "models": [{key: value for key, value in m.items() if key not in INTERNAL} for m in self.models],
             "split": self.split.shares if self.split else None,
+            "events": self.events is not None,
             "limits": {
                 "lists": settings.max_lists,
                 "items": settings.max_items,
                 "k": settings.max_k,
                 "answer_items": settings.max_answer_items,
                 "rule_items": settings.max_rule_items,
+                "events": settings.max_events,
                 "body_bytes": settings.max_body_bytes,
                 "timeout_ms": settings.timeout_ms,
             },

@@ -76,6 +76,7 @@ class Settings(BaseModel):
     max_answer_items: int = Field(25_600, ge=1, description="Maximum number of items requested at once: lists times k")
     max_rule_items: int = Field(10_000, ge=1, description="Maximum number of entries in exclude, allow or categories")
     max_events: int = Field(1000, ge=1, description="Maximum number of events in a request")
+    max_events_per_s: float = Field(10_000, gt=0, description="Maximum number of events in a second")
     events_bytes: int = Field(1024 * MIB, ge=MIB, description="Size of the stored events; then the oldest are removed")
     queue_ms: int = Field(300, ge=1, description="Longest expected time in the queue for an accepted request")
     queue_requests: int = Field(1024, ge=1, description="Maximum number of requests in the queue")

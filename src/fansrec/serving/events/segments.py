@@ -3,8 +3,9 @@
 import logging
 from pathlib import Path
 
+from fansrec.errors import BadArtifact
 from fansrec.serving.writes.log import Log, create_log, open_log
-from fansrec.serving.writes.records import sync_folder
+from fansrec.serving.writes.records import raw_lines, sync_folder
 
 FOLDER = "events"  # in the folder of the writes
 PATTERN = "events-*.log"
@@ -19,9 +20,16 @@ def segment_files(folder: Path) -> list[Path]:
 
 
 def open_newest(folder: Path) -> Log:
-    """Return the segment that records are appended to; the first one is created."""
+    """Return the segment that records are appended to; the first one is created, and one after a damaged one."""
     files = segment_files(folder)
-    return open_log(files[-1] if files else _create(folder, 0))
+    if not files:
+        return open_log(_create(folder, 0))
+    try:
+        return open_log(files[-1])
+    except BadArtifact as error:  # what can be read of it is still counted
+        log.warning("a new file of events is started, since the last one is damaged: %s", error)
+        first, lines = int(files[-1].stem.rpartition("-")[2]), sum(1 for _ in raw_lines(files[-1]))
+        return open_log(_create(folder, first + lines))
 
 
 def start_segment(folder: Path, last: int, max_bytes: int) -> Log:

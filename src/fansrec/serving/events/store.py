@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from fansrec.errors import BadSetting
 from fansrec.files import format_os_error
 from fansrec.serving.events.segments import SEGMENTS, open_newest, start_segment
 from fansrec.serving.http.problems import Problem
@@ -17,6 +18,16 @@ from fansrec.serving.writes.writer import Limits, LogWriter
 log = logging.getLogger("fansrec.serving")
 
 NO_LIMIT = 1 << 62  # of a segment: the next one is started before it matters
+
+
+def open_events(folder: Path, max_bytes: int) -> "EventStore":
+    """Return the store of a service; raise BadSetting if its folder cannot be written."""
+    try:
+        return EventStore(folder, max_bytes)
+    except OSError as error:
+        raise BadSetting(
+            f"events cannot be stored in {folder} ({format_os_error(error)}); free space, or correct --writes"
+        ) from error
 
 
 class EventStore:

@@ -29,11 +29,13 @@ CONTINUE = Route("/v1/continue", Access.USE, ("POST",))  # the only one that is 
 ITEMS = Route("/v1/items", Access.USE)
 SIMILAR = Route("/v1/items/{id}/similar", Access.USE)  # the id may contain slashes
 MODELS = Route("/v1/models", Access.USE)
+EVENTS = Route("/v1/events", Access.USE, ("POST",))  # apps and browsers report with the key they have
 RELOAD = Route("/v1/models/reload", Access.ADMIN, ("POST",))
 ROLLBACK = Route("/v1/models/rollback", Access.ADMIN, ("POST",))
 
 ALL_ROUTES = (
     PAGE, DOCS, DOCS_WITH_SLASH, LIVE, READY, OPENAPI, METRICS, CONTINUE, ITEMS, SIMILAR, MODELS, RELOAD, ROLLBACK,
+    EVENTS,
 )  # fmt: skip
 ROUTES = {route.path: route for route in ALL_ROUTES}
 STATIC, OTHER = "/static/*", "other"

@@ -9,9 +9,15 @@ from pathlib import Path
 
 from fansrec.errors import BadSetting
 from fansrec.files import format_os_error
+from fansrec.serving.http.problems import Problem
 
 WAIT_SECONDS = 2.0  # for a service that was killed and has not quite ended
 POLL_SECONDS = 0.05
+
+
+def writes_are_off() -> Problem:
+    """Return the problem for a write to a service that was started without `--writes`."""
+    return Problem(404, "no-writes", "This service accepts no writes; its operator starts it with --writes FOLDER.")
 
 
 @contextmanager
