@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import reduce
 from operator import getitem
 from pathlib import Path
@@ -21,6 +21,7 @@ from fansrec.models.neighbors.list_memory import ListMemory
 from fansrec.models.registry import entry, names
 from fansrec.training.plan import make_plan
 from fansrec.training.settings import known_names
+from fansrec.vocabulary import LISTS_FILE, ListNames
 from worlds import SMALL, walks
 
 # One folder of each model, and of each variant with tensors of its own. `best` has a memory and a linear part.
@@ -62,6 +63,17 @@ def _with_memory(model: Any, corpus: Corpus) -> Any:
     made = model.with_parts(model.config, ListMemory.of(items, corpus.items, corpus.offsets), linear)
     made.start(corpus.items, corpus.offsets)
     return made
+
+
+def write_songs(folder: Path, kind: str) -> Path:
+    """Write a model of 40 lists, l0 to l39, and 60 items in 4 categories, i0 to i59, and return its folder."""
+    corpus = walks(lists=40)
+    names = [f"Song number {n}" for n in range(60)]
+    vocabulary = replace(corpus.vocabulary, names=names, groups=[f"artist {n // 5}" for n in range(60)])
+    write_kind(folder, kind, replace(corpus, vocabulary=vocabulary))
+    (folder / LISTS_FILE).write_bytes(ListNames([f"l{n}" for n in range(40)], ["First"] + [None] * 39).file())
+    reseal(folder)
+    return folder
 
 
 def reseal(folder: Path) -> None:

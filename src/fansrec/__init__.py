@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fansrec.exporting.export import export as export
     from fansrec.training.reporting import Epoch as Epoch
     from fansrec.training.trainer import train as train
+    from fansrec.updating.interface import update as update
 
 __version__ = "0.1.0"
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "prepare",
     "train",
     "tune",
+    "update",
 ]
 
 _MODULES = {
@@ -49,6 +51,7 @@ _MODULES = {
     "prepare": "fansrec.data.interface",
     "train": "fansrec.training.trainer",
     "tune": "fansrec.experiments.tune.tuning",
+    "update": "fansrec.updating.interface",
 }
 
 

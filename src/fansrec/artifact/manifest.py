@@ -8,7 +8,7 @@ from typing import Any
 from safetensors import SafetensorError
 
 from fansrec import __version__
-from fansrec.errors import BadArtifact
+from fansrec.errors import BadArtifact, BadSetting
 from fansrec.files import json_text, read_json, sha256, write_text
 from fansrec.vocabulary import CATEGORIES_FILE, ITEMS_FILE
 
@@ -52,6 +52,12 @@ def check(folder: Path) -> str:
         if sha256(path) != expected:
             raise BadArtifact(f"{path} was changed or damaged; copy the whole folder again, or train it again")
     return str(manifest["sha256"])
+
+
+def refuse_inside(run: Path, out: Path) -> None:
+    """Raise BadSetting if `out` is in the folder of the model, whose files it could replace."""
+    if (run / MANIFEST).exists() and out.parent.resolve().is_relative_to(run.resolve()):
+        raise BadSetting(f"--out {out} is inside the folder of the model, {run}; choose a path outside of it")
 
 
 def is_sealed(folder: Path, name: str) -> bool:

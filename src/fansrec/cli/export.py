@@ -24,8 +24,8 @@ def export(
 
     Item vectors: `fans export runs/mine --format vectors --out vectors.parquet`
     """
+    from fansrec.artifact.manifest import refuse_inside
     from fansrec.exporting.export import export as run_export
-    from fansrec.exporting.export import refuse_inside
 
     refuse_inside(run, out)
     check_writable(out, force=force)

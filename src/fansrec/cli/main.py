@@ -21,6 +21,7 @@ from fansrec.cli.several_values import SeveralValues
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.cli.train import train
 from fansrec.cli.tune import tune
+from fansrec.cli.update import update
 from fansrec.errors import FansError, Interrupted, missing_extras
 from fansrec.files import format_os_error
 from fansrec.validation_messages import in_our_words
@@ -37,6 +38,7 @@ app.command()(demo)
 app.add_typer(data.app, name="data")
 app.command()(prepare)
 app.command(context_settings={"allow_extra_args": True})(train)  # --set takes several values
+app.command()(update)
 app.command()(compare)
 app.command()(tune)
 app.command()(evaluate)

@@ -7,18 +7,27 @@ from typing import Annotated, Literal
 import typer
 
 from fansrec.cli.options import Address, Engine, Force, path_option
+from fansrec.cli.table_options import (
+    CategoryColumn,
+    DateColumn,
+    GroupColumn,
+    ItemColumn,
+    ItemsColumn,
+    ListColumn,
+    ListOrder,
+    NameColumn,
+    NullValues,
+    OnBadRow,
+    PositionColumn,
+    Separator,
+    TimeColumn,
+    detail_option,
+    split_null_values,
+)  # fmt: skip
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.data.boundaries import parse_boundaries
-from fansrec.data.columns import (
-    DETAIL_NAMES,
-    ITEM_NAMES,
-    ITEMS_NAMES,
-    LIST_NAMES,
-    POSITION_NAMES,
-    TIME_NAMES,
-    Columns,
-)  # fmt: skip
-from fansrec.data.settings import NULL_VALUES, Order, Preparation, Split
+from fansrec.data.columns import Columns
+from fansrec.data.settings import Preparation, Split
 from fansrec.errors import BadSetting
 
 DEFAULT = Preparation()
@@ -37,23 +46,10 @@ SPLIT = (
     "time of the lists"
 )
 SPLIT_AT = "Where valid and test begin with --split time: shares of the lists, or dates such as 2026-01-01,2026-02-01"
-ORDER = "What orders the items of a list; auto: a column of positions, else of times, else the rows"
-BAD_ROWS = (
-    "Refuse a file with rows that cannot be used, or leave them out; either way all problems are reported at once"
+
+filter_option, category_option, split_option = (
+    partial(typer.Option, rich_help_panel=panel) for panel in ("Filter", "Categories", "Split")
 )
-NULLS = 'Texts that mean "missing" in text files, separated by commas; empty cells always do'
-
-filter_option, category_option, split_option, rows_option, column_option, detail_option = (
-    partial(typer.Option, rich_help_panel=panel)
-    for panel in (
-        "Filter", "Categories", "Split", "Rows", "Columns of the lists (recognized by these names, in any spelling)",
-        "Columns of the items file (recognized by these names, in any spelling)",
-    )
-)  # fmt: skip
-
-
-def _column(what: str, names: tuple[str, ...]) -> str:
-    return f"Column of {what}: {', '.join(names)}"
 
 
 def prepare(
@@ -89,23 +85,19 @@ def prepare(
         Literal["latest", "first"], split_option(help="The time of a list whose items have times, with --split time")
     ] = DEFAULT.split_time,
     seed: Annotated[int, typer.Option(help="Random seed; the same seed gives a byte-identical corpus")] = DEFAULT.seed,
-    order: Annotated[Order, rows_option(help=ORDER)] = DEFAULT.order,
-    on_bad_row: Annotated[Literal["error", "skip"], rows_option(help=BAD_ROWS)] = DEFAULT.on_bad_row,
-    separator: Annotated[
-        str | None, rows_option(help="comma, semicolon, tab, pipe or a character", show_default="detected")
-    ] = None,
-    null_values: Annotated[str | None, rows_option(help=NULLS, show_default=",".join(NULL_VALUES))] = None,
-    list_column: Annotated[str | None, column_option(help=_column("list ids", LIST_NAMES))] = None,
-    item_column: Annotated[str | None, column_option(help=_column("item ids", ITEM_NAMES))] = None,
-    position_column: Annotated[str | None, column_option(help=_column("positions", POSITION_NAMES))] = None,
-    time_column: Annotated[str | None, column_option(help=_column("times", TIME_NAMES))] = None,
-    items_column: Annotated[
-        str | None, column_option(help=_column("whole lists, if each row is a list", ITEMS_NAMES))
-    ] = None,
-    name_column: Annotated[str | None, detail_option(help=_column("names", DETAIL_NAMES["name"]))] = None,
-    group_column: Annotated[str | None, detail_option(help=_column("groups", DETAIL_NAMES["group"]))] = None,
-    category_column: Annotated[str | None, detail_option(help=_column("categories", DETAIL_NAMES["category"]))] = None,
-    date_column: Annotated[str | None, detail_option(help=_column("dates", DETAIL_NAMES["date"]))] = None,
+    order: ListOrder = DEFAULT.order,
+    on_bad_row: OnBadRow = DEFAULT.on_bad_row,
+    separator: Separator = None,
+    null_values: NullValues = None,
+    list_column: ListColumn = None,
+    item_column: ItemColumn = None,
+    position_column: PositionColumn = None,
+    time_column: TimeColumn = None,
+    items_column: ItemsColumn = None,
+    name_column: NameColumn = None,
+    group_column: GroupColumn = None,
+    category_column: CategoryColumn = None,
+    date_column: DateColumn = None,
     group_name: Annotated[
         str | None,
         detail_option(help="What a group is: artist, author, brand", show_default="the name of the column of groups"),
@@ -147,7 +139,7 @@ def prepare(
         on_bad_row=on_bad_row,
         duplicates=duplicates,
         separator=separator,
-        null_values=None if null_values is None else tuple(text.strip() for text in null_values.split(",")),
+        null_values=split_null_values(null_values),
     )
     columns = Columns(
         list=list_column,

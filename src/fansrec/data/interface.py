@@ -1,6 +1,5 @@
 """`fansrec.prepare`: every option of `fans prepare` as a keyword argument."""
 
-import logging
 import os
 from collections.abc import Callable, Sequence
 from datetime import date
@@ -11,13 +10,11 @@ from fansrec.data.boundaries import as_boundaries
 from fansrec.data.columns import Columns
 from fansrec.data.locating import locate_source
 from fansrec.data.prepare import prepare as prepare_corpus
+from fansrec.data.reporting import default_report
 from fansrec.data.settings import Order, Preparation, Split
-from fansrec.data.sources import Report
 from fansrec.errors import BadInput, missing_extras
-from fansrec.printable import is_interactive, printable
 
 Moment = float | str | date
-log = logging.getLogger("fansrec")
 
 
 @missing_extras()
@@ -128,17 +125,4 @@ def prepare(
         category=category_column,
         date=date_column,
     )
-    return prepare_corpus(path, out, preparation, items, columns, report or _default_report(), force)
-
-
-def _default_report() -> Report:
-    """Return what prints lines of the report for people, and logs them for programs."""
-    return _print_line if is_interactive() else _log_line
-
-
-def _print_line(line: str) -> None:
-    print(printable(line), flush=True)
-
-
-def _log_line(line: str) -> None:
-    log.log(logging.WARNING if line.startswith("skipped:") else logging.INFO, "%s", printable(line))
+    return prepare_corpus(path, out, preparation, items, columns, report or default_report(), force)

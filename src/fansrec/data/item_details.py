@@ -12,7 +12,7 @@ import polars as pl
 from fansrec.data.columns import DETAIL_NAMES, ID_NAMES, find, likely, required
 from fansrec.data.decompression import decompressed
 from fansrec.data.item_dates import iso_dates
-from fansrec.data.problems import Problems
+from fansrec.data.problems import NO_ITEM, Problems
 from fansrec.data.reading import Reading
 from fansrec.data.tables import ROW, Table, format_of, from_dataframe, is_dataframe, json_rows, open_table, readable
 from fansrec.errors import BadInput
@@ -32,6 +32,8 @@ class ItemDetails:
     group_name: str = GROUP
     """The word for groups: the name of their column."""
     dates: dict[str, str] = field(default_factory=dict)
+    ids: tuple[str, ...] = ()
+    """The items of the source that were read, with or without details."""
 
 
 def group_word(column: str | None) -> str:
@@ -43,29 +45,33 @@ def group_word(column: str | None) -> str:
 
 def read_details(
     source: Any,
-    ids: Collection[str],
+    ids: Collection[str] | None,
     reading: Reading = Reading(),  # noqa: B008
     report: Callable[[str], None] = lambda _: None,
     group_name: str | None = None,
 ) -> ItemDetails:
-    """Return the details of the items `ids` from a csv, tsv, parquet or jsonl file, or from a dataframe."""
+    """Return the details of the items `ids` from a csv, tsv, parquet or jsonl file, or from a dataframe; None: all."""
     where = "the items dataframe" if is_dataframe(source) else str(source)
-    with readable(where), _open(source, where, reading) as (table, problems):
+    with readable(where), open_rows(source, where, reading) as (table, problems):
         columns = _columns(table, where, reading)
         for line in _choices(table, columns, where):
             report(line)
-        details = _details(table, columns, set(ids), problems)
+        details = _details(table, columns, None if ids is None else set(ids), problems)
         if details is not None and columns["date"] is not None:
             details = _with_dates(details, columns["date"], where, reading, report)
         for line in reading.settle(problems):
             report(line)
     if details is None:
-        raise BadInput(f"{where} contains none of the items in the lists; check that both use the same ids")
+        wanted = "no items" if ids is None else "none of the items in the lists"
+        raise BadInput(
+            f"{where} contains {wanted}; check {'its rows' if ids is None else 'that both use the same ids'}"
+        )
     return replace(details, group_name=group_name or group_word(columns["group"]))
 
 
 @contextmanager
-def _open(source: Any, where: str, reading: Reading) -> Iterator[tuple[Table, Problems]]:
+def open_rows(source: Any, where: str, reading: Reading) -> Iterator[tuple[Table, Problems]]:
+    """Yield the table of a file or a dataframe, and its malformed rows."""
     if is_dataframe(source):
         table = Table(from_dataframe(source).with_row_index(ROW))
         yield table, table.problems(where)
@@ -123,8 +129,10 @@ def _choices(table: Table, columns: dict[str, str | None], where: str) -> list[s
     return lines
 
 
-def _details(table: Table, columns: dict[str, str | None], ids: set[str], problems: Problems) -> ItemDetails | None:
-    """Return the details of the known items, the dates as they are in the table, None if there is none.
+def _details(
+    table: Table, columns: dict[str, str | None], ids: set[str] | None, problems: Problems
+) -> ItemDetails | None:
+    """Return the details of the items `ids`, or of all, the dates as they are in the table, None if there is none.
 
     Items with two different rows are noted. Dates may differ, because a table with a row for each use of an item often
     has the date of that use; the first one counts.
@@ -136,7 +144,10 @@ def _details(table: Table, columns: dict[str, str | None], ids: set[str], proble
     details = ItemDetails()
     seen: dict[str, tuple[str | None, ...]] = {}
     for row, id_, *values in rows.iter_rows():
-        if id_ not in ids:
+        if ids is None and not id_:
+            problems.add(NO_ITEM, row)
+            continue
+        if ids is not None and id_ not in ids:
             continue
         compared = tuple(values[:-1])
         if id_ in seen:
@@ -147,8 +158,8 @@ def _details(table: Table, columns: dict[str, str | None], ids: set[str], proble
         for kept, value in zip((details.names, details.groups, details.categories, details.dates), values, strict=True):
             if value:
                 kept[id_] = value
-    table.locate(problems, [TWICE])
-    return details if seen else None
+    table.locate(problems, [TWICE, NO_ITEM])
+    return replace(details, ids=tuple(seen)) if seen or problems else None
 
 
 def _with_dates(

@@ -5,7 +5,7 @@ from pathlib import Path
 from fansrec.api.formatting import item_details
 from fansrec.api.similar import SimilarItems
 from fansrec.artifact import read_artifact
-from fansrec.artifact.manifest import MANIFEST
+from fansrec.artifact.manifest import refuse_inside
 from fansrec.errors import BadSetting, missing_extras
 from fansrec.exporting.vectors import check_suffix, write_vectors
 from fansrec.files import refuse_existing
@@ -29,12 +29,6 @@ def export(run: str | Path, out: str | Path, format: str = "onnx", force: bool =
     from fansrec.exporting.onnx_file import export_onnx  # needs torch and onnx, which vectors do not
 
     return export_onnx(read_artifact(Path(run)), Path(out))
-
-
-def refuse_inside(run: Path, out: Path) -> None:
-    """Raise BadSetting if `out` is in the folder of the model, whose files it could replace."""
-    if (run / MANIFEST).exists() and out.parent.resolve().is_relative_to(run.resolve()):
-        raise BadSetting(f"--out {out} is inside the folder of the model, {run}; choose a path outside of it")
 
 
 def _export_vectors(run: Path, out: Path) -> list[Path]:

@@ -14,12 +14,14 @@ from fansrec.updating.state import State
 class Report:
     """What an update added and removed, and which parts of the model it changed."""
 
+    lists_before: int
     lists: int  # after the update
     lists_added: int
     lists_replaced: int
     lists_removed: int
     lists_dropped: int  # the oldest, by keep_newest
     unknown_lists: tuple[str, ...]  # ids of lists that were to be removed, and are not there
+    items_before: int
     items: int  # after the update
     items_added: int
     items_removed: int
@@ -37,12 +39,14 @@ def report_of(
     new = sum(id_ not in known for id_ in items.ids)
     updated, kept = _parts(after, len(items.new))
     return Report(
+        lists_before=before.remembered_lists,
         lists=after.remembered_lists,
         lists_added=plan.added,
         lists_replaced=plan.replaced,
         lists_removed=plan.removed,
         lists_dropped=plan.dropped,
         unknown_lists=tuple(plan.unknown),
+        items_before=len(state.ids),
         items=len(items.ids),
         items_added=new,
         items_removed=len(known) + new - len(items.ids),
