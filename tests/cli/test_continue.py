@@ -99,6 +99,16 @@ def test_arranged_answer_has_the_same_items_in_another_order(fans: Fans, best: P
     assert rows == [ids(fans("continue", best, *start, "-k", 8, "--fill", "arranged")[1]) for start in starts]
 
 
+def test_controls_change_the_answer_of_a_list_and_of_a_file_alike(fans: Fans, best: Path, tmp_path: Path) -> None:
+    controls = ["--diversity", "0.7", "--popularity", "-0.5"]
+    plain, moved = (ids(fans("continue", best, "i1", "-k", 8, *options)[1]) for options in ([], controls))
+    assert len(set(moved)) == len(plain) == 8 and moved != plain
+    (tmp_path / "lists.jsonl").write_text('["i1"]')
+    files = ["--input", tmp_path / "lists.jsonl", "--output", tmp_path / "out.jsonl"]
+    assert fans("continue", best, *files, "-k", 8, *controls)[0] == 0
+    assert json.loads((tmp_path / "out.jsonl").read_text())["items"] == moved
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -107,6 +117,9 @@ def test_arranged_answer_has_the_same_items_in_another_order(fans: Fans, best: P
         (["--max-per-group", "0"], "--max-per-group is 0; it must be at least 1"),
         (["-k", "x"], "Invalid value for '-k': it must be an integer"),
         (["--min-score", "x"], "Invalid value for '--min-score': it must be a number"),
+        (["--diversity", "1.5"], "--diversity is 1.5; it must be from 0 to 1"),
+        (["--popularity", "-2"], "--popularity is -2.0; it must be from -1 to 1"),
+        (["--freshness", "0.5"], "--freshness needs dates of items"),
         (["--backend", "odd"], "Invalid value for '--backend': 'odd' is not one of"),
         (["--backend", "cuda"], "choose another --device, or --backend auto"),
         (["--allow", "nobody"], "--allow names no item"),

@@ -13,6 +13,7 @@ from fansrec.engine.generation import RecomputedSteps
 from fansrec.engine.modes import generation_modes
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
+from fansrec.engine.traits import ItemTraits
 from fansrec.errors import BadSetting
 from fansrec.models.contract import KeepsState, ScoresLists, ScoresNext, ScoresPositions
 from fansrec.models.registry import build, entry, model_name, names
@@ -197,3 +198,13 @@ def test_popularity_counts_lists_not_occurrences() -> None:
     model = build("popularity", {"category_starts": [0, 3]})
     model.fit(np.array([0, 0, 0, 1, 1, 2]), np.array([0, 4, 6]))
     assert model.counts.tolist() == [1, 2, 1]
+
+
+def test_reranked_answers_have_as_many_distinct_items(model: Any) -> None:
+    counts = np.bincount(CORPUS.items, minlength=ITEMS)
+    rules = Rules(traits=ItemTraits(model, CORPUS.vocabulary, counts), diversity=0.5, popularity=-0.3)
+    for mode in generation_modes(model):
+        answers = TorchEngine(model, ITEMS, generation=mode).continue_lists(INPUTS, COUNTS, rules)
+        for items, k, answer in zip(INPUTS, COUNTS, answers, strict=True):
+            assert len(answer.items) == len(set(answer.items.tolist())) == k
+            assert not set(answer.items.tolist()) & set(items.tolist())

@@ -21,6 +21,7 @@ from fansrec.artifact import Artifact, read_artifact
 from fansrec.engine.backends import open_engine
 from fansrec.engine.interface import Engine
 from fansrec.engine.rules import Rules
+from fansrec.engine.traits import ItemTraits, traits_of
 
 
 class Continuer:
@@ -55,6 +56,9 @@ class Continuer:
         keep_seen: bool = False,
         fill: str = "by-position",
         fallback: str = NONE,
+        diversity: float = 0.0,
+        popularity: float = 0.0,
+        freshness: float = 0.0,
     ) -> list[Answer]:
         """Return the continuation of each list.
 
@@ -71,6 +75,9 @@ class Continuer:
             keep_seen: Whether items of the input may be answered again.
             fill: How positions share the items: by-position, depth-first or arranged.
             fallback: What a list of only unknown items gets: none, or popular for the most popular items.
+            diversity: How much the items of an answer are to differ, 0 to 1; at 0, the model's own answer.
+            popularity: -1 to 1: below 0 prefers niche items, above 0 popular ones.
+            freshness: How much items with a late date are preferred, 0 to 1; needs dates of items.
 
         Raises:
             UnknownItems: If there is one list, of only unknown items, and no fallback.
@@ -84,6 +91,9 @@ class Continuer:
             min_score=min_score,
             keep_seen=keep_seen,
             fill=fill,
+            diversity=diversity,
+            popularity=popularity,
+            freshness=freshness,
         )
         check_fallback(fallback)
         if len(given) == 1 and fallback == NONE:
@@ -142,7 +152,7 @@ class Continuer:
 
     def rules(self, **rules: Any) -> Rules:
         """Return a caller's rules, the arguments of `continue_lists` by these names, in item indices."""
-        return make_rules(self.vocabulary, **rules)
+        return make_rules(self.vocabulary, lambda: self.traits, **rules)
 
     def indices(self, items: Iterable[object]) -> tuple[NDArray[np.int64], list[object]]:
         """Return the indices of a list's known items, and its unknown items."""
@@ -156,6 +166,10 @@ class Continuer:
     @cached_property
     def similar(self) -> SimilarItems:
         return SimilarItems(self.artifact, self.details)
+
+    @cached_property
+    def traits(self) -> ItemTraits:
+        return traits_of(self.artifact)
 
     @cached_property
     def details(self) -> Details:

@@ -1,6 +1,6 @@
 """A caller's rules, in item ids and names of categories, as the rules of an engine, in item indices."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 from fansrec.api.arguments import check_items, check_names, check_number, check_whole
 from fansrec.api.unknown import DidYouMean, close_names, shown
 from fansrec.engine.rules import Rules
+from fansrec.engine.traits import ItemTraits
 from fansrec.errors import BadSetting
 from fansrec.vocabulary import Vocabulary
 
 
 def make_rules(
     vocabulary: Vocabulary,
+    traits: Callable[[], ItemTraits],
     *,
     exclude: Iterable[object] = (),
     allow: Iterable[object] | None = None,
@@ -23,8 +25,13 @@ def make_rules(
     min_score: float | None = None,
     keep_seen: bool = False,
     fill: str = "by-position",
+    diversity: float = 0.0,
+    popularity: float = 0.0,
+    freshness: float = 0.0,
 ) -> Rules:
-    """Return the rules in item indices; `categories` allows only their items."""
+    """Return the rules in item indices; `categories` allows only their items. Only re-ranking calls `traits`."""
+    named = {"diversity": diversity, "popularity": popularity, "freshness": freshness}
+    controls = {name: check_number(value, name) for name, value in named.items()}
     allowed = None if allow is None else _allowed(vocabulary, check_items(allow, "allow"))
     if categories is not None:
         inside = _in_categories(vocabulary, check_names(categories, "categories"))
@@ -39,6 +46,8 @@ def make_rules(
         min_score=None if min_score is None else check_number(min_score, "min_score"),
         fill=fill,
         groups=vocabulary.group_indices if max_per_group is not None and vocabulary.groups else None,
+        traits=traits() if any(controls.values()) else None,
+        **controls,
     )
 
 

@@ -11,10 +11,13 @@ import typer
 from fansrec.cli.options import (
     Address,
     Backend,
+    Diversity,
     Engine,
     Fallback,
     Fill,
     Force,
+    Freshness,
+    Popularity,
     Run,
     Workers,
     cluster_option,
@@ -57,6 +60,9 @@ def continue_lists(
     keep_seen: Annotated[bool, rule_option("--keep-seen", help="Allow input items in the answer")] = False,
     fill: Annotated[Fill, rule_option(help=FILL)] = "by-position",
     fallback: Annotated[Fallback, rule_option(help=FALLBACK)] = "none",
+    diversity: Diversity = 0.0,
+    popularity: Popularity = 0.0,
+    freshness: Freshness = 0.0,
     input: Annotated[str | None, file_option(help=INPUT)] = None,
     output: Annotated[str | None, file_option(help=OUTPUT)] = None,
     force: Force = False,
@@ -97,6 +103,9 @@ def continue_lists(
         "keep_seen": keep_seen,
         "fill": fill,
         "fallback": fallback,
+        "diversity": diversity,
+        "popularity": popularity,
+        "freshness": freshness,
     }
     if engine == "ray" and shards is None:
         if input is None or output is None:

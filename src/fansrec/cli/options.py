@@ -28,6 +28,12 @@ Json = Annotated[Path | None, typer.Option(help="Write the rows to this JSON fil
 Backend = Literal["auto", "torch", "native", "cuda"]
 Fill = Literal["by-position", "depth-first", "arranged"]
 Fallback = Literal["none", "popular"]
+control_option = partial(typer.Option, rich_help_panel="Re-ranking")
+Diversity = Annotated[float, control_option(help="How much the items of an answer are to differ, 0 to 1")]
+Popularity = Annotated[float, control_option(help="-1 to 1: below 0 prefers niche items, above 0 popular ones")]
+Freshness = Annotated[
+    float, control_option(help="How much items with a late date are preferred, 0 to 1; needs dates of items")
+]
 Device = Annotated[str | None, typer.Option(help="Device to run on: cpu, cuda, …", show_default=DEFAULT_DEVICE)]
 ExperimentDevice = Annotated[
     Literal["cpu", "cuda"] | None, execution_option(help="Device to run on", show_default=DEFAULT_DEVICE)

@@ -16,6 +16,7 @@ Item = Annotated[
     Field(union_mode="left_to_right"),
 ]
 Score = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Control = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 EXAMPLE: dict[str, Any] = {"lists": [["s0001", "s0007", "s0042"]], "k": 5, "max_per_group": 2}
 
 
@@ -42,6 +43,11 @@ class ContinueRequest(BaseModel):
     )
     keep_seen: StrictBool = Field(False, description="Whether items of the list may be returned again")
     min_score: Score | None = Field(None, description="Minimum score of the returned items")
+    diversity: Control = Field(0.0, ge=0, le=1, description="How much the items of an answer are to differ")
+    popularity: Control = Field(0.0, ge=-1, le=1, description="Below 0 prefers niche items, above 0 popular ones")
+    freshness: Control = Field(
+        0.0, ge=0, le=1, description="How much items with a late date are preferred; needs dates of items"
+    )
     fallback: Literal["none", "popular"] = Field(
         "none", description="What a list of only unknown items gets: nothing, or popular items"
     )

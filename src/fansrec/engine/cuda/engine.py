@@ -33,6 +33,7 @@ from fansrec.engine.interface import (
     warn_once,
 )
 from fansrec.engine.modes import AUTOREGRESSIVE
+from fansrec.engine.reranking import rerank
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.models.alphabet import SPECIALS
@@ -66,6 +67,8 @@ class CudaEngine:
         self._launcher: Any = Launcher(model, items, packed, self._buffers)
 
     def continue_lists(self, inputs: Inputs, k: int | Sequence[int], rules: Rules) -> list[Continuation]:
+        if rules.reranks:
+            return rerank(self, inputs, k, rules)
         if len(inputs) == 1 and self.generation != AUTOREGRESSIVE:
             answer = self._continue_one(inputs[0], k if isinstance(k, int) else k[0], rules)
             if answer is not None:

@@ -27,6 +27,7 @@ from fansrec.engine.native.structures import Call
 from fansrec.engine.native.vstan import VstanWeights
 from fansrec.engine.native.weights import Weights
 from fansrec.engine.reference import torch_engine
+from fansrec.engine.reranking import rerank
 from fansrec.engine.rules import Rules
 from fansrec.engine.threads import thread_count
 from fansrec.models.registry import entry
@@ -79,6 +80,8 @@ class NativeEngine:
         self._reference: Engine | None = None
 
     def continue_lists(self, inputs: Inputs, k: int | Sequence[int], rules: Rules) -> list[Continuation]:
+        if rules.reranks:
+            return rerank(self, inputs, k, rules)
         if rules.fill != "by-position":
             if self._reference is None:
                 self._reference = torch_engine(self.model, self.items, "cpu", self.generation, f"fill {rules.fill}")

@@ -18,6 +18,7 @@ from fansrec.engine.interface import (
     requested_counts,
 )
 from fansrec.engine.modes import AUTOREGRESSIVE, generation_mode
+from fansrec.engine.reranking import rerank
 from fansrec.engine.rules import Rules
 from fansrec.models.contract import ContinuationModel
 
@@ -47,6 +48,8 @@ class TorchEngine:
     @torch.inference_mode()
     def continue_lists(self, inputs: Inputs, k: int | Sequence[int], rules: Rules) -> list[Continuation]:
         """Return `k` (or `k[i]`) distinct items for each list, fewer only if the rules leave fewer."""
+        if rules.reranks:
+            return rerank(self, inputs, k, rules)
         counts = requested_counts(inputs, k, self.items, self.model.longest_sequence())
         check_indices(inputs, self.items)
         check_rules(rules, self.items)
