@@ -8,7 +8,7 @@ import typer
 from fansrec.cli.options import command_group
 from fansrec.cli.terminal import echo, echo_row
 from fansrec.errors import BadSetting
-from fansrec.serving.http.keys import new_key, read_key_file, remove_key
+from fansrec.serving.http.keys import Role, new_key, read_key_file, remove_key
 
 app = command_group(
     help="Create, list and remove API keys of `fans serve --keys FILE`. A running service notices changes in a second."
@@ -23,12 +23,18 @@ def add(
     file: File,
     name: Name,
     admin: Annotated[bool, typer.Option("--admin", help="The key may do everything, including model reloads.")] = False,
+    write: Annotated[
+        bool, typer.Option("--write", help="The key may also write lists and items, with `fans serve --writes`.")
+    ] = False,
     metrics: Annotated[bool, typer.Option("--metrics", help="The key may read /metrics and nothing else.")] = False,
 ) -> None:
     """Create a key and print it once; the file is created if needed."""
-    if admin and metrics:
-        raise BadSetting("--admin and --metrics exclude each other; an admin key may read /metrics as well")
-    key = new_key(file, name, "admin" if admin else "metrics" if metrics else "use")
+    given: dict[Role, bool] = {"admin": admin, "write": write, "metrics": metrics}
+    roles = [role for role, chosen in given.items() if chosen]
+    if len(roles) > 1:
+        options = " and ".join(f"--{role}" for role in roles)
+        raise BadSetting(f"{options} exclude each other; an admin key may do everything")
+    key = new_key(file, name, roles[0] if roles else "use")
     echo(key)
     echo("Store the key now: it cannot be shown again. Send it as `Authorization: Bearer KEY`.", err=True)
 

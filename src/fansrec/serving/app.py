@@ -37,6 +37,7 @@ from fansrec.serving.service import Service
 from fansrec.serving.settings import Settings
 from fansrec.serving.similar_route import similar_items
 from fansrec.serving.waiting import TIMEOUT_HEADER
+from fansrec.serving.writes.route import add_writes
 
 PAGE_FOLDER = Path(__file__).parent / "page"
 REVALIDATE = {"Cache-Control": "no-cache"}  # after an upgrade no browser may use files of the old page
@@ -99,6 +100,7 @@ def _framework(service: Service, continue_route: ContinueRoute) -> FastAPI:
     _add_items(app, service)
     _add_similar(app, service)
     add_events(app, service)
+    add_writes(app, service)
     _add_monitoring(app, service)
     _add_page(app)
     return app

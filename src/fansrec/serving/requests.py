@@ -152,8 +152,16 @@ class Limits(BaseModel):
     answer_items: int = Field(description="Maximum number of requested items: lists times k")
     rule_items: int
     events: int = Field(description="Maximum number of events in a request")
+    changes: int = Field(description="Maximum number of lists or items in a request that writes them")
     body_bytes: int
     timeout_ms: int
+
+
+class LogState(BaseModel):
+    seq: int = Field(description="Number of the newest write")
+    log: str = Field(description="Id of the log")
+    bytes: int
+    limit_bytes: int = Field(description="Size at which writes are refused")
 
 
 class ServedModels(BaseModel):
@@ -163,6 +171,7 @@ class ServedModels(BaseModel):
         description="Shares of the models in requests that name no model but have a `client`; null: the default model"
     )
     events: bool = Field(description="Whether POST /v1/events is accepted")
+    writes: LogState | None = Field(description="The log of written lists and items; null: writes are not accepted")
     limits: Limits
 
 

@@ -19,6 +19,7 @@ from fansrec.serving.processes.dispatch import Dispatcher
 from fansrec.serving.search.indexes import Indexes
 from fansrec.serving.settings import Settings
 from fansrec.serving.split import Split
+from fansrec.serving.writes.store import open_store
 
 log = logging.getLogger("fansrec.serving")
 
@@ -56,6 +57,7 @@ class Service:
         self.indexes = Indexes(index_folder(settings))
         self.split = Split(settings.split, settings.split_salt) if settings.split else None
         self.events = open_events(settings.writes / FOLDER, settings.events_bytes) if settings.writes else None
+        self.writes = open_store(settings, self.metrics) if settings.writes else None
         self.draining = False
         self.metrics.ready.set_function(lambda: self.ready)
 
@@ -66,6 +68,8 @@ class Service:
         self.indexes.close()
         if self.events is not None:
             self.events.close()
+        if self.writes is not None:
+            self.writes.close()
         await self.deployments.close()
 
     async def metrics_text(self) -> bytes:
@@ -124,6 +128,7 @@ class Service:
             "models": [{key: value for key, value in m.items() if key not in INTERNAL} for m in self.models],
             "split": self.split.shares if self.split else None,
             "events": self.events is not None,
+            "writes": self.writes.describe() if self.writes else None,
             "limits": {
                 "lists": settings.max_lists,
                 "items": settings.max_items,
@@ -131,6 +136,7 @@ class Service:
                 "answer_items": settings.max_answer_items,
                 "rule_items": settings.max_rule_items,
                 "events": settings.max_events,
+                "changes": settings.max_changes,
                 "body_bytes": settings.max_body_bytes,
                 "timeout_ms": settings.timeout_ms,
             },

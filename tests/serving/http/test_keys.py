@@ -36,7 +36,9 @@ def file(tmp_path: Path) -> Path:
 
 def test_new_key_has_its_role(file: Path) -> None:
     user, admin = new_key(file, "web", "use"), new_key(file, "ops", "admin")
+    writer = new_key(file, "catalog", "write")
     ring = KeyRing(file)
+    assert role_of(ring, writer) == "write"
     assert ring.entry_of(user) == Entry("web", "use", digest_of(user)) and role_of(ring, admin) == "admin"
 
 
@@ -145,7 +147,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         entries = read_keys(text, "keys")
     except BadInput:
         return
-    assert all(entry.role in ("use", "admin", "metrics") for entry in entries)
+    assert all(entry.role in ("use", "write", "admin", "metrics") for entry in entries)
 
 
 def test_added_and_removed_keys_take_effect_while_running(file: Path) -> None:

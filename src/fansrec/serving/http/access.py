@@ -9,14 +9,17 @@ from fansrec.serving.http.routes import Access, access_level
 
 ALLOWED: dict[Role, frozenset[Access]] = {
     "use": frozenset((Access.USE,)),
+    "write": frozenset((Access.USE, Access.WRITE)),
     "metrics": frozenset((Access.METRICS,)),
-    "admin": frozenset((Access.USE, Access.METRICS, Access.ADMIN)),
+    "admin": frozenset((Access.USE, Access.WRITE, Access.METRICS, Access.ADMIN)),
 }
 NOT_ALLOWED = {
     Access.USE: "This key does not allow this; use another one (`fans keys add`).",
+    Access.WRITE: "This key does not allow this; use a write or admin key (`fans keys add --write`).",
     Access.METRICS: "This key does not allow this; use a metrics or admin key (`fans keys add --metrics`).",
     Access.ADMIN: "This key does not allow this; use an admin key (`fans keys add --admin`).",
 }
+KEY_ALWAYS = {Access.WRITE: "a write", Access.ADMIN: "an admin"}
 CHALLENGE = 'Bearer realm="fansrec"'
 
 # If one of these is repeated, a proxy before the service may have used the other one.
@@ -31,13 +34,13 @@ def refuse_repeated(headers: Iterable[tuple[bytes, bytes]]) -> None:
         raise Problem(400, "repeated-header", f"The header {repeated} was sent more than once; send it once.")
 
 
-def check_key(route: str, headers: Mapping[bytes, bytes], keys: KeyRing | None) -> Entry | None:
+def check_key(route: str, method: str, headers: Mapping[bytes, bytes], keys: KeyRing | None) -> Entry | None:
     """Return the entry of the key that opens the route, None where no key is needed; raise a Problem otherwise."""
-    level = access_level(route)
+    level = access_level(route, method)
     if keys is None:
-        if level is Access.ADMIN:
-            detail = "This needs an admin key, and the service has no keys: start it with --keys."
-            raise Problem(403, "no-admin", detail)
+        if level in KEY_ALWAYS:
+            detail = f"This needs {KEY_ALWAYS[level]} key, and the service has no keys: start it with --keys."
+            raise Problem(403, f"no-{level.name.lower()}", detail)
         return None
     if level is Access.OPEN:
         return None

@@ -13,14 +13,13 @@ from typing import Literal, NamedTuple, get_args
 from fansrec.errors import BadInput, BadSetting
 from fansrec.files import format_os_error, write_atomically
 
-Role = Literal["use", "admin", "metrics"]
+Role = Literal["use", "write", "admin", "metrics"]
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 HASH = re.compile(r"[0-9a-f]{64}")
 PREFIX = "fans_"  # so that a key is recognized wherever it appears
 MAX_FILE_BYTES = 2**20
-HEADING = (
-    "# API keys of `fans serve`: name, role (use, admin or metrics), SHA-256 of the key. Change with `fans keys`.\n"
-)
+ROLES = "use, write, admin or metrics"
+HEADING = f"# API keys of `fans serve`: name, role ({ROLES}), SHA-256 of the key. Change with `fans keys`.\n"
 
 
 class Entry(NamedTuple):
@@ -48,7 +47,7 @@ def read_keys(text: str, where: str) -> list[Entry]:
             raise BadInput(f"{where}, line {number}: not `name role sha256`; create keys with `fans keys add`")
         role = next((role for role in get_args(Role) if role == fields[1]), None)
         if role is None:
-            raise BadInput(f"{where}, line {number}: the role must be use, admin or metrics")
+            raise BadInput(f"{where}, line {number}: the role must be {ROLES}")
         if fields[0] in {entry.name for entry in entries}:
             raise BadInput(f"{where}, line {number}: a key of this name already exists; remove one of the two")
         entries.append(Entry(fields[0], role, fields[2]))

@@ -151,7 +151,7 @@ class ServiceMiddleware:
         refuse_repeated(scope["headers"])
         if self.hosts is not None:
             self.hosts.check([value for name, value in scope["headers"] if name == b"host"])
-        key = check_key(exchange.route, exchange.headers, self.keys)
+        key = check_key(exchange.route, exchange.method, exchange.headers, self.keys)
         exchange.key = key.name if key else None
         trace = exchange.trace
         scope.setdefault("state", {}).update(

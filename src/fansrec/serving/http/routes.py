@@ -7,8 +7,9 @@ from enum import Enum
 class Access(Enum):
     OPEN = 0  # for everyone: the page's files and health checks
     USE = 1  # a key, where the service has keys
-    METRICS = 2  # a metrics or admin key, where the service has keys
-    ADMIN = 3  # an admin key, always
+    WRITE = 2  # a write or admin key, always
+    METRICS = 3  # a metrics or admin key, where the service has keys
+    ADMIN = 4  # an admin key, always
 
 
 @dataclass(frozen=True)
@@ -30,14 +31,18 @@ ITEMS = Route("/v1/items", Access.USE)
 SIMILAR = Route("/v1/items/{id}/similar", Access.USE)  # the id may contain slashes
 MODELS = Route("/v1/models", Access.USE)
 EVENTS = Route("/v1/events", Access.USE, ("POST",))  # apps and browsers report with the key they have
+LISTS = Route("/v1/lists", Access.WRITE, ("POST",))
+LIST = Route("/v1/lists/{id}", Access.WRITE, ("DELETE",))  # the id may contain slashes
+NEW_ITEMS = Route("/v1/items", Access.WRITE, ("POST",))
 RELOAD = Route("/v1/models/reload", Access.ADMIN, ("POST",))
 ROLLBACK = Route("/v1/models/rollback", Access.ADMIN, ("POST",))
 
 ALL_ROUTES = (
     PAGE, DOCS, DOCS_WITH_SLASH, LIVE, READY, OPENAPI, METRICS, CONTINUE, ITEMS, SIMILAR, MODELS, RELOAD, ROLLBACK,
-    EVENTS,
+    EVENTS, LISTS, LIST, NEW_ITEMS,
 )  # fmt: skip
-ROUTES = {route.path: route for route in ALL_ROUTES}
+ROUTES = {route.path: route for route in reversed(ALL_ROUTES)}  # of two with one path, the first
+ACCESS = {(route.path, method): route.access for route in ALL_ROUTES for method in route.methods}
 STATIC, OTHER = "/static/*", "other"
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 
@@ -48,14 +53,23 @@ def route_name(path: str) -> str:
         return path
     if is_similar(path):
         return SIMILAR.path
+    if is_list(path):
+        return LIST.path
     return STATIC if path.startswith("/static/") else OTHER
 
 
-def access_level(name: str) -> Access:
+def access_level(name: str, method: str = "GET") -> Access:
     """Return the access level of a `route_name`; an unknown path needs a key, like most of the service."""
     if name == STATIC:
         return Access.OPEN
+    if (name, method) in ACCESS:
+        return ACCESS[name, method]
     return ROUTES[name].access if name in ROUTES else Access.USE
+
+
+def is_list(path: str) -> bool:
+    """Return whether a path is that of a list, whatever characters its id has."""
+    return path.startswith(before := LIST.path.removesuffix("{id}")) and len(path) > len(before)
 
 
 def is_similar(path: str) -> bool:

@@ -1,0 +1,60 @@
+"""`POST /v1/lists`, `DELETE /v1/lists/{id}` and `POST /v1/items`: changes that are on the disk when acknowledged."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Request
+from fastapi import Path as PathParameter
+from fastapi.responses import Response
+from pydantic_core import to_json
+
+from fansrec.serving.http import routes
+from fansrec.serving.http.rate import Rate
+from fansrec.serving.json_requests import JSON, read_request
+from fansrec.serving.registration import json_body, register, replies
+from fansrec.serving.requests import MAX_ID_LENGTH
+from fansrec.serving.service import Service
+from fansrec.serving.writes.folder import writes_are_off
+from fansrec.serving.writes.requests import Written, items_type, lists_type
+from fansrec.updating.changes import Change, RemoveList
+
+REFUSALS = (400, 401, 403, 404, 408, 413, 415, 422, 429, 503, 507)
+
+
+def add_writes(app: FastAPI, service: Service) -> None:
+    """Add the routes that write lists and items."""
+    settings = service.settings
+    rate = Rate(settings.max_changes_per_s, burst=settings.max_changes)
+    list_request, item_request = lists_type(settings), items_type(settings)
+    answers = replies(Written, *REFUSALS)
+
+    def described(request_type: Any) -> dict[str, Any]:
+        return {"openapi_extra": {"requestBody": json_body(request_type)}, "responses": answers}
+
+    async def read(request_type: Any, request: Request) -> Any:
+        if service.writes is None:
+            raise writes_are_off()
+        memory = service.dispatcher.load.body_bytes
+        return await read_request(request_type, request.scope, request.receive, settings, memory)
+
+    async def store(kind: str, changes: Sequence[Change]) -> Response:
+        if service.writes is None:
+            raise writes_are_off()
+        rate.take(len(changes))
+        seq = await service.writes.store(changes)
+        service.metrics.writes.labels(kind).inc(len(changes))
+        return Response(to_json({"seq": seq}), media_type=JSON)
+
+    @register(app, routes.LISTS, summary="Add or replace lists", **described(list_request))
+    async def write_lists(request: Request) -> Response:
+        return await store("list", [one.change for one in (await read(list_request, request)).lists])
+
+    @register(app, routes.NEW_ITEMS, summary="Add or describe items", **described(item_request))
+    async def write_items(request: Request) -> Response:
+        return await store("item", [one.change for one in (await read(item_request, request)).items])
+
+    @app.delete(routes.LIST.path.replace("{id}", "{id:path}"), summary="Remove a list", responses=answers)
+    async def remove_list(
+        id: Annotated[str, PathParameter(min_length=1, max_length=MAX_ID_LENGTH, description="Id of the list")],
+    ) -> Response:
+        return await store("remove", [RemoveList(id)])

@@ -1,0 +1,67 @@
+"""The log of writes of a running service: changes are on the disk when `store` returns."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pydantic_core import to_json as json_bytes
+
+from fansrec.errors import BadSetting
+from fansrec.files import format_os_error
+from fansrec.serving.metrics import Metrics
+from fansrec.serving.settings import Settings
+from fansrec.serving.writes.log import open_log
+from fansrec.serving.writes.writer import Limits, LogWriter
+from fansrec.updating.changes import Change
+from fansrec.updating.records import to_json
+
+FILE = "writes.log"  # in the folder of the writes
+
+
+def open_store(settings: Settings, metrics: Metrics) -> "WriteStore":
+    """Return the store of a service; raise BadSetting if its log cannot be written."""
+    assert settings.writes is not None
+    try:
+        return WriteStore(settings, metrics)
+    except OSError as error:
+        raise BadSetting(
+            f"writes cannot be stored in {settings.writes} ({format_os_error(error)}); free space, or correct --writes"
+        ) from error
+
+
+class WriteStore:
+    """Appends the changes of each request as one record to the log in a folder that no other process writes.
+
+    `on_stored` is called with the number of the newest record that is on the disk.
+    """
+
+    def __init__(self, settings: Settings, metrics: Metrics, clock: Callable[[], float] = time.time) -> None:
+        assert settings.writes is not None
+        self._metrics, self._clock = metrics, clock
+        self.on_stored: Callable[[int], None] = lambda seq: None
+        limits = Limits(log_bytes=settings.writes_bytes)
+        self._writer = LogWriter(open_log(settings.writes / FILE), limits, self._synchronized)
+        metrics.log_bytes.set_function(lambda: self._writer.log.size)
+        metrics.log_limit_bytes.set(settings.writes_bytes)
+
+    @property
+    def last(self) -> int:
+        """The number of the newest record that is on the disk."""
+        return self._writer.log.last
+
+    async def store(self, changes: Sequence[Change]) -> int:
+        """Store the changes of a request as one record, and return its number; raise a Problem if that fails."""
+        record = {"time": round(self._clock(), 3), "changes": [to_json(change) for change in changes]}
+        return await self._writer.append(json_bytes(record))
+
+    def describe(self) -> dict[str, Any]:
+        """Return what `GET /v1/models` answers about the log."""
+        log = self._writer.log
+        return {"seq": log.last, "log": log.id, "bytes": log.size, "limit_bytes": self._writer.limits.log_bytes}
+
+    def close(self) -> None:
+        self._writer.close()
+
+    def _synchronized(self, records: int, seconds: float) -> None:
+        self._metrics.sync_seconds.observe(seconds)
+        self.on_stored(self.last)
