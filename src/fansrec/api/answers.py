@@ -20,6 +20,41 @@ class FoundItem:
 
 
 @dataclass(frozen=True)
+class Reason:
+    """An item of the input that speaks for an item of the answer."""
+
+    item: Item
+    name: str | None
+    weight: float  # its share among the input items that speak for the item
+
+
+@dataclass(frozen=True)
+class SimilarList:
+    """A remembered list that is similar to the input and contains an item of the answer."""
+
+    id: str | None
+    title: str | None
+    similarity: float  # 1: the most similar list
+    shared: int  # how many distinct items of the input it contains
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why an item is in an answer."""
+
+    parts: dict[str, float]  # shares of network, memory and linear in the score; they sum to 1
+    because: list[Reason]  # the strongest first
+    lists: list[SimilarList]  # the most similar first
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> "Explanation":
+        """Return the explanation with these fields; other fields are ignored."""
+        because = [Reason(one["item"], one["name"], one["weight"]) for one in fields["because"]]
+        lists = [SimilarList(one["id"], one["title"], one["similarity"], one["shared"]) for one in fields["lists"]]
+        return cls(dict(fields["parts"]), because, lists)
+
+
+@dataclass(frozen=True)
 class Position:
     """One item of an answer."""
 
@@ -28,6 +63,19 @@ class Position:
     category: str
     score: float
     group: str | None = None
+    explanation: Explanation | None = None  # only if it was requested
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> "Position":
+        """Return the position with these fields; other fields are ignored."""
+        found = fields.get("explanation")
+        explanation = None if found is None else Explanation.from_fields(found)
+        return cls(fields["item"], fields["name"], fields["category"], fields["score"], fields["group"], explanation)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all fields, without an explanation if there is none."""
+        fields = asdict(self)
+        return fields if self.explanation else {key: fields[key] for key in fields if key != "explanation"}
 
 
 @dataclass(frozen=True)
@@ -46,18 +94,22 @@ class Answer:
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> "Answer":
         """Return the answer with the fields of `format_answer` or of the service; other fields are ignored."""
-        positions = [
-            Position(one["item"], one["name"], one["category"], one["score"], one["group"])
-            for one in fields["positions"]
-        ]
+        positions = [Position.from_fields(one) for one in fields["positions"]]
         return cls(positions, fields["unknown"], fields["reason"], fields.get("fallback"))
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields and the items alone, as `fans continue --json` prints them."""
-        return {"items": self.items} | asdict(self)
+        positions = [position.to_json() for position in self.positions]
+        return {"items": self.items} | asdict(self) | {"positions": positions}
 
     def to_line(self) -> dict[str, Any]:
         """Return items and scores, and what else there is to report, as a line of many answers has them."""
         line: dict[str, Any] = {"items": self.items, "scores": [round(p.score, SCORE_DIGITS) for p in self.positions]}
-        extras = {"unknown": self.unknown, "reason": self.reason, "fallback": self.fallback}
+        explanations = [asdict(p.explanation) for p in self.positions if p.explanation]
+        extras = {
+            "explanations": explanations,
+            "unknown": self.unknown,
+            "reason": self.reason,
+            "fallback": self.fallback,
+        }
         return line | {name: value for name, value in extras.items() if value}

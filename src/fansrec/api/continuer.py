@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from fansrec.api.answers import Answer as Answer
 from fansrec.api.answers import Position as Position
 from fansrec.api.arguments import check_items, check_lists, check_whole, plain
+from fansrec.api.explanations import Explanations
 from fansrec.api.formatting import Details, format_answer, item_details
 from fansrec.api.popular import NONE, POPULAR, PopularItems, check_fallback
 from fansrec.api.rules import make_rules
@@ -19,7 +21,7 @@ from fansrec.api.similar import ItemVectors, SimilarItems
 from fansrec.api.unknown import UNKNOWN, DidYouMean, is_unknown, refuse_unknown
 from fansrec.artifact import Artifact, read_artifact
 from fansrec.engine.backends import open_engine
-from fansrec.engine.interface import Engine
+from fansrec.engine.interface import Continuation, Engine
 from fansrec.engine.rules import Rules
 from fansrec.engine.traits import ItemTraits, traits_of
 
@@ -59,6 +61,7 @@ class Continuer:
         diversity: float = 0.0,
         popularity: float = 0.0,
         freshness: float = 0.0,
+        explain: bool = False,
     ) -> list[Answer]:
         """Return the continuation of each list.
 
@@ -78,9 +81,11 @@ class Continuer:
             diversity: How much the items of an answer are to differ, 0 to 1; at 0, the model's own answer.
             popularity: -1 to 1: below 0 prefers niche items, above 0 popular ones.
             freshness: How much items with a late date are preferred, 0 to 1; needs dates of items.
+            explain: Whether each position gets an explanation; the default model, V-STAN and linear models can.
 
         Raises:
             UnknownItems: If there is one list, of only unknown items, and no fallback.
+            BadSetting: If the model's answers cannot be explained.
         """
         given, k = check_lists(lists), check_whole(k, "k")
         rules = self.rules(
@@ -98,21 +103,37 @@ class Continuer:
         check_fallback(fallback)
         if len(given) == 1 and fallback == NONE:
             refuse_unknown(*self.indices(given[0]), self.vocabulary)
-        return self.answers(given, k, rules, fallback)
+        return self.answers(given, k, rules, fallback, explain)
 
-    def answers(self, lists: Sequence[Iterable[object]], k: int, rules: Rules, fallback: str = NONE) -> list[Answer]:
+    def answers(
+        self,
+        lists: Sequence[Iterable[object]],
+        k: int,
+        rules: Rules,
+        fallback: str = NONE,
+        explain: bool = False,
+    ) -> list[Answer]:
         """Return the continuation of each list, also of a single one of only unknown items."""
         given = [self.indices(items) for items in lists]
         known = [indices for indices, unknown in given if not is_unknown(indices, unknown)]
-        found, did_you_mean = iter(self.engine.continue_lists(known, k, rules)), DidYouMean(self.vocabulary)
+        explanations = self.explanations if explain else None  # first: it may refuse
+        continuations, did_you_mean = self.engine.continue_lists(known, k, rules), DidYouMean(self.vocabulary)
+        reasons: Iterable[Any] = repeat(None)
+        if explanations is not None:
+            reasons = explanations.fields(known, [k] * len(known), continuations)
+        found = iter(zip(continuations, reasons, strict=False))
         return [
             Answer.from_fields(
                 self.answer_unknown(unknown, did_you_mean(unknown), k, rules, fallback)
                 if is_unknown(indices, unknown)
-                else format_answer(next(found), unknown, k, rules, self.details)
+                else self._format(next(found), unknown, k, rules)
             )
             for indices, unknown in given
         ]
+
+    def _format(self, found: tuple[Continuation, Any], unknown: list[object], k: int, rules: Rules) -> dict[str, Any]:
+        continuation, explanations = found
+        return format_answer(continuation, unknown, k, rules, self.details, explanations=explanations)
 
     def answer_unknown(
         self, unknown: list[object], meant: str, k: int, rules: Rules, fallback: str, digits: int | None = None
@@ -162,6 +183,11 @@ class Continuer:
     def did_you_mean(self, unknown: Sequence[object]) -> str:
         """Return the end of a message about unknown items: `; did you mean 'Song 1'?`, or an empty text."""
         return DidYouMean(self.vocabulary)(unknown)
+
+    @cached_property
+    def explanations(self) -> Explanations:
+        """What explains answers; raises BadSetting if the model's answers cannot be explained."""
+        return Explanations(self.artifact, self.engine, self.details)
 
     @cached_property
     def similar(self) -> SimilarItems:

@@ -1,6 +1,6 @@
 """Formats what an engine returns with the ids and names of a vocabulary: the one place for Python, HTTP and files."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -31,17 +31,27 @@ def item_details(vocabulary: Vocabulary) -> Details:
 
 
 def format_answer(
-    answer: Continuation, unknown: list[object], k: int, rules: Rules, details: Details, digits: int | None = None
+    answer: Continuation,
+    unknown: list[object],
+    k: int,
+    rules: Rules,
+    details: Details,
+    digits: int | None = None,
+    explanations: Sequence[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Return the continuation of one list as the fields of an `Answer`, its scores rounded to `digits` if given.
 
     `unknown` are the items of the input that the model does not know; `k` items were requested under `rules`.
+    `explanations` are the fields of the explanation of each item, if they were requested.
     """
     scores = answer.scores.astype(np.float64)
     scores = scores if digits is None else scores.round(digits)
-    positions = zip(answer.items.tolist(), scores.tolist(), strict=True)
+    scored = zip(answer.items.tolist(), scores.tolist(), strict=True)
+    positions = [{**details(item), "score": score} for item, score in scored]
+    for position, explanation in zip(positions, explanations or (), strict=explanations is not None):
+        position["explanation"] = explanation
     return {
-        "positions": [{**details(item), "score": score} for item, score in positions],
+        "positions": positions,
         "unknown": unknown,
         "reason": None if len(scores) == k else shortage_reason(len(scores), k, rules),
         "fallback": None,

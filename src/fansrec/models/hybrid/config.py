@@ -13,6 +13,8 @@ from fansrec.models.linear.config import SlistConfig
 from fansrec.models.neighbors.config import MemoryConfig
 from fansrec.models.sequence.config import CLASSIFIERS
 
+FLOOR = 1e-3  # votes and linear scores below this share of the highest hardly count
+
 
 @dataclass(frozen=True)
 class NetworkConfig(Config):

@@ -18,6 +18,7 @@ from torch import Tensor
 from fansrec.models.config import with_settings
 from fansrec.models.contract import Inputs
 from fansrec.models.hybrid.classifier import TiedClassifier
+from fansrec.models.hybrid.config import FLOOR as FLOOR
 from fansrec.models.hybrid.config import HybridConfig
 from fansrec.models.hybrid.starting_vectors import starting_vectors
 from fansrec.models.layers.classifiers import Loss, Reduce
@@ -25,8 +26,6 @@ from fansrec.models.layers.encoder import Encoder
 from fansrec.models.linear.item_weights import SparseWeights
 from fansrec.models.neighbors.list_memory import ListMemory
 from fansrec.models.tokens import Batch, with_masks
-
-FLOOR = 1e-3  # votes and scores below this share of the highest hardly count
 
 
 class LinearPart(SparseWeights):

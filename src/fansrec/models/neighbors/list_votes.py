@@ -42,17 +42,24 @@ class Lookup:
     def __call__(self, inputs: Sequence[Indices], config: MemoryConfig, out: NDArray[np.float32]) -> None:
         """Write the votes for the inputs to `out` (B, M)."""
         given, lengths = np.concatenate(inputs).astype(np.int64), np.array([len(one) for one in inputs])
-        most = np.array([voters(config, len(one)) for one in inputs])
+        nearest, weights = self.neighbors(given, lengths, config)
+        keys, weights = self.entries(nearest, weights, config)
+        votes = np.bincount(keys, weights, minlength=len(inputs) * self.vocabulary).astype(np.float64)
+        votes = votes.reshape(len(inputs), self.vocabulary)
+        votes[np.repeat(np.arange(len(inputs)), lengths), given] = 0
+        highest = votes.max(1, keepdims=True)
+        np.divide(votes, np.where(highest > 0, highest, 1), out=out, casting="same_kind")
+
+    def neighbors(self, given: Indices, lengths: Indices, config: MemoryConfig) -> tuple[Neighbors, Floats]:
+        """Return the lists that vote for the inputs, which are `given` one after the other, and their weights."""
+        most = np.array([voters(config, length) for length in lengths.tolist()])
         nearest = self._compare(given, lengths, config).nearest(most)
         highest = np.zeros(len(lengths))
         np.maximum.at(highest, nearest.rows, nearest.similarity)
         weights = nearest.similarity / highest[nearest.rows]
         several = lengths[nearest.rows] > 1
         weights[several] **= config.sharpness  # after a single item it would only give short lists more weight
-        votes = self._votes(nearest, weights, config, len(inputs))
-        votes[np.repeat(np.arange(len(inputs)), lengths), given] = 0
-        highest = votes.max(1, keepdims=True)
-        np.divide(votes, np.where(highest > 0, highest, 1), out=out, casting="same_kind")
+        return nearest, weights
 
     def _compare(self, given: Indices, lengths: Indices, config: MemoryConfig) -> Neighbors:
         """Return the lists that share an item with each of the inputs, which are `given` one after the other."""
@@ -61,12 +68,9 @@ class Lookup:
         list_counts = starts[items + 1] - starts[items]
         count = np.minimum(list_counts, MAX_LISTS_OF_ITEM)
         found = ranges(starts[items + 1] - count, count)
-        rarity = np.maximum(np.log(max(1, self.lists) / np.maximum(list_counts, 1)), MIN_RARITY)
         places = self.arrays["list_places"][found]
-        weights = np.repeat(rarity * (1 - config.recency * age / lengths[rows]), count)
-        if config.aligned:
-            distance = np.abs(np.repeat(lengths[rows] - 1 - age, count) - places)
-            weights *= 1 + config.aligned * np.exp(-distance / ALIGNED_REACH)
+        weights = np.repeat(self.item_weights(items, age, lengths[rows], config), count)
+        weights *= alignment(np.repeat(lengths[rows] - 1 - age, count), places, config)
         keys = np.repeat(rows * self.lists, count) + self.arrays["lists"][found]
         keys, index = distinct_keys(keys, len(lengths) * self.lists)
         # bincount of an empty array returns integers.
@@ -75,6 +79,13 @@ class Lookup:
         last_shared[index] = places  # the newest item is written last
         rows, lists = np.divmod(keys, max(1, self.lists))
         return Neighbors(rows, lists, similarity * self.list_factors(config.newer)[lists], last_shared)
+
+    def item_weights(self, items: Indices, age: Indices, lengths: Indices, config: MemoryConfig) -> Floats:
+        """Return what shared items add to a similarity; rare and recent ones of the input count more."""
+        starts = self.arrays["list_starts"]
+        rarity = np.log(max(1, self.lists) / np.maximum(starts[items + 1] - starts[items], 1))
+        weights: Floats = np.maximum(rarity, MIN_RARITY) * (1 - config.recency * age / lengths)
+        return weights
 
     def list_factors(self, newer: float) -> Floats:
         """Return the factor (lists,) of each list's similarity by its length and its age."""
@@ -85,8 +96,11 @@ class Lookup:
             self._factors = newer, factors
         return factors
 
-    def _votes(self, neighbors: Neighbors, weights: Floats, config: MemoryConfig, inputs: int) -> Floats:
-        """Return the sums (B, M) over neighbors of the list's weight times the weight of the item's position in it."""
+    def entries(self, neighbors: Neighbors, weights: Floats, config: MemoryConfig) -> tuple[Indices, Floats]:
+        """Return the items of all neighbors, each plus the vocabulary times its input, and the vote of each entry.
+
+        A vote is the list's weight times the weight of the item's position in it.
+        """
         starts = self.arrays["starts"]
         count = starts[neighbors.lists + 1] - starts[neighbors.lists]
         found = ranges(starts[neighbors.lists], count)
@@ -94,15 +108,21 @@ class Lookup:
         if config.before != 1 or config.near:
             distance = self.arrays["places"][found] - np.repeat(neighbors.last_shared, count)
             weight = weight * self._position_weights(config)[distance + self.longest]
-        keys = np.repeat(neighbors.rows * self.vocabulary, count) + self.arrays["items"][found]
-        votes = np.bincount(keys, weight, minlength=inputs * self.vocabulary)
-        return np.asarray(votes, dtype=np.float64).reshape(inputs, self.vocabulary)
+        return np.repeat(neighbors.rows * self.vocabulary, count) + self.arrays["items"][found], weight
 
     def _position_weights(self, config: MemoryConfig) -> Floats:
         """Return the weight of an item by its distance from the last shared one, from -`longest` to `longest`."""
         distance = np.arange(-self.longest, self.longest + 1)
         near: Floats = 1 + config.near * np.exp(-np.abs(distance) / REACH)
         return np.where(distance < 0, config.before, 1.0) * near
+
+
+def alignment(positions: Indices, places: Indices, config: MemoryConfig) -> Floats | float:
+    """Return the factor of shared items by their positions in the input and their places in the list."""
+    if not config.aligned:
+        return 1.0
+    factors: Floats = 1 + config.aligned * np.exp(-np.abs(positions - places) / ALIGNED_REACH)
+    return factors
 
 
 def voters(config: MemoryConfig, length: int) -> int:

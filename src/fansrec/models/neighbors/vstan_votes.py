@@ -1,6 +1,7 @@
 """The votes of V-STAN (vstan.py describes them). Needs no torch."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,16 +35,19 @@ class Votes:
 
     def __call__(self, given: Indices) -> NDArray[np.float32]:
         """Return the votes (M,) after the input `given`, at most 1."""
-        neighbors, weights, last_shared = self._neighbors(given)
-        count = self.lengths[neighbors]
-        found = ranges(self.starts[neighbors], count)
-        distance = np.abs(self.places[found] - np.repeat(last_shared, count))
-        weights = np.repeat(weights, count) * decay(distance, self.item_decay)
-        votes: Floats = np.bincount(self.items[found], weights, minlength=len(self.item_factors)) * self.item_factors
+        items, weights = self.entries(self.neighbors(given))
+        votes: Floats = np.bincount(items, weights, minlength=len(self.item_factors)) * self.item_factors
         return np.asarray(votes / max(votes.max(), SMALLEST), dtype=np.float32)
 
-    def _neighbors(self, given: Indices) -> tuple[Indices, Floats, Indices]:
-        """Return the neighbors, their weights, and the last position of each with an item of the input."""
+    def entries(self, neighbors: "WeightedNeighbors") -> tuple[Indices, Floats]:
+        """Return the items of all neighbors and the vote of each entry, without the factor of its item."""
+        count = self.lengths[neighbors.lists]
+        found = ranges(self.starts[neighbors.lists], count)
+        distance = np.abs(self.places[found] - np.repeat(neighbors.last_shared, count))
+        return self.items[found], np.repeat(neighbors.weights, count) * decay(distance, self.item_decay)
+
+    def neighbors(self, given: Indices) -> "WeightedNeighbors":
+        """Return the neighbors of an input."""
         distinct, _, age = distinct_items(given, np.array([len(given)]), len(self.item_factors))
         count = self.list_starts[distinct + 1] - self.list_starts[distinct]
         found = ranges(self.list_starts[distinct], count)
@@ -56,7 +60,17 @@ class Votes:
         np.maximum.at(last_shared, lists, self.list_places[found])
         shared_age[lists] = ages  # that of the last item is written last
         weights = similarity[neighbors] * decay(shared_age[neighbors], self.shared_decay)
-        return neighbors, weights, last_shared[neighbors]
+        return WeightedNeighbors(neighbors, similarity[neighbors], weights, last_shared[neighbors])
+
+
+@dataclass(frozen=True)
+class WeightedNeighbors:
+    """The neighbors of an input, (N,) each."""
+
+    lists: Indices
+    similarity: Floats
+    weights: Floats  # of their votes
+    last_shared: Indices  # last position with an item of the input
 
 
 def decay(distance: Indices | Floats, scale: float) -> Floats:

@@ -1,0 +1,47 @@
+"""Formats the explanations of answers with the ids and names of items and lists: for Python, HTTP and files."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from fansrec.api.formatting import Details
+from fansrec.artifact import Artifact
+from fansrec.engine.interface import Continuation, Engine, Inputs
+from fansrec.explaining.explainer import Explainer, Explanation
+
+
+class Explanations:
+    """The explanations of a model's answers, as the fields of `answers.Explanation`."""
+
+    def __init__(self, artifact: Artifact, engine: Engine, details: Details) -> None:
+        """Raise BadSetting if the model's answers cannot be explained."""
+        self._explainer = Explainer(artifact.stored, engine)
+        self._artifact, self._details = artifact, details
+
+    def fields(
+        self, inputs: Inputs, counts: Sequence[int], answers: Sequence[Continuation], digits: int | None = None
+    ) -> list[list[dict[str, Any]]]:
+        """Return the fields for every item of every answer; numbers are rounded to `digits` if given."""
+        explained = self._explainer.explain(inputs, counts, answers)
+        return [[self._fields(one, digits) for one in answer] for answer in explained]
+
+    def _fields(self, explanation: Explanation, digits: int | None) -> dict[str, Any]:
+        def rounded(number: float) -> float:
+            return number if digits is None else round(number, digits)
+
+        names = self._artifact.list_names
+        because = [(self._details(item), weight) for item, weight in explanation.because]
+        return {
+            "parts": {name: rounded(share) for name, share in explanation.parts.items()},
+            "because": [
+                {"item": item["item"], "name": item["name"], "weight": rounded(weight)} for item, weight in because
+            ],
+            "lists": [
+                {
+                    "id": None if names is None else names.id(index),
+                    "title": None if names is None else names.title(index),
+                    "similarity": rounded(similarity),
+                    "shared": shared,
+                }
+                for index, similarity, shared in explanation.lists
+            ],
+        }

@@ -1,0 +1,51 @@
+"""Evidence of item-item weights: of the linear part of the hybrid model, and of linear models."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fansrec.explaining.evidence import Evidence, Floats, Indices, columns_of, divided
+from fansrec.models.hybrid.config import FLOOR
+
+
+@dataclass(frozen=True)
+class LinearEvidence:
+    """Item-item weights, and the decay of the input's items in positions."""
+
+    arrays: Mapping[str, NDArray[Any]]
+    vocabulary: int
+    decay: float
+    weight: float | None = None  # in the mixture of a hybrid model; None: the sums are the scores
+
+    def __call__(self, given: Indices, distinct: Indices, items: Indices) -> Evidence:
+        """Return the evidence for `items` (K,) after an input."""
+        recency = np.exp(np.arange(1 - len(given), 1) / self.decay)
+        weights = self._weights(given, items) * recency[:, None]  # (L, K)
+        by_input = np.zeros((len(distinct), len(items)))
+        np.add.at(by_input, columns_of(distinct, self.vocabulary)[given], weights)
+        sums = by_input.sum(0)
+        terms = np.maximum(sums, 0)
+        if self.weight is not None:
+            terms[np.isin(items, given)] = 0
+            terms = self.weight * np.log1p(terms / self._highest(given, recency) / FLOOR)
+        return Evidence({"linear": terms}, divided(terms, np.maximum(by_input.T, 0)), [[]] * len(items))
+
+    def _weights(self, given: Indices, items: Indices) -> Floats:
+        """Return the weights (L, K) from the input's items to `items`."""
+        if "matrix" in self.arrays:
+            return self.arrays["matrix"][given[:, None], items].astype(np.float64)
+        columns = columns_of(items, self.vocabulary)[self.arrays["items"][given]]  # (L, width)
+        rows, places = np.nonzero(columns >= 0)
+        weights = np.zeros((len(given), len(items)))
+        np.add.at(weights, (rows, columns[rows, places]), self.arrays["weights"][given[rows], places])
+        return weights
+
+    def _highest(self, given: Indices, recency: Floats) -> float:
+        """Return the highest sum of all items but those of the input."""
+        weights = self.arrays["weights"][given] * recency[:, None]
+        sums = np.bincount(self.arrays["items"][given].ravel(), weights.ravel(), minlength=self.vocabulary)
+        sums[given] = 0
+        return max(float(sums.max(initial=0)), 1e-30)

@@ -1,0 +1,68 @@
+"""The input items that speak for an item: by their evidence, and by the item's score without them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fansrec.engine.interface import Continuation, Engine
+from fansrec.engine.rules import Rules
+from fansrec.explaining.evidence import Floats, Indices
+
+MARGIN = 1e-4  # a score is lower if it is lower by more than this share, so that rounding does not count
+MAX_REMOVED = 32  # input items that are removed one by one if the strongest ones do not lower a score
+
+Named = list[tuple[int, float]]  # input items and their weights, which sum to 1
+
+
+@dataclass(frozen=True)
+class Removal:
+    """An answer with K items, and the scores of these items without one of the D distinct input items."""
+
+    engine: Engine
+    given: Indices
+    distinct: Indices  # (D,)
+    count: int
+    answer: Continuation
+
+    def named(self, evidence: Floats) -> list[Named]:
+        """Return for each item the input items that speak for it, the strongest first; `evidence` is (K, D).
+
+        The list is continued again without the strongest input item of each item. Where this does not lower the
+        score, all input items are removed, one by one, and weigh as much as they lower it.
+        """
+        rows, strongest, found = np.arange(len(evidence)), evidence.argmax(1), evidence.any(1)
+        drops = np.full(evidence.shape, np.nan)
+        self._remove(np.unique(strongest[found]), drops)
+        failed = ~(found & (drops[rows, strongest] > 0))
+        if failed.any():
+            untried = np.flatnonzero(np.isnan(drops).all(0))
+            likeliest = np.argsort(-evidence[:, untried].sum(0), kind="stable")
+            self._remove(untried[likeliest[:MAX_REMOVED]], drops)
+        weights = np.where(failed[:, None], np.nan_to_num(drops), evidence) * ~(drops <= 0)
+        return [self._strongest(row) for row in weights]
+
+    def _remove(self, columns: Indices, drops: Floats) -> None:
+        """Write to `drops` (K, D) by how much the scores are lower without input items; 0 if they are not."""
+        if not len(columns):
+            return
+        scores = self.answer.scores.astype(np.float64)
+        lists = [self.given[self.given != item] for item in self.distinct[columns]]
+        lower = scores - scores_of(self.engine, lists, self.count, self.answer.items)  # (B, K)
+        drops[:, columns] = np.where(lower > MARGIN * np.abs(scores), lower, 0).T
+
+    def _strongest(self, weights: Floats) -> Named:
+        order = [column for column in np.argsort(-weights, kind="stable").tolist() if weights[column] > 0]
+        total = weights.sum()
+        return [(int(self.distinct[column]), float(weights[column] / total)) for column in order]
+
+
+def scores_of(engine: Engine, lists: Sequence[Indices], count: int, items: Indices) -> NDArray[np.float64]:
+    """Return the scores (B, K) of `items` among the next `count` items of each list; 0 if an item gets none."""
+    rules = Rules(allow=items.tolist(), keep_seen=True)
+    place = {item: column for column, item in enumerate(items.tolist())}
+    scores = np.zeros((len(lists), len(items)))
+    for row, found in enumerate(engine.continue_lists(lists, count, rules)):
+        scores[row, [place[item] for item in found.items.tolist()]] = found.scores
+    return scores

@@ -1,0 +1,57 @@
+"""Evidence of the lists of a memory that vote: which of them contain an item, and for which input items they vote."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from fansrec.explaining.evidence import Floats, Indices, Lists, columns_of
+
+MAX_LISTS = 5  # that are named for an item
+
+
+@dataclass(frozen=True)
+class Voters:
+    """The N lists that vote after an input, and their E entries."""
+
+    lists: Indices  # (N,) in ascending order
+    similarity: Floats  # (N,)
+    slots: Indices  # (E,) of which list an entry is
+    items: Indices  # (E,)
+    votes: Floats  # (E,)
+
+
+@dataclass(frozen=True)
+class Support:
+    """The votes for K items after an input of D distinct items."""
+
+    by_input: Floats  # (K, D) each vote is divided among the input items by which the list is similar
+    lists: list[Lists]  # (K)
+
+
+def support(
+    voters: Voters, items: Indices, vocabulary: int, shared: Callable[[Indices], Floats], inputs: int
+) -> Support:
+    """Return the votes for `items` (K,); `shared` returns what each of D input items adds to similarities, (n, D)."""
+    columns = columns_of(items, vocabulary)[voters.items]
+    found = np.flatnonzero(columns >= 0)
+    columns, slots = columns[found], voters.slots[found]
+    used, index = np.unique(slots, return_inverse=True)
+    parts = shared(voters.lists[used])  # (n, D)
+    shares = parts / np.maximum(parts.sum(1), np.finfo(float).tiny)[:, None]
+    by_input = np.zeros((len(items), inputs))
+    np.add.at(by_input, columns, voters.votes[found][:, None] * shares[index])
+    return Support(by_input, _most_similar(voters, columns, slots, np.count_nonzero(parts, 1)[index], len(items)))
+
+
+def _most_similar(voters: Voters, columns: Indices, slots: Indices, shared: Indices, items: int) -> list[Lists]:
+    """Return for each item the most similar lists that contain it; of equally similar ones the newest come first."""
+    similarity = voters.similarity[slots] / voters.similarity.max(initial=0) if len(slots) else np.zeros(0)
+    order = np.lexsort((-slots, -similarity, columns))
+    starts = np.searchsorted(columns[order], np.arange(items + 1))
+    lists = voters.lists[slots]
+    return [
+        [(int(lists[entry]), float(similarity[entry]), int(shared[entry])) for entry in order[first:last][:MAX_LISTS]]
+        for first, last in pairwise(starts.tolist())
+    ]

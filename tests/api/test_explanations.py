@@ -1,0 +1,64 @@
+"""Explanations in Python answers: ids and names of items and lists."""
+
+from pathlib import Path
+
+import pytest
+
+from artifacts import write_kind
+from fansrec.api.answers import Answer
+from fansrec.api.continuer import Continuer, load
+from fansrec.artifact import read_artifact
+from fansrec.errors import BadSetting
+from updating.conftest import write_songs
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Continuer:
+    return load(write_songs(tmp_path_factory.mktemp("explained"), "best"))
+
+
+def test_each_position_has_parts_reasons_and_lists(model: Continuer) -> None:
+    (answer,) = model.continue_lists([["i3", "i4", "i5"]], k=5, explain=True)
+    for position in answer.positions:
+        found = position.explanation
+        assert found is not None and set(found.parts) == {"network", "memory", "linear"}
+        assert sum(found.parts.values()) == pytest.approx(1)
+        assert {reason.item for reason in found.because} <= {"i3", "i4", "i5"}
+        assert all(reason.name == f"Song number {reason.item[1:]}" for reason in found.because)
+        assert all(one.id is not None and one.id.startswith("l") and one.shared > 0 for one in found.lists)
+    assert any(p.explanation and p.explanation.because and p.explanation.lists for p in answer.positions)
+
+
+def test_answers_are_the_same_with_and_without_explanations(model: Continuer) -> None:
+    lists = [["i3", "i4"], [], ["unknown"], ["i20", "unknown", "i20"]]
+    plain = model.continue_lists(lists, k=4, max_per_group=1)
+    explained = model.continue_lists(lists, k=4, max_per_group=1, explain=True)
+    assert [one.items for one in plain] == [one.items for one in explained]
+    assert "explanation" not in plain[0].to_json()["positions"][0] and "explanations" not in plain[0].to_line()
+    assert all(p.explanation for one in explained for p in one.positions)
+    assert len(explained[3].to_line()["explanations"]) == 4
+
+
+def test_explanation_survives_json(model: Continuer) -> None:
+    (answer,) = model.continue_lists([["i3", "i4"]], k=3, explain=True)
+    assert Answer.from_fields(answer.to_json()) == answer
+
+
+def test_popular_items_have_no_explanation(model: Continuer) -> None:
+    (answer,) = model.continue_lists([["unknown"]], k=3, fallback="popular", explain=True)
+    assert len(answer.items) == 3 and not any(position.explanation for position in answer.positions)
+
+
+def test_titles_of_lists_are_named(model: Continuer) -> None:
+    artifact = model.artifact
+    assert artifact.list_names is not None
+    first = [artifact.vocabulary.id(i) for i in artifact.stored.arrays["memory.items"][:4].tolist()]  # type: ignore[union-attr]
+    (answer,) = model.continue_lists([first], k=20, explain=True, keep_seen=True)
+    named = {(one.id, one.title) for p in answer.positions if p.explanation for one in p.explanation.lists}
+    assert ("l0", "First") in named
+
+
+def test_models_without_explanations_are_refused(tmp_path: Path) -> None:
+    model = Continuer(read_artifact(write_kind(tmp_path / "run", "popularity")))
+    with pytest.raises(BadSetting, match="popularity cannot explain its answers; leave out explain"):
+        model.continue_lists([["i1"]], explain=True)
