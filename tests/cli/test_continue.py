@@ -35,6 +35,17 @@ def test_json_has_scores_and_categories(fans: Fans, songs: Path) -> None:
     assert [set(position) for position in positions] == [{"item", "name", "group", "category", "score"}] * 3
 
 
+def test_explanations_are_printed_as_text_and_json(fans: Fans, best: Path, songs: Path, tmp_path: Path) -> None:
+    code, out, err = fans("continue", best, "i1", "i2", "-k", 3, "--explain")
+    assert (code, err) == (0, "") and "score from: network " in out and "because of: Song " in out
+    positions = json.loads(fans("continue", best, "i1", "i2", "-k", 3, "--explain", "--json")[1])["positions"]
+    assert [set(position["explanation"]) for position in positions] == [{"parts", "because", "lists"}] * 3
+    (tmp_path / "lists.jsonl").write_text('["i1"]\n["nobody"]\n')
+    assert fans("continue", best, "--input", tmp_path / "lists.jsonl", "--output", "-", "--explain")[0] == 0
+    code, _, err = fans("continue", songs / "run", "i1", "--explain")
+    assert code == 2 and "FANS cannot explain its answers" in err and err.count("\n") == 1
+
+
 def test_unknown_items_are_reported_and_skipped(fans: Fans, songs: Path) -> None:
     code, out, err = fans("continue", songs / "run", "i1", "nobody")
     assert code == 0 and "nobody" in err

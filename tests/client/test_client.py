@@ -18,7 +18,7 @@ import httpx2
 import numpy as np
 import pytest
 
-from fansrec.api.answers import Answer, Position
+from fansrec.api.answers import Answer, Explanation, Position, Reason
 from fansrec.client import AsyncClient, Client, NotAllowed, Unavailable
 from fansrec.client.requests import MIN_COMPRESSED, FoundItem
 from fansrec.errors import BadArtifact, BadInput, BadSetting, FansError, UnknownItems
@@ -153,6 +153,17 @@ def test_fallback_of_an_answer_is_read(client_of: Callable[..., Any]) -> None:
     service = Service(ok(given))
     (answer,) = client_of(service).continue_lists([["x"]], fallback="popular")
     assert answer.fallback == "popular" and json.loads(service.requests[0].content)["fallback"] == "popular"
+
+
+def test_explanations_of_an_answer_are_read(client_of: Callable[..., Any]) -> None:
+    because = [{"item": "s1", "name": None, "weight": 1.0}]
+    fields = {"parts": {"memory": 1.0}, "because": because, "lists": [], "of a later version": 1}
+    position = ANSWERED["answers"][0]["positions"][0] | {"explanation": fields}  # type: ignore[index]
+    given = ANSWERED | {"answers": [ANSWERED["answers"][0] | {"positions": [position]}]}  # type: ignore[index]
+    service = Service(ok(given))
+    (answer,) = client_of(service).continue_lists([["s1"]], explain=True)
+    assert answer.positions[0].explanation == Explanation({"memory": 1.0}, [Reason("s1", None, 1.0)], [])
+    assert json.loads(service.requests[0].content)["explain"] is True
 
 
 def test_events_are_sent_again_with_the_same_key(client_of: Callable[..., Any]) -> None:

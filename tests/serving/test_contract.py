@@ -54,6 +54,30 @@ def test_list_of_unknown_items_gets_popular_items_if_requested(service: Running)
     assert "i2" not in [position["item"] for position in answer["positions"]]
 
 
+def test_explanations_are_those_of_the_library(service: Running, best: Path) -> None:
+    lists: list[list[object]] = [["i1", "i2", "i1"], ["nope"], []]
+    answers = service.ask(lists, k=4, model="best", explain=True).json()["answers"]
+    alone = load(best).continue_lists(lists, 4, explain=True)
+    for answer, expected in zip(answers, alone, strict=True):
+        assert [one["item"] for one in answer["positions"]] == expected.items
+        for one, position in zip(answer["positions"], expected.positions, strict=True):
+            assert position.explanation is not None
+            assert one["explanation"]["parts"] == pytest.approx(position.explanation.parts, abs=1e-5)
+            assert [reason["item"] for reason in one["explanation"]["because"]] == [
+                reason.item for reason in position.explanation.because
+            ]
+    plain = service.ask(lists, k=4, model="best").json()["answers"]
+    assert plain == service.ask(lists, k=4, model="best", explain=False).json()["answers"]
+    assert "explanation" not in plain[0]["positions"][0]
+
+
+def test_models_say_whether_they_explain(service: Running) -> None:
+    models = {model["name"]: model["explains"] for model in service.http.get("/v1/models").json()["models"]}
+    assert models == {"fans": False, "best": True, "recall": False}
+    detail = refused(service.ask([["i1"]], explain=True), 422, "bad-setting")["detail"]
+    assert "FANS cannot explain its answers; leave out explain" in detail
+
+
 def test_default_is_ten_items_of_the_first_model(service: Running) -> None:
     answer = service.ask([["i1"]]).json()
     assert (len(answer["answers"][0]["positions"]), answer["model"]["name"]) == (10, "fans")
@@ -162,6 +186,7 @@ def test_similar_items_are_refused_with_a_problem(service: Running, path: str, s
         ({"lists": [[1.5]]}, 422, "invalid-request"),
         ({"lists": [[2**63]]}, 422, "invalid-request"),
         ({"lists": [["i1"]], "fallback": "best"}, 422, "invalid-request"),
+        ({"lists": [["i1"]], "explain": "yes"}, 422, "invalid-request"),
         ({"lists": [["i1"]], "model": "other"}, 404, "unknown-model"),
         ({"lists": [["i1"]], "categories": ["nowhere"]}, 422, "bad-setting"),
         ({"lists": [["i1"]], "categories": []}, 422, "invalid-request"),

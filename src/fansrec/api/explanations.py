@@ -17,6 +17,10 @@ class Explanations:
         self._explainer = Explainer(artifact.stored, engine)
         self._artifact, self._details = artifact, details
 
+    def prepare(self) -> None:
+        """Read what explanations need beside the model, so that the first one takes no longer than others."""
+        self._artifact.list_names  # noqa: B018
+
     def fields(
         self, inputs: Inputs, counts: Sequence[int], answers: Sequence[Continuation], digits: int | None = None
     ) -> list[list[dict[str, Any]]]:

@@ -16,6 +16,7 @@ LISTS_AT_ONCE = 512
 BLOCK_BYTES = 2**18
 ENCODING_ERRORS = "backslashreplace"  # a lone surrogate, such as "\\ud800" in an id, is written as it was read
 LINE = '{"id": 1, "items": ["a", "b"]} or ["a", "b"]'
+NOT_RULES = ("k", "fallback", "explain")  # arguments of `Continuer.continue_lists` that are not rules
 
 Row = dict[str, Any]  # `items` and, if the list has one, `id`
 
@@ -58,10 +59,10 @@ def _answer_rows(rows: list[Row], continuer: Continuer, rules: dict[str, Any]) -
     """Return the line of each list; `rules` are the arguments of `Continuer.continue_lists`."""
     k, fallback = rules["k"], rules.get("fallback", NONE)
     check_fallback(fallback)
-    allowed = continuer.rules(**{name: value for name, value in rules.items() if name not in ("k", "fallback")})
+    allowed = continuer.rules(**{name: value for name, value in rules.items() if name not in NOT_RULES})
     reasons = [_refusal(row["items"], continuer, k) for row in rows]
     accepted = [row["items"] for row, reason in zip(rows, reasons, strict=True) if reason is None]
-    answers = iter(continuer.answers(accepted, k, allowed, fallback))
+    answers = iter(continuer.answers(accepted, k, allowed, fallback, rules.get("explain", False)))
     return [
         ({"id": row["id"]} if "id" in row else {})
         | (next(answers).to_line() if reason is None else {"items": [], "reason": reason})

@@ -35,6 +35,7 @@ SEVERAL = "takes all values up to the next option, or @FILE with one per line"
 MIN_SCORE = "Minimum score; FANS has scores >= 0 with `--recipe best`, log-probabilities with `--recipe paper`"
 FILL = "How items are assigned to positions; arranged: the best items in their most likely order"
 FALLBACK = "What a list of only unknown items gets: nothing, or popular items"
+EXPLAIN = "Explain each item: shares of the parts of the model, input items that speak for it, similar lists"
 INPUT = (
     'JSON lines {"id": 1, "items": ["a"]} or ["a"], or CSV with the columns list_id and item_id, or items, also .gz or '
     ".zip; - for standard input; with Ray also a folder, pattern or URL"
@@ -50,6 +51,7 @@ def continue_lists(
     items: Annotated[Items, typer.Argument(help="Item ids or names; without any, a new list is generated")] = None,
     k: Annotated[int, typer.Option("-k", help="Number of items")] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON with names, categories and scores")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help=EXPLAIN)] = False,
     exclude: Annotated[Items, rule_option(help=f"Exclude these items; {SEVERAL}")] = None,
     allow: Annotated[Items, rule_option(help=f"Allow only these items; {SEVERAL}")] = None,
     categories: Annotated[Items, rule_option(help=f"Allow only items of these categories; {SEVERAL}")] = None,
@@ -106,6 +108,7 @@ def continue_lists(
         "diversity": diversity,
         "popularity": popularity,
         "freshness": freshness,
+        "explain": explain,
     }
     if engine == "ray" and shards is None:
         if input is None or output is None:
@@ -177,6 +180,16 @@ def _warn_of_unknown(continuer: Any, **rules: list[str] | None) -> None:
             _warn(f"--{name}: the model does not know {shown}{more}{meant}")
 
 
+def _print_explanation(found: Any) -> None:
+    """Print an explanation, a line for each kind of reason that there is."""
+    because = [f"{one.item if one.name is None else one.name} ({one.weight:.0%})" for one in found.because]
+    lists = [str(one.title or one.id) for one in found.lists if one.title or one.id]
+    parts = [f"{name} {share:.0%}" for name, share in found.parts.items()]
+    for title, values in (("because of", because), ("in the lists", lists), ("score from", parts)):
+        if values:
+            echo_row("", f"{title}: {', '.join(values)}")
+
+
 def _print(answer: Any, as_json: bool, did_you_mean: str) -> None:
     if as_json:
         echo_json(answer.to_json())
@@ -185,5 +198,7 @@ def _print(answer: Any, as_json: bool, did_you_mean: str) -> None:
         _warn(f"unknown items were skipped: {', '.join(map(str, answer.unknown))}{did_you_mean}")
     for position in answer.positions:
         echo_row(position.item, *([] if position.name is None else [position.name]))
+        if position.explanation:
+            _print_explanation(position.explanation)
     if answer.reason:
         _warn(answer.reason)

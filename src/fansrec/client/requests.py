@@ -45,6 +45,7 @@ class Rules(TypedDict, total=False):
     max_per_group: int | None
     keep_seen: bool
     min_score: float | None
+    explain: bool  # each position gets an explanation
     fallback: str  # "popular": a list of only unknown items gets popular items
 
 

@@ -39,13 +39,9 @@ class Explainer:
     def __init__(self, model: Any, engine: Engine) -> None:
         """Raise BadSetting if the model's answers cannot be explained."""
         self.engine = engine
-        if not isinstance(model, StoredModel) or model.name not in EXPLAINED:
-            raise BadSetting(
-                f"{model.title} cannot explain its answers; leave out explain, or use the default model, V-STAN or a "
-                "linear model (item-knn, ease, rp3beta, slist)"
-            )
-        if engine.generation == AUTOREGRESSIVE:
-            raise BadSetting("answers of the generation mode autoregressive cannot be explained; use recall")
+        reason = why_not(model, engine.generation)
+        if reason is not None:
+            raise BadSetting(reason)
         self.parts = parts_of(model)
         self.has_network = model.name == "fans-hybrid" and bool(model.config.weights.network)
 
@@ -80,6 +76,18 @@ class Explainer:
             terms = {"network": np.maximum(rest, 0)} | terms
         totals = sum(terms.values(), start=np.zeros(len(scores)))
         return {name: term / np.where(totals > 0, totals, 1) for name, term in terms.items()}
+
+
+def why_not(model: Any, generation: str) -> str | None:
+    """Return why the answers of a model in this generation mode cannot be explained, or None if they can."""
+    if not isinstance(model, StoredModel) or model.name not in EXPLAINED:
+        return (
+            f"{model.title} cannot explain its answers; leave out explain, or use the default model, V-STAN or a "
+            "linear model (item-knn, ease, rp3beta, slist)"
+        )
+    if generation == AUTOREGRESSIVE:
+        return "answers of the generation mode autoregressive cannot be explained; use recall"
+    return None
 
 
 def parts_of(model: StoredModel) -> list[Part]:

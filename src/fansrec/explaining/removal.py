@@ -11,7 +11,7 @@ from fansrec.engine.rules import Rules
 from fansrec.explaining.evidence import Floats, Indices
 
 MARGIN = 1e-4  # a score is lower if it is lower by more than this share, so that rounding does not count
-MAX_REMOVED = 32  # input items that are removed one by one if the strongest ones do not lower a score
+MAX_REMOVED = 32  # input items of a list that are removed one by one
 
 Named = list[tuple[int, float]]  # input items and their weights, which sum to 1
 
@@ -34,7 +34,8 @@ class Removal:
         """
         rows, strongest, found = np.arange(len(evidence)), evidence.argmax(1), evidence.any(1)
         drops = np.full(evidence.shape, np.nan)
-        self._remove(np.unique(strongest[found]), drops)
+        columns, items = np.unique(strongest[found], return_counts=True)
+        self._remove(columns[np.argsort(-items, kind="stable")][:MAX_REMOVED], drops)
         failed = ~(found & (drops[rows, strongest] > 0))
         if failed.any():
             untried = np.flatnonzero(np.isnan(drops).all(0))

@@ -11,6 +11,8 @@ from fansrec.serving.requests import ContinueRequest, request_type
 from fansrec.serving.service import Service
 from fansrec.serving.waiting import read_timeout, wait_for_answer
 
+EXPLAINED_COST = 4  # of an answer with explanations, in answers without
+
 
 class ContinueRoute:
     def __init__(self, service: Service) -> None:
@@ -33,7 +35,15 @@ class ContinueRoute:
         self._check_answer_size(request)
         model = self._service.model_for(request.model, request.client)["name"]
         job = Job(
-            next(dispatcher.ids), model, request.lists, request.k, request.rules, since, deadline, request.fallback
+            next(dispatcher.ids),
+            model,
+            request.lists,
+            request.k,
+            request.rules,
+            since,
+            deadline,
+            request.fallback,
+            request.explain,
         )
         return await wait_for_answer(dispatcher, dispatcher.submit(job, _cost(request)), receive)
 
@@ -50,5 +60,6 @@ class ContinueRoute:
 def _cost(request: ContinueRequest) -> int:
     """Return the cost in tokens: items given and requested; an item of a rule costs about half as much."""
     lists = sum(map(len, request.lists)) + request.k * len(request.lists)
+    lists *= EXPLAINED_COST if request.explain else 1
     rules = len(request.exclude) + len(request.allow or ()) + len(request.categories or ())
     return lists + rules // 2

@@ -8,7 +8,7 @@ from fansrec.serving.settings import Settings
 
 MAX_ID_LENGTH = 1000
 MAX_CLIENT_LENGTH = 200
-NOT_RULES = {"lists", "k", "model", "client", "fallback"}  # fields of a request to continue lists
+NOT_RULES = {"lists", "k", "model", "client", "fallback", "explain"}  # fields of a request to continue lists
 INT64 = 2**63
 
 Item = Annotated[
@@ -51,6 +51,7 @@ class ContinueRequest(BaseModel):
     fallback: Literal["none", "popular"] = Field(
         "none", description="What a list of only unknown items gets: nothing, or popular items"
     )
+    explain: StrictBool = Field(False, description="Whether each item of the answer gets an explanation")
 
     @property
     def rules(self) -> dict[str, Any]:
@@ -95,8 +96,33 @@ class AnsweredItem(FoundItem):
     score: float
 
 
+class Reason(BaseModel):
+    item: str | int
+    name: str | None
+    weight: float = Field(description="Its share among the items of the input that speak for the item")
+
+
+class SimilarList(BaseModel):
+    id: str | None
+    title: str | None
+    similarity: float = Field(description="1: the most similar list that the model remembers")
+    shared: int = Field(description="How many items of the input it contains")
+
+
+class Explanation(BaseModel):
+    parts: dict[str, float] = Field(
+        description="Shares of network, memory and linear part in the score of the item; they sum to 1"
+    )
+    because: list[Reason] = Field(description="Items of the input that speak for the item, the strongest first")
+    lists: list[SimilarList] = Field(description="Remembered lists that contain the item, the most similar first")
+
+
+class ContinuedItem(AnsweredItem):
+    explanation: Explanation | None = Field(None, description="Why the item is in the answer, only with `explain`")
+
+
 class ListAnswer(BaseModel):
-    positions: list[AnsweredItem]
+    positions: list[ContinuedItem]
     unknown: list[Item] = Field(description="Items of the list that the model does not know; they are skipped")
     reason: str | None = Field(description="Why there are fewer than k items or only popular ones, or null")
     fallback: Literal["popular"] | None = Field(
@@ -138,6 +164,7 @@ class ServedModel(ModelName):
     names: bool
     generation: str = Field(description="one-pass, autoregressive or recall")
     backend: str
+    explains: bool = Field(description="Whether answers can be explained")
     longest: int | None = Field(description="Maximum number of items of a list and its continuation together")
     score_scale: Literal["log", "linear"] = Field(
         description="Whether scores are logarithms, or sums of weights or counts from 0"

@@ -19,8 +19,11 @@ class Models(Protocol):
 def answer_jobs(
     models: Models, jobs: Iterable[Job], max_tokens: int, heartbeat: Heartbeat = lambda: None
 ) -> Iterator[list[Reply]]:
-    """Yield replies as soon as they are known; jobs of one model with equal rules run together, up to `max_tokens`."""
-    groups: dict[tuple[str, int], list[PreparedJob]] = {}
+    """Yield replies as soon as they are known; jobs of one model with equal rules run together, up to `max_tokens`.
+
+    Jobs that request explanations, which take longer, run after the others.
+    """
+    groups: dict[tuple[bool, str, int], list[PreparedJob]] = {}
     known: list[Reply] = []  # refusals, and answers that the engine has no part in
     for job in jobs:
         if job.deadline < time.monotonic():
@@ -32,12 +35,12 @@ def answer_jobs(
                 heartbeat()
                 continue
             prepared = models[job.model].prepare(job)
-            groups.setdefault((job.model, id(prepared.rules)), []).append(prepared)
+            groups.setdefault((job.explain, job.model, id(prepared.rules)), []).append(prepared)
         except Exception as error:
             known.append(_refusal(job, error))
     if known:
         yield known
-    for (name, _), group in groups.items():
+    for (_, name, _), group in sorted(groups.items(), key=lambda group: group[0][0]):  # those that explain come last
         for batch in _split(group, max_tokens):
             yield _run(models[name], batch, heartbeat)
 

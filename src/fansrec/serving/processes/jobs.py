@@ -21,6 +21,7 @@ class Job(NamedTuple):
     since: float  # when it arrived, by the monotonic clock that all processes of a machine share
     deadline: float
     fallback: str = "none"  # what lists of only unknown items get
+    explain: bool = False  # whether each item of the answer gets an explanation
     kind: str = CONTINUE  # or SIMILAR: the items that are similar to the only item of the only list
 
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ MAX_CACHED_RULES_BYTES = 4096  # many large ones would take much memory
 CACHED_RULES = 64
 
 Heartbeat = Callable[[], None]
+Explained = list[dict[str, Any]] | None  # the explanations of the items of an answer, if they were requested
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,8 @@ class LoadedModel:
 
     def prepare(self, job: Job) -> PreparedJob:
         rules = self.rules(job.rules)
+        if job.explain:
+            self.continuer.explanations  # noqa: B018  it refuses models that cannot explain
         longest = self.continuer.artifact.stored.longest_sequence()
         prepared = PreparedJob(job, [], [], [], rules)
         for position, items in enumerate(job.lists):
@@ -89,7 +93,10 @@ class LoadedModel:
         return self._rules[key]
 
     def run(self, batch: Sequence[PreparedJob], heartbeat: Heartbeat) -> list[bytes]:
-        """Return the answers of jobs that share their rules, in calls of a limited number of lists and tokens."""
+        """Return the answers of jobs that share their rules, in calls of a limited number of lists and tokens.
+
+        Either all of the jobs request explanations, or none.
+        """
         inputs = [given for prepared in batch for given in prepared.inputs]
         counts = [prepared.job.k for prepared in batch for _ in prepared.inputs]
         deadline = max(prepared.job.deadline for prepared in batch)
@@ -99,11 +106,29 @@ class LoadedModel:
                 raise TimeoutError
             answers += self.continuer.engine.continue_lists(inputs[start:end], counts[start:end], batch[0].rules)
             heartbeat()
-        rest = iter(answers)
+        explanations: Iterable[Explained] = repeat(None)
+        if batch[0].job.explain:
+            explanations = self._explain(inputs, counts, answers, deadline, heartbeat)
+        rest = zip(answers, explanations, strict=False)
         return [self.body(prepared, [next(rest) for _ in prepared.inputs]) for prepared in batch]
 
-    def body(self, prepared: PreparedJob, answers: Iterable[Continuation]) -> bytes:
-        """Return the body of the HTTP answer to a job; `answers` are those of the engine."""
+    def _explain(
+        self,
+        inputs: Sequence[NDArray[np.int64]],
+        counts: Sequence[int],
+        answers: Sequence[Continuation],
+        deadline: float,
+        heartbeat: Heartbeat,
+    ) -> Iterator[Explained]:
+        """Yield the explanations of each answer; each of them takes several calls of the engine."""
+        for given, count, answer in zip(inputs, counts, answers, strict=True):
+            if deadline < time.monotonic():
+                raise TimeoutError
+            yield from self.continuer.explanations.fields([given], [count], [answer], SCORE_DIGITS)
+            heartbeat()
+
+    def body(self, prepared: PreparedJob, answers: Iterable[tuple[Continuation, Explained]]) -> bytes:
+        """Return the body of the HTTP answer to a job; `answers` are those of the engine, with explanations."""
         job, rules, rest = prepared.job, prepared.rules, iter(answers)
         did_you_mean = DidYouMean(self.continuer.vocabulary)
         return to_json(
@@ -111,7 +136,7 @@ class LoadedModel:
                 "model": self._identity,
                 "milliseconds": round((time.monotonic() - job.since) * 1e3, 3),
                 "answers": [
-                    format_answer(next(rest), unknown, job.k, rules, self.continuer.details, SCORE_DIGITS)
+                    self._format(*next(rest), unknown, job.k, rules)
                     if continued
                     else self.continuer.answer_unknown(
                         unknown, did_you_mean(unknown), job.k, rules, job.fallback, SCORE_DIGITS
@@ -120,6 +145,11 @@ class LoadedModel:
                 ],
             }
         )
+
+    def _format(
+        self, answer: Continuation, explanations: Explained, unknown: list[object], k: int, rules: Rules
+    ) -> dict[str, Any]:
+        return format_answer(answer, unknown, k, rules, self.continuer.details, SCORE_DIGITS, explanations)
 
     def similar(self, job: Job) -> bytes:
         """Return the body of the HTTP answer to a job of the kind SIMILAR."""

@@ -9,6 +9,7 @@ from pydantic_core import to_json
 from fansrec.api.continuer import Continuer
 from fansrec.artifact import read_artifact, recipe_of
 from fansrec.errors import BadArtifact
+from fansrec.explaining.explainer import why_not
 from fansrec.models.registry import command_name
 from fansrec.serving.processes.jobs import Job
 from fansrec.serving.processes.loaded_model import LoadedModel
@@ -38,6 +39,8 @@ def _try_out(model: LoadedModel) -> None:
     try:
         vocabulary.group_indices  # noqa: B018
         vocabulary.prepare_lookups()
+        if _explains(model.continuer):
+            model.continuer.explanations.prepare()
         request = Job(0, model.name, [[vocabulary.ids[0]]], 1, {}, 0.0, math.inf)
         model.run([model.prepare(request)], lambda: None)
         to_json([model.continuer.details(first) for first in vocabulary.starts[:-1].tolist()])
@@ -45,6 +48,10 @@ def _try_out(model: LoadedModel) -> None:
     except Exception as error:
         folder = model.continuer.artifact.folder
         raise BadArtifact(f"{folder}: the model cannot answer a request ({error}); train it again") from error
+
+
+def _explains(continuer: Continuer) -> bool:
+    return why_not(continuer.artifact.stored, continuer.engine.generation) is None
 
 
 def describe(model: LoadedModel) -> dict[str, Any]:
@@ -66,6 +73,7 @@ def describe(model: LoadedModel) -> dict[str, Any]:
         "names": bool(vocabulary.names),
         "generation": engine.generation,
         "backend": engine.backend if model.target is None else model.target[0],
+        "explains": _explains(model.continuer),
         "longest": artifact.stored.longest_sequence(),
         "score_scale": "log" if getattr(artifact.stored, "log_scores", True) else "linear",
         "folder": str(artifact.folder),
