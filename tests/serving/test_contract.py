@@ -283,4 +283,4 @@ def test_body_size_is_limited_compressed_and_decompressed(narrow: Running, packe
 def test_limits_are_reported(narrow: Running) -> None:
     limits = narrow.http.get("/v1/models").json()["limits"]
     own = {"lists": 3, "items": 5, "k": 7, "rule_items": 4, "body_bytes": 2000}
-    assert limits == own | {"answer_items": 25_600, "events": 1000, "timeout_ms": 1000 * DEADLINE_S}
+    assert limits == own | {"answer_items": 25_600, "events": 1000, "changes": 1000, "timeout_ms": 1000 * DEADLINE_S}
