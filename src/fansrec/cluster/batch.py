@@ -19,6 +19,7 @@ from fansrec.cluster.batch_output import digest, finish, open_folder
 from fansrec.cluster.batch_pieces import MAX_PIECES, SUFFIXES, Piece, open_batches, piece_bytes
 from fansrec.cluster.errors import worker_storage_errors
 from fansrec.cluster.storage import absolute_url, exists, join_url, list_files, open_file, write_file
+from fansrec.engine.threads import use_one_thread
 from fansrec.errors import BadArtifact, BadSetting
 
 MAX_RESTARTS = 5  # of a worker: a piece that kills its worker must not be retried for ever
@@ -115,9 +116,7 @@ class PieceWorker:
             return write_file(target, lambda path: write_answers(path, batches, continuer, self.batch.rules))
 
     def _load(self) -> Continuer:
-        import torch
-
-        torch.set_num_threads(1)
+        use_one_thread()  # the workers run in parallel instead
         continuer = load(self.batch.run, self.batch.device, self.batch.backend)
         if continuer.artifact.hash != self.batch.model:
             raise BadArtifact(f"{self.batch.run} is not the same model on all machines; copy it again")

@@ -196,8 +196,8 @@ def test_default_recipe_is_best_and_resumed_runs_keep_theirs(
     write_walks(tmp_path / "corpus")
     (tmp_path / "run" / "checkpoints").mkdir(parents=True)
     (tmp_path / "run" / "checkpoints" / "plan.json").write_text("{}")
-    monkeypatch.setattr("fansrec.training.trainer.make_plan", stop)
-    monkeypatch.setattr("fansrec.training.trainer.saved_plan", stop)
+    monkeypatch.setattr("fansrec.training.begin.make_plan", stop)
+    monkeypatch.setattr("fansrec.training.begin.saved_plan", stop)
     with pytest.raises(BadSetting, match="stopped here"):
         fansrec.train(tmp_path / "corpus", tmp_path / "run", "fans", values, resume=resume)
     assert seen[0].get("recipe") == recipe
