@@ -36,3 +36,10 @@ def test_reading_from_a_block_gives_the_batches_of_the_whole_file(monkeypatch: p
 def test_invalid_line_is_reported_with_its_line_number() -> None:
     with pytest.raises(BadInput, match="lists, line 42: neither an array"):
         list(many.read_batches(io.BytesIO(b'["a"]\n{}\n'), "lists", lines_before=lambda: 40))
+
+
+def test_lines_before_are_counted_for_an_error_only() -> None:
+    counted: list[int] = []
+    lines = io.BytesIO(b'["a"]\n["b"]\n')
+    assert len(next(many.read_batches(lines, "lists", lines_before=lambda: counted.append(1) or 0))) == 2  # type: ignore[func-returns-value]
+    assert not counted

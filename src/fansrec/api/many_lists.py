@@ -107,14 +107,16 @@ def read_batches(
 def _parse(
     line: bytes, source: object, number: int, lines_before: Callable[[], int], recognized: Callable[[Row], Row]
 ) -> Row:
-    where = f"{source}, line {lines_before() + number}"
+    def refusal(reason: str) -> BadInput:
+        return BadInput(f"{source}, line {lines_before() + number}: {reason}")  # counting lines takes long
+
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"{where}: not JSON ({error}); write each list as {LINE}") from error
+        raise refusal(f"not JSON ({error}); write each list as {LINE}") from error
     row = {"items": row} if isinstance(row, list) else recognized(row) if isinstance(row, dict) else row
     if not isinstance(row, dict) or not isinstance(row.get("items"), list):
-        raise BadInput(f"{where}: neither an array of items nor an object with an array `items`; write it as {LINE}")
+        raise refusal(f"neither an array of items nor an object with an array `items`; write it as {LINE}")
     return row
 
 

@@ -6,6 +6,7 @@ Spelling does not matter: case, spaces, hyphens, underscores and dots are ignore
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from fansrec.errors import BadInput
 
@@ -97,6 +98,7 @@ class Columns:
 RECOGNIZED = Columns()
 
 
+@lru_cache(1024)
 def normalized(name: str) -> str:
     return re.sub(r"[\W_]+", "", name.casefold())
 
