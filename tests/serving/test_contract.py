@@ -41,6 +41,26 @@ def test_lists_are_answered_like_the_library(service: Running, songs: Path) -> N
     assert items_of(service.ask(lists, k=6, exclude=["i9"])) == [answer.items for answer in alone]
 
 
+def test_controls_are_those_of_the_library(service: Running, songs: Path) -> None:
+    controls = {"diversity": 0.7, "popularity": -0.5}
+    (alone,) = load(songs / "run").continue_lists([["i1", "i2"]], 6, **controls)
+    (answer,) = items_of(service.ask([["i1", "i2"]], k=6, **controls))
+    assert answer == alone.items != items_of(service.ask([["i1", "i2"]], k=6))[0]
+    assert [model["counts"] for model in service.http.get("/v1/models").json()["models"]] == [True] * 3
+
+
+@pytest.mark.parametrize("control", [{"diversity": 1.5}, {"popularity": -2}, {"freshness": "new"}, {"diversity": None}])
+def test_controls_out_of_range_are_refused(service: Running, control: dict[str, object]) -> None:
+    (name,) = control
+    problem = refused(service.ask([["i1"]], **control), 422, "invalid-request")
+    assert name in json.dumps(problem)
+
+
+def test_freshness_without_dates_is_refused(service: Running) -> None:
+    problem = refused(service.ask([["i1"]], freshness=0.5), 422, "bad-setting")
+    assert "freshness needs dates of items" in problem["detail"]
+
+
 def test_list_of_unknown_items_does_not_spoil_a_request(service: Running) -> None:
     cold, warm = service.ask([["nope"], ["i1"]], k=3).json()["answers"]
     assert cold == {"positions": [], "unknown": ["nope"], "reason": UNKNOWN, "fallback": None}

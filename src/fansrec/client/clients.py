@@ -73,8 +73,9 @@ class Client(_BaseClient):
     ) -> Answers:
         """Return `k` distinct items for each list of item ids or names; fewer, and why, if the rules exclude too many.
 
-        Rules: exclude, allow, categories, max_per_group, keep_seen, min_score, fallback, explain; and model, if the
-        service has several, or client, a key by which a service with a split chooses one.
+        Rules: exclude, allow, categories, max_per_group, keep_seen, min_score, diversity, popularity, freshness,
+        fallback, explain; and model, if the service has several, or client, a key by which a service with a split
+        chooses one.
         """
         return parse_answers(self._call(continue_request(lists, k, rules), timeout))
 

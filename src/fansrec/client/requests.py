@@ -46,6 +46,9 @@ class Rules(TypedDict, total=False):
     keep_seen: bool
     min_score: float | None
     explain: bool  # each position gets an explanation
+    diversity: float  # 0 to 1: items that differ
+    popularity: float  # -1 to 1: niche or popular items
+    freshness: float  # 0 to 1: items with a late date
     fallback: str  # "popular": a list of only unknown items gets popular items
 
 

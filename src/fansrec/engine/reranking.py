@@ -96,11 +96,10 @@ def _select(pool: Continuation, count: int, rules: Rules, traits: ItemTraits) ->
 def _relevance(items: NDArray[np.int64], rules: Rules, traits: ItemTraits) -> Values:
     """Return how much each candidate is preferred, before diversity, 0 to 1 for each of its parts.
 
-    The model's part is the place of a candidate, since the scores of different models and positions have no common
-    scale. It loses weight as the others gain it.
+    The model's part is the discount of a place by DCG, since the scores of different models and positions have no
+    common scale. It loses weight as the others gain it.
     """
-    places = 1 - np.arange(len(items)) / max(1, len(items))
-    relevance = (1 - max(abs(rules.popularity), rules.freshness)) * places
+    relevance = (1 - max(abs(rules.popularity), rules.freshness)) / np.log2(2 + np.arange(len(items)))
     if rules.popularity:
         assert traits.popularity is not None
         popular = _scaled(traits.popularity[items])

@@ -162,6 +162,8 @@ class ServedModel(ModelName):
     groups: bool = Field(description="Whether items have groups (artists), so that max_per_group works")
     group_name: str | None = Field(description="What a group is, such as artist; null if items have no groups")
     names: bool
+    dates: bool = Field(description="Whether items have dates, so that freshness works")
+    counts: bool = Field(description="Whether the training lists of items were counted, so that popularity works")
     generation: str = Field(description="one-pass, autoregressive or recall")
     backend: str
     explains: bool = Field(description="Whether answers can be explained")

@@ -23,6 +23,7 @@ def named_vocabulary(bare: Vocabulary) -> Vocabulary:
         MARKUP.get(n, f"{COLORS[n // ITEMS_PER_CATEGORY]} {THINGS[n % ITEMS_PER_CATEGORY]}") for n in range(len(bare))
     ]
     names = [f"{title} - {artist}" for title, artist in zip(titles, artists, strict=True)]
+    dates = [f"{1960 + n}-01-01" for n in range(len(bare))]
     return Vocabulary(
-        bare.ids, bare.starts, category_names=CATEGORIES, names=names, groups=artists, group_name="singer"
+        bare.ids, bare.starts, category_names=CATEGORIES, names=names, groups=artists, group_name="singer", dates=dates
     )

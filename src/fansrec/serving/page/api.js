@@ -4,8 +4,8 @@
  * @typedef {{item: string|number, name: string|null, group: string|null, category: string, catalog?: string}} Item
  * @typedef {Item & {score: number}} Position
  * @typedef {{name: string, hash: string, title: string, recipe: string|null, generation: string, items: number,
- *   names: boolean, groups: boolean, group_name: string|null, categories: {name: string, items: number}[],
- *   score_scale: "log"|"linear", catalog: string}} Model
+ *   names: boolean, groups: boolean, dates: boolean, counts: boolean, group_name: string|null,
+ *   categories: {name: string, items: number}[], score_scale: "log"|"linear", catalog: string}} Model
  * @typedef {{positions: Position[], unknown: (string|number)[], reason: string|null, fallback: string|null,
  *   model: {name: string, hash: string}, milliseconds: number, roundTrip: number}} Continuation
  */

@@ -4,6 +4,7 @@ import { createColumn, skeleton } from "./answers_view.js";
 import { continueList } from "./api.js";
 import { make, placeIcons } from "./dom.js";
 import { choiceOf, knownTo } from "./catalogs.js";
+import { requestedControls } from "./controls.js";
 import { formatFailure, labelOf } from "./format.js";
 import { announce, hideBanner, showBanner } from "./notices.js";
 import { createRequester } from "./requester.js";
@@ -22,6 +23,7 @@ function requestOf(state, models, index, limits) {
     categories: categories.length ? categories : null,
     max_per_group: model.groups ? state.perGroup : null,
     keep_seen: state.keepSeen,
+    ...requestedControls(state, model),
     fallback: "popular", // for a list of which the model knows no item; the answer then says so
   };
 }

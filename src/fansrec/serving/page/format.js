@@ -26,7 +26,8 @@ export const formatOmitted = (omitted) =>
   (omitted ? ` ${formatCount(omitted, "item")} more than this service accepts: left out.` : "");
 
 const FIELDS = { lists: "Your list", k: "How many", max_per_group: "At most", exclude: "Blocked",
-  categories: "Only these categories", keep_seen: "Repeats allowed", search: "Search", id: "The link" };
+  categories: "Only these categories", keep_seen: "Repeats allowed", diversity: "Diversity",
+  popularity: "Popularity", freshness: "Freshness", search: "Search", id: "The link" };
 
 /** The label on the page of a field, which the service names by its path in the request. */
 function formatField(where) {

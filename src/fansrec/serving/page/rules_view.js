@@ -1,6 +1,7 @@
-/** The rules of a continuation: number of items, maximum per artist, categories, repeats and blocked items. */
+/** The rules of a continuation: number of items, maximum per artist, categories, repeats, blocked items, re-ranking. */
 
 import { swatch } from "./colors.js";
+import { createControls, summarizeControls } from "./controls.js";
 import { icon, make, showEach } from "./dom.js";
 import { choiceOf, differ, knownTo } from "./catalogs.js";
 import { toggled, unblocked } from "./state.js";
@@ -19,6 +20,8 @@ export function createRulesView(root, store) {
     change({ ...store.state, perGroup: Number(event.target.value) || null }, `how many per ${word}`));
   part("keep-seen").addEventListener("change", (event) =>
     change({ ...store.state, keepSeen: event.target.checked }, "repeats"));
+
+  const controls = createControls(part, (name, value) => change({ ...store.state, [name]: value }, name, true));
 
   /** The chips of the categories of one catalog, and one for any of them. */
   function categoryGroup({ model: { catalog }, choice }) {
@@ -56,7 +59,8 @@ export function createRulesView(root, store) {
   }
 
   /** A summary of the rules for the closed panel. */
-  function summarize({ k, perGroup, keepSeen, blocked }, only) {
+  function summarize(state, only) {
+    const { k, perGroup, keepSeen, blocked } = state;
     const categories = only.length > 2 ? formatCount(only.length, "category", "categories")
       : only.map(formatCategory).join(" and ");
     return [
@@ -64,6 +68,7 @@ export function createRulesView(root, store) {
       perGroup ? `at most ${perGroup} per ${word}` : null,
       only.length ? `only ${categories}` : null,
       keepSeen ? "repeats allowed" : null,
+      ...summarizeControls(state),
       blocked.length ? `${blocked.length} blocked` : null,
     ].filter(Boolean).join(" · ");
   }
@@ -79,6 +84,7 @@ export function createRulesView(root, store) {
     part("per-group").setAttribute("aria-label", `Maximum per ${word}`);
     part("per-group").value = String(state.perGroup ?? ""); // empty for a number that the field does not offer
     part("keep-seen").checked = state.keepSeen;
+    controls.render(state, models);
     const groups = models
       .map((model, index) => ({ model, choice: choiceOf(models, index), apart: differ(models) }))
       .filter(({ choice }, index, all) => all.findIndex((one) => one.choice === choice) === index);

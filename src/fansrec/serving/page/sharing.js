@@ -1,5 +1,6 @@
 /** A list outside of the page: in a link, in a file, as text, in the storage of the browser. */
 
+import { NAMES } from "./controls.js";
 import { isItem, validate, validSavedLists } from "./validation.js";
 import { labelOf } from "./format.js";
 
@@ -16,6 +17,7 @@ export function toFragment(state) {
   if (parts.size) parts.set("k", String(state.k));
   if (state.perGroup) parts.set("per", String(state.perGroup));
   if (state.keepSeen) parts.set("repeat", "1");
+  for (const name of NAMES) if (state[name]) parts.set(name, String(state[name]));
   if (parts.size) for (const model of state.models) parts.append("model", model);
   return parts.toString();
 }
@@ -32,6 +34,7 @@ export function fromFragment(fragment, limits) {
     k: Number.parseInt(parts.get("k"), 10),
     perGroup: Number.parseInt(parts.get("per"), 10),
     keepSeen: parts.get("repeat") === "1",
+    ...Object.fromEntries(NAMES.map((name) => [name, Number.parseInt(parts.get(name), 10)])),
   };
   return { ...validate(values, limits), models: parts.getAll("model") };
 }

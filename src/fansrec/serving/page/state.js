@@ -4,13 +4,13 @@
  * @typedef {import("./api.js").Item} Item
  * @typedef {Item & {key: number}} Entry  an item of the list; the same item may occur twice
  * @typedef {{list: Entry[], blocked: Item[], k: number, perGroup: number|null, keepSeen: boolean, only: string[],
- *   onlyOther: string[], models: string[]}} State  `onlyOther`: the chosen categories of a second model with a catalog
- *   of its own
+ *   onlyOther: string[], models: string[], diversity: number, popularity: number, freshness: number}} State
+ *   `onlyOther`: the chosen categories of a second model with a catalog of its own; the last three are in percent
  */
 
 /** @type {State} */
 export const START = { list: [], blocked: [], k: 10, perGroup: null, keepSeen: false, only: [], onlyOther: [],
-  models: [] };
+  models: [], diversity: 0, popularity: 0, freshness: 0 };
 const MAX_STEPS = 200;
 
 let lastKey = 0;

@@ -1,6 +1,7 @@
 /** Validation of data from outside (a link, a file, the browser's storage), which may be anything: here it becomes what
  * the page and the service accept. Everything that is restored passes through here. */
 
+import { validControls } from "./controls.js";
 import { START } from "./state.js";
 
 const MAX_ID_LENGTH = 1000; // characters, as in the service
@@ -30,6 +31,7 @@ export function validate(values, limits) {
     k: clamp(k, limits.k, Math.min(START.k, limits.k)),
     perGroup: clamp(perGroup, limits.k, null), // a limit above the number of items has no effect
     keepSeen,
+    ...validControls(values),
   };
   const omitted = items.length - kept.items.length + blocked.length - kept.blocked.length;
   return { ...kept, omitted, rules };

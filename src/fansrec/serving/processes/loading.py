@@ -71,6 +71,8 @@ def describe(model: LoadedModel) -> dict[str, Any]:
         "groups": bool(vocabulary.groups),
         "group_name": vocabulary.group_name if vocabulary.groups else None,
         "names": bool(vocabulary.names),
+        "dates": model.continuer.traits.days is not None,
+        "counts": model.continuer.traits.popularity is not None,
         "generation": engine.generation,
         "backend": engine.backend if model.target is None else model.target[0],
         "explains": _explains(model.continuer),
