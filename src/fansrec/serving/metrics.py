@@ -44,6 +44,8 @@ class Metrics:
         self.log_bytes = gauge("fans_log_bytes", "Size of the log of writes")
         self.log_limit_bytes = gauge("fans_log_limit_bytes", "Size of the log at which writes are refused")
         self.sync_seconds = histogram("fans_log_sync_seconds", "Time to store a group of writes")
+        self.writes_applied = gauge("fans_writes_applied", "Number of the newest write in a model", ["model"])
+        self.visible_seconds = histogram("fans_write_visible_seconds", "Time from an acknowledged write to all workers")
         self.lists = counter("fans_lists", "Lists continued", ["model"])
         self.items = counter("fans_items", "Items requested for continued lists", ["model"])
         self.engine_seconds = histogram("fans_engine_seconds", "Time of a worker for a batch", ["model"])

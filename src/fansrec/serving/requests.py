@@ -172,6 +172,7 @@ class ServedModel(ModelName):
         description="Whether scores are logarithms, or sums of weights or counts from 0"
     )
     catalog: str = Field(description="Equal for models with the same items and categories")
+    seq: int | None = Field(description="Number of the newest write in the model; null if it takes no writes")
 
 
 class Limits(BaseModel):

@@ -23,7 +23,7 @@ from fansrec.serving.writes.store import open_store
 
 log = logging.getLogger("fansrec.serving")
 
-INTERNAL = ("folder", "vocabulary")  # fields of a model's description that clients do not get
+INTERNAL = ("folder", "vocabulary", "base")  # fields of a model's description that clients do not get
 INDEX_CHECK_SECONDS = 0.5
 
 
@@ -58,6 +58,8 @@ class Service:
         self.split = Split(settings.split, settings.split_salt) if settings.split else None
         self.events = open_events(settings.writes / FOLDER, settings.events_bytes) if settings.writes else None
         self.writes = open_store(settings, self.metrics) if settings.writes else None
+        if self.writes is not None and isinstance(self.deployments, DeploymentManager):
+            self.deployments.take_writes(self.writes)
         self.draining = False
         self.metrics.ready.set_function(lambda: self.ready)
 
@@ -110,6 +112,11 @@ class Service:
                 return model
         names = ", ".join(model["name"] for model in models)
         raise Problem(404, "unknown-model", f"There is no model of that name; the models are: {names}.")
+
+    @property
+    def takes_writes(self) -> bool:
+        """Whether any of the models can be updated."""
+        return any(model["seq"] is not None for model in self.models)
 
     def model_for(self, name: str | None, client: str | None) -> dict[str, Any]:
         """Return the description of the model that continues the lists of a request, and count the request."""

@@ -28,7 +28,7 @@ class FakeModelHost(FakeChannel):
     def send(self, message: Any) -> None:
         super().send(message)
         if len(self.sent) > self.lost:
-            message = {"deployment": self.deployment, "kind": WORKER, "pid": len(self.sent)}
+            message = {"deployment": self.deployment, "kind": WORKER, "pid": len(self.sent), "version": 0}
             asyncio.get_running_loop().call_soon(self.pool._process_connected, FakeChannel(), message)
 
 
@@ -47,7 +47,8 @@ class FakeSupervisor:
         self.hosts.append(host)
         introduction = {"deployment": order["deployment"], "kind": MODEL_HOST}
         self.pool._process_connected(host, introduction)  # type: ignore[arg-type]
-        host.on_message({"models": [MODEL | {"hash": str(len(self.hosts))}]}, b"")
+        model = MODEL | {"base": str(len(self.hosts))}
+        host.on_message({"models": [model], "version": 0}, b"")
 
 
 async def start_and_reload() -> list[FakeModelHost]:

@@ -11,6 +11,8 @@ from pydantic_core import from_json, to_json
 SIZES = struct.Struct("!II")
 SUPERVISOR, MODEL_HOST, WORKER = "supervisor", "model host", "worker"  # kinds of processes, in their first message
 
+APPLY = "apply"  # kind of the message that has a model host apply writes to its models
+
 Message = dict[str, Any]
 
 

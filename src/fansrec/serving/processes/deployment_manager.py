@@ -11,7 +11,9 @@ from fansrec.serving.metrics import Metrics
 from fansrec.serving.processes.deployment import Deployment
 from fansrec.serving.processes.deployment_pool import DeploymentPool
 from fansrec.serving.processes.dispatch import Dispatcher
+from fansrec.serving.processes.live_updates import LiveUpdates
 from fansrec.serving.settings import Settings
+from fansrec.serving.writes.store import WriteStore
 
 log = logging.getLogger("fansrec.serving")
 
@@ -36,6 +38,8 @@ class DeploymentManager:
         self._metrics, self._on_change = metrics, on_change
         self._pool = DeploymentPool(settings, dispatcher, self._model_host_lost)
         self._lock = asyncio.Lock()
+        self._switching = asyncio.Lock()  # held while other models are served, or the same ones take writes
+        self._writes: LiveUpdates | None = None
         self.current: Deployment | None = None
         self.previous: Deployment | None = None
         metrics.workers_wanted.set(settings.worker_count)
@@ -49,16 +53,22 @@ class DeploymentManager:
     def ready(self) -> bool:
         return self.current is not None and bool(self.current.workers)
 
+    def take_writes(self, store: WriteStore) -> None:
+        """Have all models follow the log of a store; called before `start`."""
+        self._writes = LiveUpdates(store, self._metrics, self._apply_to_current)
+
     async def start(self) -> None:
         """Start the first deployment; a model that cannot be loaded raises the FansError that says why."""
         await self._pool.start()
-        await self._switch_to(await self._pool.load(self._specs))
+        await self._switch_to(await self._load(self._specs))
+        if self._writes is not None:
+            self._pool.run_in_background(self._writes.run())
 
     async def reload(self) -> list[str]:
         """Read the model folders again; return the names of the models that have changed."""
         async with self._exclusive():
             try:
-                new = await self._pool.load(self._specs)
+                new = await self._load(self._specs)
                 changed = self._changed_models(new)
                 if changed:
                     dropped, self.previous = self.previous, await self._switch_to(new)
@@ -92,22 +102,36 @@ class DeploymentManager:
         async with self._lock:
             yield
 
+    async def _load(self, specs: list[dict[str, Any]]) -> Deployment:
+        return await self._pool.load(specs, 0 if self._writes is None else self._writes.last)
+
+    async def _apply_to_current(self, last: int) -> list[dict[str, Any]]:
+        """Apply the writes up to `last` to the models that are served; return their descriptions."""
+        async with self._switching:
+            if self.current is None:
+                return []
+            await self.current.apply(last)
+            return self.current.models
+
     def _changed_models(self, new: Deployment) -> list[str]:
         old = self.current.hashes if self.current else {}
         return [name for name, value in new.hashes.items() if old.get(name) != value]
 
     async def _switch_to(self, new: Deployment) -> Deployment | None:
         """Start the workers of `new` before those of the current deployment stop; return the old deployment."""
-        try:
-            await self._pool.start_workers(new)
-        except BadArtifact:
-            if new is not self.previous:
-                self._pool.remove(new)
-            raise
-        old, self.current = self.current, new
-        if old is not None:
-            old.stop_workers()
-        new.serve()
+        async with self._switching:
+            try:
+                if self._writes is not None:
+                    await new.apply(self._writes.last)  # those since it was loaded, or was served the last time
+                await self._pool.start_workers(new)
+            except BadArtifact:
+                if new is not self.previous:
+                    self._pool.remove(new)
+                raise
+            old, self.current = self.current, new
+            if old is not None:
+                old.stop_workers()
+            new.serve()
         report_models(new.models, self._metrics)
         self._on_change()
         return old
@@ -131,19 +155,19 @@ class DeploymentManager:
         """Load the models of `old` from the folders that they were read from, or else what the settings name now."""
         folders = {model["name"]: model["folder"] for model in old.models}
         try:
-            new = await self._pool.load([spec | {"run": folders[spec["name"]]} for spec in self._specs])
+            new = await self._load([spec | {"run": folders[spec["name"]]} for spec in self._specs])
             if new.hashes == old.hashes:
                 return new
             self._pool.remove(new)
         except FansError as error:
             log.warning("the models that are served are no longer in their folders (%s)", error)
         log.warning("reading the models that the service was started with instead")
-        return await self._pool.load(self._specs)
+        return await self._load(self._specs)
 
 
 def report_models(models: list[dict[str, Any]], metrics: Metrics) -> None:
     """Log which models are served and put them into the metrics."""
     metrics.model_info.clear()
     for model in models:
-        metrics.model_info.labels(model["name"], model["hash"]).set(1)
+        metrics.model_info.labels(model["name"], model.get("base", model["hash"])).set(1)
     log.info("serving %s", ", ".join(f"{model['name']} ({model['hash'][:12]})" for model in models))

@@ -11,6 +11,7 @@ from fansrec.serving.processes.deployment import Deployment
 from fansrec.serving.processes.dispatch import Dispatcher
 from fansrec.serving.processes.supervisor import Backoff, Supervisor, process_lost
 from fansrec.serving.settings import Settings
+from fansrec.serving.writes.store import FILE as LOG_FILE
 
 LOAD_SECONDS = 600.0
 START_SECONDS = 60.0  # for all workers of a deployment to report
@@ -43,8 +44,8 @@ class DeploymentPool:
             self.remove(deployment)
         await self._supervisor.close()
 
-    async def load(self, specs: list[dict[str, Any]]) -> Deployment:
-        """Return a deployment whose models are in memory and which has no workers yet."""
+    async def load(self, specs: list[dict[str, Any]], last: int) -> Deployment:
+        """Return a deployment whose models are in memory, with the writes up to `last`, and no workers yet."""
         new = Deployment(
             next(self._ids),
             self._dispatcher,
@@ -54,10 +55,12 @@ class DeploymentPool:
             self._dispatcher.loop.create_future(),
         )
         self._deployments[new.id] = new
-        order = {"deployment": new.id, "models": specs, "device": self._settings.device}
+        settings, folder = self._settings, self._settings.writes
+        order = {"deployment": new.id, "models": specs, "device": settings.device, "backend": settings.backend}
+        order |= {"log": str(folder / LOG_FILE), "last": last} if folder else {}
         try:
             async with asyncio.timeout(LOAD_SECONDS):
-                await self._supervisor.start_model_host(order | {"backend": self._settings.backend})
+                await self._supervisor.start_model_host(order)
                 await new.loaded
         except BaseException as error:
             self.remove(new)
@@ -103,7 +106,7 @@ class DeploymentPool:
         elif "failed" in message:
             deployment.fail(BadArtifact(message["failed"]))
         else:
-            deployment.add_worker(channel, message["pid"])
+            deployment.add_worker(channel, message["pid"], message["version"])
 
     def _model_host_lost(self, deployment: Deployment) -> None:
         deployment.model_host = None

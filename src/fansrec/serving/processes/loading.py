@@ -7,7 +7,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from fansrec.api.continuer import Continuer
-from fansrec.artifact import read_artifact, recipe_of
+from fansrec.artifact import Artifact, read_artifact, recipe_of
 from fansrec.errors import BadArtifact
 from fansrec.explaining.explainer import why_not
 from fansrec.models.registry import command_name
@@ -30,6 +30,15 @@ def _load(spec: dict[str, Any], device: str, backend: str) -> LoadedModel:
     return model
 
 
+def open_model(before: LoadedModel, artifact: Artifact) -> LoadedModel:
+    """Return a model that was updated, opened like the one before it."""
+    engine = before.continuer.engine
+    continuer = Continuer(artifact, "cpu", engine.backend, engine.generation)
+    model = LoadedModel(before.name, continuer, before.target)
+    _try_out(model)
+    return model
+
+
 def _try_out(model: LoadedModel) -> None:
     """Answer one request as a worker does, up to the JSON of the answer; raise BadArtifact where that fails.
 
@@ -44,7 +53,7 @@ def _try_out(model: LoadedModel) -> None:
         request = Job(0, model.name, [[vocabulary.ids[0]]], 1, {}, 0.0, math.inf)
         model.run([model.prepare(request)], lambda: None)
         to_json([model.continuer.details(first) for first in vocabulary.starts[:-1].tolist()])
-        to_json(describe(model))
+        to_json(describe(model, "unknown"))
     except Exception as error:
         folder = model.continuer.artifact.folder
         raise BadArtifact(f"{folder}: the model cannot answer a request ({error}); train it again") from error
@@ -54,9 +63,10 @@ def _explains(continuer: Continuer) -> bool:
     return why_not(continuer.artifact.stored, continuer.engine.generation) is None
 
 
-def describe(model: LoadedModel) -> dict[str, Any]:
+def describe(model: LoadedModel, key: str | None = None) -> dict[str, Any]:
     """Return what `GET /v1/models` answers about a model, and the folder and the key of its search index."""
     artifact, vocabulary, engine = model.continuer.artifact, model.continuer.vocabulary, model.continuer.engine
+    key = key or key_of(artifact.folder)
     sizes = (vocabulary.starts[1:] - vocabulary.starts[:-1]).tolist()
     return {
         "name": model.name,
@@ -79,6 +89,7 @@ def describe(model: LoadedModel) -> dict[str, Any]:
         "longest": artifact.stored.longest_sequence(),
         "score_scale": "log" if getattr(artifact.stored, "log_scores", True) else "linear",
         "folder": str(artifact.folder),
-        "vocabulary": (vocabulary_key := key_of(artifact.folder)),
-        "catalog": vocabulary_key[:16],
+        "vocabulary": key,
+        "catalog": key[:16],
+        "seq": None,
     }

@@ -22,10 +22,9 @@ from fansrec.errors import FansError
 from fansrec.files import format_os_error
 from fansrec.serving.http.logs import setup_logs
 from fansrec.serving.processes.batching import answer_jobs
-from fansrec.serving.processes.channel import MODEL_HOST, SUPERVISOR, WORKER, Message, pack, receive
+from fansrec.serving.processes.channel import APPLY, MODEL_HOST, SUPERVISOR, WORKER, Message, pack, receive
 from fansrec.serving.processes.jobs import Job, pack_replies
-from fansrec.serving.processes.loaded_model import LoadedModel
-from fansrec.serving.processes.loading import describe, load_models
+from fansrec.serving.processes.live_models import LiveModels
 
 HEARTBEAT_SECONDS = 0.25
 NICENESS = 5  # of workers: the front has little to do, and must have time to refuse requests at overload
@@ -53,12 +52,14 @@ def _connect(path: str, introduction: Message) -> socket.socket:
     return connection
 
 
-def _fork_on_request(front: socket.socket, run_child: Callable[[Message], object]) -> None:
-    """Fork a child for each message of the front, until it closes the connection."""
+def _fork_on_request(
+    front: socket.socket, run_child: Callable[[Message], object], handle: Callable[[Message], bool] = lambda _: False
+) -> None:
+    """Fork a child for each message of the front that `handle` does not handle, until it closes the connection."""
     gc.collect()
     gc.freeze()  # memory that the collector does not touch stays shared with the children
     while (message := receive(front)) is not None:
-        if os.fork() == 0:
+        if not handle(message) and os.fork() == 0:
             front.close()
             _run_and_exit(run_child, message)
 
@@ -80,23 +81,37 @@ def _run_and_exit(run_child: Callable[[Message], object], order: Message) -> NoR
 
 
 def _run_model_host(path: str, order: Message) -> None:
-    """Load models, report what was loaded, fork workers."""
+    """Load models, report what was loaded, apply writes to them, fork workers."""
     front = _connect(path, {"kind": MODEL_HOST, "deployment": order["deployment"]})
     try:
-        models = load_models(order["models"], order["device"], order["backend"])
+        live = LiveModels(order)
     except (FansError, OSError) as error:
-        front.sendall(
-            pack({"refused": format_os_error(error) if isinstance(error, OSError) else error.on_command_line})
-        )
+        front.sendall(pack({"refused": _reason(error)}))
         return
-    front.sendall(pack({"models": [describe(model) for model in models.values()]}))
-    _fork_on_request(front, lambda request: _run_worker(path, order["deployment"], models))
+    front.sendall(pack(live.describe()))
+
+    def apply(message: Message) -> bool:
+        if message["kind"] != APPLY:
+            return False
+        try:
+            live.apply(message["last"])
+            front.sendall(pack(live.describe()))
+        except (FansError, OSError) as error:
+            front.sendall(pack({"not_applied": _reason(error)}))
+        return True
+
+    _fork_on_request(front, lambda request: _run_worker(path, order["deployment"], live), apply)
 
 
-def _run_worker(path: str, deployment: int, models: dict[str, LoadedModel]) -> None:
+def _reason(error: FansError | OSError) -> str:
+    return format_os_error(error) if isinstance(error, OSError) else error.on_command_line
+
+
+def _run_worker(path: str, deployment: int, live: LiveModels) -> None:
     with contextlib.suppress(OSError):  # not every user may
         os.nice(NICENESS)
-    introduction: Message = {"kind": WORKER, "deployment": deployment}
+    introduction: Message = {"kind": WORKER, "deployment": deployment, "version": live.version}
+    models = live.loaded
     try:
         for model in models.values():
             model.move_to_device()

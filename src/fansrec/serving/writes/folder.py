@@ -20,6 +20,12 @@ def writes_are_off() -> Problem:
     return Problem(404, "no-writes", "This service accepts no writes; its operator starts it with --writes FOLDER.")
 
 
+def no_model_takes_writes() -> Problem:
+    """Return the problem for a write to a service none of whose models can be updated."""
+    detail = "None of the models of this service can be updated; its operator serves one with a list memory."
+    return Problem(409, "not-updatable", detail)
+
+
 @contextmanager
 def locked_folder(folder: Path | None, wait_s: float = WAIT_SECONDS) -> Iterator[None]:
     """Create the folder of `--writes` if needed, and hold its lock; do nothing without a folder.

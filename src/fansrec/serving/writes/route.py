@@ -14,11 +14,12 @@ from fansrec.serving.json_requests import JSON, read_request
 from fansrec.serving.registration import json_body, register, replies
 from fansrec.serving.requests import MAX_ID_LENGTH
 from fansrec.serving.service import Service
-from fansrec.serving.writes.folder import writes_are_off
+from fansrec.serving.writes.folder import no_model_takes_writes, writes_are_off
 from fansrec.serving.writes.requests import Written, items_type, lists_type
+from fansrec.serving.writes.store import WriteStore
 from fansrec.updating.changes import Change, RemoveList
 
-REFUSALS = (400, 401, 403, 404, 408, 413, 415, 422, 429, 503, 507)
+REFUSALS = (400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 503, 507)
 
 
 def add_writes(app: FastAPI, service: Service) -> None:
@@ -31,17 +32,22 @@ def add_writes(app: FastAPI, service: Service) -> None:
     def described(request_type: Any) -> dict[str, Any]:
         return {"openapi_extra": {"requestBody": json_body(request_type)}, "responses": answers}
 
-    async def read(request_type: Any, request: Request) -> Any:
+    def check() -> WriteStore:
         if service.writes is None:
             raise writes_are_off()
+        if not service.takes_writes:
+            raise no_model_takes_writes()
+        return service.writes
+
+    async def read(request_type: Any, request: Request) -> Any:
+        check()
         memory = service.dispatcher.load.body_bytes
         return await read_request(request_type, request.scope, request.receive, settings, memory)
 
     async def store(kind: str, changes: Sequence[Change]) -> Response:
-        if service.writes is None:
-            raise writes_are_off()
+        writes = check()
         rate.take(len(changes))
-        seq = await service.writes.store(changes)
+        seq = await writes.store(changes)
         service.metrics.writes.labels(kind).inc(len(changes))
         return Response(to_json({"seq": seq}), media_type=JSON)
 

@@ -1,0 +1,50 @@
+"""Reading a log while another process appends to it, or replaces it by one without its oldest records."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from fansrec.errors import BadArtifact
+from fansrec.serving.writes.records import Record, read_header, read_lines
+
+
+class LogReader:
+    """Yields each record of a log once, from a number on."""
+
+    def __init__(self, path: Path, after: int = 0) -> None:
+        self._path = path
+        self.seq = after  # number of the newest record that was read
+        self._open()
+        self.id = self._id
+
+    def _open(self) -> None:
+        self._file = _identity(self._path)
+        header = read_header(self._path)
+        self._id, self.after = str(header.record.get("id")), int(header.record["after"])
+        self._position = header.end
+
+    def read(self, last: int) -> Iterator[Record]:
+        """Yield the records that follow, up to number `last`; raise BadArtifact if one of them is not there."""
+        if _identity(self._path) != self._file:
+            self._open()
+        if self._id != self.id or self.after > self.seq:
+            raise BadArtifact(
+                f"{self._path} no longer has the writes after number {self.seq}, which this model lacks; "
+                "reload the model that `fans compact` made of them"
+            )
+        if self.seq >= last:
+            return
+        for record, end in read_lines(self._path, self._position):
+            if record["seq"] > last:
+                break
+            self._position = end
+            if record["seq"] > self.seq:
+                self.seq = record["seq"]
+                yield record
+        if self.seq < last:
+            raise BadArtifact(f"{self._path} ends at number {self.seq} instead of {last}; restore it from a copy")
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    state = os.stat(path)
+    return state.st_dev, state.st_ino
