@@ -75,9 +75,3 @@ def test_data_set_with_a_corpus_needs_no_file(fans, tmp_path, monkeypatch):
     assert code == 0
     assert "skipped: Zhihu with 5 categories" in printed.err and "Zhihu with 10 " not in printed.err
     assert "zhihu, N = 10" in (tmp_path / "report.md").read_text()  # as an unfinished cell
-
-
-def test_module_finds_nothing_to_do_in_a_finished_reproduction(quick, capsys):
-    arguments = ["paper", "all", "--quick", "--datasets", "sample", "--device", "cpu", "--out", str(quick.out)]
-    assert main(arguments) == 0
-    assert "training: 0 to do" in capsys.readouterr().out

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from experiments.paper.conftest import Recorder
+from fansrec.experiments.__main__ import main
 from fansrec.experiments.paper.catalogue import experiments
 from fansrec.experiments.paper.cells import Corpora, required_cells
 from fansrec.experiments.paper.jobs import timing_jobs
@@ -153,3 +154,9 @@ def test_training_and_timing_import_no_heavy_library():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_module_finds_nothing_to_do_in_a_finished_reproduction(quick, capsys):
+    arguments = ["paper", "all", "--quick", "--datasets", "sample", "--device", "cpu", "--out", str(quick.out)]
+    assert main(arguments) == 0
+    assert "training: 0 to do" in capsys.readouterr().out
