@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fansrec.models.hybrid.new_items import category_means, composed_vectors, new_biases
 from fansrec.updating.evidence import Evidence
-from fansrec.updating.linear import with_new_items
+from fansrec.updating.linear import Fitted, new_weights
 from fansrec.updating.memory import NAMES, Indices, Memory, starts_of
 from fansrec.updating.state import BIAS, MEMORY, Trained
 
@@ -50,7 +50,7 @@ def hybrid(arrays: Arrays, config: Any, change: Change) -> tuple[dict[str, NDArr
     }
     width = change.trained.linear_neighbors
     if width:
-        items, weights = _linear(arrays, config.alphabet.items, change)
+        items, weights = _linear(arrays, change)
         found |= dict(zip(LINEAR, (items, weights), strict=True))
         width = items.shape[1]
     sizes = {"lists": len(change.memory), "items": len(change.memory.items)}
@@ -60,25 +60,19 @@ def hybrid(arrays: Arrays, config: Any, change: Change) -> tuple[dict[str, NDArr
 
 def _vectors(vectors: NDArray[np.float32], change: Change) -> NDArray[np.float32]:
     """Return the vectors (A, D) of the new items from the items that share lists with them, and their categories."""
-    rows, others, weights = change.evidence.together(change.memory)
+    rows, others, weights = change.evidence.together
     known = others < change.trained.items
     means = category_means(vectors, change.trained.starts).astype(np.float32)
     of_categories = means[change.categories[change.new]]
     return composed_vectors(vectors, rows[known], others[known], weights[known], change.evidence.counts, of_categories)
 
 
-def _linear(arrays: Arrays, items: int, change: Change) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+def _linear(arrays: Arrays, change: Change) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return the linear part with columns for new items, or as it was trained if there are none."""
-    working = np.zeros(items, dtype=np.int32)  # entries without a weight lead to item 0
-    working[change.places] = np.arange(len(change.places))
-    width = change.trained.linear_neighbors
-    to, weights = (arrays[name][change.places, :width] for name in LINEAR)
-    table = (working[to], weights)
-    if len(change.new):
-        more = len(change.new)
-        grown = (np.concatenate([array, np.zeros((more, width), array.dtype)]) for array in table)
-        table = with_new_items(tuple(grown), change.memory, change.new, change.evidence)  # type: ignore[arg-type]
-    return change.indices.astype(np.int32)[table[0]][change.order], table[1][change.order]
+    items, weights = (arrays[name] for name in LINEAR)
+    fitted = Fitted(items, weights, change.places, change.trained.linear_neighbors)
+    added = new_weights(fitted, change.memory, change.new, change.evidence) if len(change.new) else None
+    return fitted.arranged(change.indices, added)
 
 
 def vstan(arrays: Arrays, config: Any, change: Change) -> tuple[dict[str, NDArray[Any]], Any]:

@@ -7,6 +7,7 @@ evidence, so that it depends on the final lists and descriptions alone.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from fansrec.updating.memory import Indices, Memory
 
 Floats = NDArray[np.float64]
 
+PAIRS_AT_ONCE = 1 << 16  # that fit into a cache
 MAX_LISTS = 1000  # of an item, the newest: more say little more
 MAX_PROXY_LISTS = 50  # of each proxy, the newest
 BORROWED = 0.5  # an item without lists is taken to be in this share of the lists of a mean proxy
@@ -25,18 +27,32 @@ BORROWED = 0.5  # an item without lists is taken to be in this share of the list
 class Evidence:
     """Weighted lists of A new items: entry e says that item `rows[e]` is in list `lists[e]`, with `weights[e]`."""
 
+    memory: Memory
     rows: Indices
     lists: Indices
     weights: Floats
     counts: Floats  # (A,): the number of lists of each item, its own and borrowed ones
 
-    def together(self, memory: Memory) -> tuple[Indices, Indices, Floats]:
-        """Return the pairs of a new item and an item that shares lists with it, and the weight of these lists."""
-        sizes = memory.starts[self.lists + 1] - memory.starts[self.lists]
-        others = memory.items[ranges(memory.starts[self.lists], sizes)].astype(np.int64)
-        keys, index = np.unique(np.repeat(self.rows, sizes) * memory.vocabulary + others, return_inverse=True)
+    @cached_property
+    def together(self) -> tuple[Indices, Indices, Floats]:
+        """The pairs of a new item and an item that shares lists with it, sorted, and the weight of these lists."""
+        order = np.argsort(self.rows, kind="stable")
+        ends = np.cumsum(np.diff(self.memory.starts)[self.lists[order]])
+        blocks = np.searchsorted(ends, np.arange(PAIRS_AT_ONCE, ends[-1] if len(ends) else 0, PAIRS_AT_ONCE))
+        rows = self.rows[order]
+        blocks = np.unique(np.searchsorted(rows, rows[blocks]))  # a block has all entries of its items
+        found = [self._pairs(some) for some in np.split(order, blocks)]
+        rows, others, together = (np.concatenate(columns) for columns in zip(*found, strict=True))
+        return rows, others, together
+
+    def _pairs(self, entries: Indices) -> tuple[Indices, Indices, Floats]:
+        """Return the pairs of some entries."""
+        memory, rows, lists = self.memory, self.rows[entries], self.lists[entries]
+        sizes = memory.starts[lists + 1] - memory.starts[lists]
+        others = memory.items[ranges(memory.starts[lists], sizes)].astype(np.int64)
+        keys, index = np.unique(np.repeat(rows, sizes) * memory.vocabulary + others, return_inverse=True)
         rows, others = np.divmod(keys, memory.vocabulary)
-        together = np.bincount(index, np.repeat(self.weights, sizes), len(keys)).astype(np.float64)
+        together = np.bincount(index, np.repeat(self.weights[entries], sizes), len(keys)).astype(np.float64)
         return rows, others, together
 
 
@@ -52,6 +68,7 @@ def gather(memory: Memory, new: Indices, proxies: Sequence[Sequence[int]]) -> Ev
     borrowed_count = BORROWED * mean / (1 + own)
     share = borrowed_count / np.maximum(np.bincount(of_new, minlength=len(new)), 1)
     return Evidence(
+        memory,
         np.concatenate([rows, of_new]),
         np.concatenate([lists, borrowed]),
         np.concatenate([(own / np.clip(own, 1, MAX_LISTS))[rows], share[of_new]]),

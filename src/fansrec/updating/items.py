@@ -106,7 +106,7 @@ def categorize(
     for id_, name in items.categories.items():
         if id_ in items.index:
             found[items.index[id_]] = index.get(name, -1)
-    rows, others, together = evidence.together(memory)
+    rows, others, together = evidence.together
     count = len(trained.sizes)
     known = (found[others] >= 0) & (others != items.trained + rows)
     votes = np.bincount(rows[known] * count + found[others[known]], together[known], len(items.new) * count)

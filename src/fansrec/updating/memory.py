@@ -79,9 +79,7 @@ class Memory:
         """Return the memory with more lists of item indices, which are newer than all others."""
         if not new:
             return self
-        found = [distinct(items) for items in new]
-        items, places = (np.concatenate(columns).astype(np.int32) for columns in zip(*found, strict=True))
-        sizes = np.array([len(one) for one, _ in found], dtype=np.int64)
+        items, places, sizes = distinct(new)
         lists = np.repeat(np.arange(len(self), len(self) + len(new), dtype=np.int32), sizes)
         by_item = np.argsort(items, kind="stable")
         ends = self.list_starts[1:][items[by_item]]  # the lists of an item come in their own order, newest last
@@ -95,10 +93,14 @@ class Memory:
         )
 
 
-def distinct(items: Indices) -> tuple[Indices, Indices]:
-    """Return the distinct items of a list in order, and the first position of each."""
-    first = np.sort(np.unique(items, return_index=True)[1])
-    return items[first], first
+def distinct(lists: Sequence[Indices]) -> tuple[Int32, Int32, Indices]:
+    """Return the distinct items of lists in order, their first positions, and how many each list has."""
+    lengths, flat = np.array([len(one) for one in lists]), np.concatenate(lists)
+    owners = np.repeat(np.arange(len(lists)), lengths)
+    first = np.sort(np.unique(owners * (int(flat.max(initial=0)) + 1) + flat, return_index=True)[1])
+    places = first - starts_of(lengths)[owners[first]]
+    sizes = np.bincount(owners[first], minlength=len(lists))
+    return flat[first].astype(np.int32), places.astype(np.int32), sizes
 
 
 def starts_of(sizes: Indices) -> Indices:

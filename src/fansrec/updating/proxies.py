@@ -22,14 +22,14 @@ def find_proxies(new: Indices, trained: Indices, counts: Indices, groups: Texts,
 
     `counts` (M,) is the number of lists of every item. `groups` and `names` may be empty.
     """
-    by_group = _members((groups[item] for item in new.tolist()) if groups else (), trained, counts, groups)
-    same_name = _CloseNames([names[item] for item in new.tolist()], trained, names) if names else None
-    found = []
-    for item in new.tolist():
-        group = groups[item] if groups else None
-        proxies = by_group.get(group, []) if group is not None else []
-        found.append(proxies or (same_name.of(names[item]) if same_name is not None else []))
-    return found
+    group_of = {item: groups[item] for item in new.tolist()} if groups else {}
+    by_group = _members(group_of.values(), trained, counts, groups)
+    found = {item: by_group[group] for item, group in group_of.items() if group is not None and by_group[group]}
+    others = [item for item in new.tolist() if item not in found] if names else []
+    if others:
+        close = _CloseNames([names[item] for item in others], trained, names)
+        found |= {item: close.of(names[item]) for item in others}
+    return [found.get(item, []) for item in new.tolist()]
 
 
 def _members(wanted: Iterable[str | None], trained: Indices, counts: Indices, groups: Texts) -> dict[str, list[int]]:

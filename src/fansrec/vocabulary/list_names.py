@@ -1,6 +1,5 @@
 """The ids and titles of lists, in the order of the lists: in a corpus, and of the lists that a model remembers."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fansrec.errors import BadArtifact
-from fansrec.vocabulary.json_lines import MAX_STRING_BYTES, read_json_lines
+from fansrec.vocabulary.json_lines import MAX_STRING_BYTES, json_lines, read_json_lines
 from fansrec.vocabulary.string_table import StringTable
 
 LISTS_FILE = "lists.jsonl"
@@ -39,7 +38,7 @@ class ListNames:
 
     def file(self) -> bytes:
         """Return the content of the file of a corpus or an artifact."""
-        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in self._rows()).encode()
+        return json_lines(self._rows())
 
     def _rows(self) -> Iterator[dict[str, str]]:
         titles = self.titles or [None] * len(self)

@@ -15,7 +15,7 @@ from fansrec.errors import BadArtifact, BadInput
 from fansrec.files import read_json
 from fansrec.vocabulary.close_texts import CloseTexts
 from fansrec.vocabulary.dates import days_of
-from fansrec.vocabulary.json_lines import MAX_STRING_BYTES, read_json_lines
+from fansrec.vocabulary.json_lines import MAX_STRING_BYTES, json_lines, read_json_lines
 from fansrec.vocabulary.string_table import StringTable
 
 ITEMS_FILE = "items.jsonl"
@@ -181,7 +181,7 @@ class Vocabulary:
         if self.group_name != GROUP:  # the files of other vocabularies stay as they are
             categories["group_name"] = self.group_name
         return {
-            ITEMS_FILE: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in self._rows()).encode(),
+            ITEMS_FILE: json_lines(self._rows()),
             CATEGORIES_FILE: (json.dumps(categories, ensure_ascii=False) + "\n").encode(),
         }
 

@@ -4,6 +4,8 @@ The vectors of a trained network place an item near the items that share lists w
 item: it is the mean of the vectors of these, of its group and of its category, with the length of theirs.
 """
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,13 +22,15 @@ def composed_vectors(
 ) -> Vectors:
     """Return the vectors (A, D) of A new items from the `vectors` (M, D) of the trained ones.
 
-    Pair p says that new item `rows[p]` shares lists of weight `weights[p]` with the trained item `others[p]`; `counts`
-    (A,) is the weight of all lists of each new item, and `categories` (A, D) the mean vector of its category.
+    Pair p says that new item `rows[p]` shares lists of weight `weights[p]` with the trained item `others[p]`; the pairs
+    are sorted by `rows`. `counts` (A,) is the weight of all lists of each new item, and `categories` (A, D) the mean
+    vector of its category.
     """
     items = len(counts)
-    distinct, index = np.unique(others, return_inverse=True)
-    columns = np.ascontiguousarray(vectors[distinct].T)
-    sums = np.stack([np.bincount(rows, weights * column[index], items) for column in columns], axis=1)
+    sums = np.zeros((items, vectors.shape[1]))
+    for item, ends in enumerate(pairwise(np.searchsorted(rows, np.arange(items + 1)).tolist())):
+        pairs = slice(*ends)
+        sums[item] = np.add.reduce(vectors[others[pairs]] * weights[pairs, None], axis=0)
     total = np.bincount(rows, weights, items)
     means = sums / np.maximum(total, TINY)[:, None]
     trust = np.where(total > 0, counts / (counts + OF_CATEGORY), 0)[:, None]

@@ -53,7 +53,7 @@ class NewItems:
         new = np.flatnonzero(known.rows < 0)
         memory = _memory(corpus)
         evidence = gather(memory, new, [()] * len(new))
-        rows, others, weights = evidence.together(memory)
+        rows, others, weights = evidence.together
         there = known.rows[others] >= 0
         pairs = rows[there], known.rows[others[there]], weights[there]
         return cls(new, corpus.vocabulary.categories[new], evidence.counts, pairs)
