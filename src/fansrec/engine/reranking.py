@@ -17,6 +17,7 @@ from fansrec.engine.traits import ItemTraits, Values
 from fansrec.errors import BadArtifact, BadSetting
 
 CANDIDATES = 4  # for each requested item
+ARRANGED = "arranged"  # the fill that orders items when they are selected
 
 
 def rerank(engine: Engine, inputs: Inputs, k: int | Sequence[int], rules: Rules) -> list[Continuation]:
@@ -27,9 +28,10 @@ def rerank(engine: Engine, inputs: Inputs, k: int | Sequence[int], rules: Rules)
         raise BadSetting(f"there are traits of {traits.items} items for {engine.items} items; use those of this model")
     counts = requested_counts(inputs, k, engine.items, engine.model.longest_sequence())
     plain = replace(rules, diversity=0.0, popularity=0.0, freshness=0.0)
-    pools = _candidates(engine, inputs, counts, plain)
+    by_place = replace(plain, fill="by-position") if plain.fill == ARRANGED else plain
+    pools = _candidates(engine, inputs, counts, by_place)
     answers = [_select(pool, count, rules, traits) for pool, count in zip(pools, counts, strict=True)]
-    if rules.fill == "arranged":
+    if rules.fill == ARRANGED:
         return [_arranged(engine, given, answer, plain) for given, answer in zip(inputs, answers, strict=True)]
     return answers
 

@@ -22,6 +22,7 @@ from fansrec.engine.sharded import backend, shard
 from fansrec.engine.sharded.loading import describe, in_process, read_shard
 from fansrec.engine.sharded.shards import divide
 from fansrec.engine.torch.backend import TorchEngine
+from fansrec.engine.traits import ItemTraits
 from fansrec.errors import BadArtifact, BadSetting
 from fansrec.models.config import nested_settings
 from fansrec.models.registry import entry, model_name
@@ -97,6 +98,14 @@ def test_shards_equal_the_whole_model_for_any_rules_and_lists(
     inputs = [np.array(items, dtype=np.int64) for items in given]
     answers = opened(run, shards).continue_lists(inputs, counts[: len(inputs)], rules)
     assert_same(answers, whole().continue_lists(inputs, counts[: len(inputs)], rules))
+
+
+def test_shards_rerank_like_the_whole_model(run: Path) -> None:
+    inputs, counts = lists(5, most=9)
+    vocabulary = vocabulary_of(np.diff(whole().model.config.category_starts).tolist())
+    traits = ItemTraits(whole().model, vocabulary, np.arange(ITEMS))
+    rules = Rules(traits=traits, diversity=0.5, popularity=0.3)
+    assert_same(opened(run, 2).continue_lists(inputs, counts, rules), whole().continue_lists(inputs, counts, rules))
 
 
 def test_trained_model_gives_the_same_answers_in_shards(tmp_path: Path) -> None:
