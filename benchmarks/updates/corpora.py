@@ -49,6 +49,17 @@ def read_lists(source: str, newest: int | None = None) -> list[NamedList]:
         return _named(_prepared(str(file), Path(folder) / "newest", **filters))
 
 
+def read_names(source: str) -> dict[str, str]:
+    """Return the names of the items of a set, by their ids."""
+    with tempfile.TemporaryDirectory() as folder:
+        vocabulary = _prepared(source, Path(folder) / "corpus").vocabulary
+    return {
+        id_: name
+        for id_, name in zip(vocabulary.ids, vocabulary.names or [None] * len(vocabulary), strict=True)
+        if name
+    }
+
+
 def in_periods(lists: Sequence[NamedList]) -> Periods:
     """Return the lists by period."""
     known = round(len(lists) * (1 - TEST_SHARE))
