@@ -27,6 +27,7 @@ class Change:
     indices: Indices  # (M,): the new index of every item of the working order
     categories: Indices  # (M,) in the working order
     memory: Memory  # with items in the working order
+    held: Memory  # the same with the lists that items borrow, as the updated model has it
     evidence: Evidence
 
     @property
@@ -53,7 +54,7 @@ def hybrid(arrays: Arrays, config: Any, change: Change) -> tuple[dict[str, NDArr
         items, weights = _linear(arrays, change)
         found |= dict(zip(LINEAR, (items, weights), strict=True))
         width = items.shape[1]
-    sizes = {"lists": len(change.memory), "items": len(change.memory.items)}
+    sizes = {"lists": len(change.held), "items": len(change.held.items)}
     config = replace(config, memory=replace(config.memory, **sizes), linear=replace(config.linear, neighbors=width))
     return found, config
 
@@ -79,7 +80,7 @@ def vstan(arrays: Arrays, config: Any, change: Change) -> tuple[dict[str, NDArra
     """Return the arrays and the configuration of an updated V-STAN."""
     counts = change.memory.counts[change.order]
     shares = np.asarray(counts / max(counts.sum(), 1), dtype=np.float32)
-    config = replace(config, memory_lists=len(change.memory), memory_items=len(change.memory.items))
+    config = replace(config, memory_lists=len(change.memory), memory_items=len(change.held.items))
     return {"popularity": shares}, config
 
 
@@ -92,7 +93,7 @@ UPDATES: dict[str, Callable[[Arrays, Any, Change], tuple[dict[str, NDArray[Any]]
 def updated_arrays(name: str, arrays: Arrays, config: Any, change: Change) -> tuple[dict[str, NDArray[Any]], Any]:
     """Return all arrays of an updated model, in their order, and its configuration."""
     found, config = UPDATES[name](arrays, config, change)
-    memory = change.memory.with_items(change.indices, len(change.indices))
+    memory = change.held.with_items(change.indices, len(change.indices))
     found |= {MEMORY + name: getattr(memory, name) for name in NAMES}
     starts = tuple(starts_of(np.bincount(change.categories)).tolist())
     return {name: found.get(name, array) for name, array in arrays.items()}, replace(config, category_starts=starts)

@@ -5,7 +5,7 @@ an update the items are in the working order: those that were trained, in their 
 The state of an artifact that was never updated is the artifact itself: all of its items were trained.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from fansrec.artifact import Artifact, unfit
 from fansrec.models.hybrid.new_items import bias_shifts
 from fansrec.models.stored import StoredModel
+from fansrec.updating.borrowed import without_borrowed
 from fansrec.updating.memory import NAMES, Indices, Memory, starts_of
 from fansrec.vocabulary import ListNames, Vocabulary
 
@@ -55,7 +56,7 @@ class State:
     places: Indices  # (M,): the index in the artifact of each of them
     described: frozenset[str]  # new items that were described: they stay, even if no list contains them
     categories: Mapping[str, str]  # the names of the categories that were given for new items
-    memory: Memory
+    memory: Memory  # without borrowed lists
     names: ListNames
 
 
@@ -65,19 +66,23 @@ def read_state(artifact: Artifact) -> State:
     try:
         trained = _new(artifact) if section is None else _read_trained(section, vocabulary)
         described, categories = _read_new(section or {})
+        borrowed = _read_borrowed(section or {}, vocabulary)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise unfit(artifact.folder, error) from error
     ids = list(vocabulary.ids)
     places = _working_order(trained, vocabulary.starts, ids)
     assert isinstance(artifact.stored, StoredModel)
-    memory = Memory(**{name: artifact.stored.arrays[MEMORY + name] for name in NAMES})
+    held = Memory(**{name: artifact.stored.arrays[MEMORY + name] for name in NAMES})
+    memory = without_borrowed(held, borrowed)
     working = inverse(places)
     names = artifact.list_names or ListNames([None] * len(memory))
     ordered = [ids[place] for place in places.tolist()] if len(ids) > trained.items else ids
     return State(trained, ordered, places, described, categories, memory.with_items(working, len(ids)), names)
 
 
-def section_of(trained: Trained, described: frozenset[str], categories: Mapping[str, str]) -> dict[str, Any]:
+def section_of(
+    trained: Trained, described: frozenset[str], categories: Mapping[str, str], borrowed: Sequence[str]
+) -> dict[str, Any]:
     """Return the section of config.json from which the state can be read again."""
     return {
         "trained_items": trained.sizes.tolist(),
@@ -86,6 +91,7 @@ def section_of(trained: Trained, described: frozenset[str], categories: Mapping[
         "linear_neighbors": trained.linear_neighbors,
         "described": sorted(described),
         "categories": dict(sorted(categories.items())),
+        "borrowed": sorted(borrowed),
     }
 
 
@@ -117,6 +123,15 @@ def _read_new(section: Mapping[str, Any]) -> tuple[frozenset[str], dict[str, str
     if not all(isinstance(text, str) for text in [*described, *categories, *categories.values()]):
         raise ValueError(f"the section {UPDATES} of its configuration has an id or a category that is not text")
     return frozenset(described), categories
+
+
+def _read_borrowed(section: Mapping[str, Any], vocabulary: Vocabulary) -> Indices:
+    """Return the items that are in the memory with borrowed lists only."""
+    borrowed = set(section.get("borrowed", []))
+    found = [index for index, id_ in enumerate(vocabulary.ids if borrowed else ()) if id_ in borrowed]
+    if len(found) != len(borrowed):
+        raise ValueError(f"the section {UPDATES} of its configuration has an id that its vocabulary does not have")
+    return np.array(found, dtype=np.int64)
 
 
 def _working_order(trained: Trained, starts: Indices, ids: list[str]) -> Indices:

@@ -13,6 +13,7 @@ from fansrec.errors import BadInput, BadSetting
 from fansrec.models.stored import StoredModel
 from fansrec.updating.arrays import UPDATES, updated_arrays
 from fansrec.updating.arrays import Change as ArrayChange
+from fansrec.updating.borrowed import borrowing, with_borrowed
 from fansrec.updating.changes import Change, SetItem
 from fansrec.updating.evidence import gather
 from fansrec.updating.items import Items, categorize, integers_of, items_of, new_vocabulary, without_unused
@@ -21,8 +22,8 @@ from fansrec.updating.memory import Memory
 from fansrec.updating.proxies import find_proxies
 from fansrec.updating.records import to_json
 from fansrec.updating.report import Report, report_of
-from fansrec.updating.state import MEMORY, State, inverse, read_state, section_of
 from fansrec.updating.state import UPDATES as SECTION
+from fansrec.updating.state import State, inverse, read_state, section_of
 from fansrec.updating.writing import write_updated
 
 __all__ = ["Report", "update", "write_updated"]
@@ -71,18 +72,20 @@ def _updated(artifact: Artifact, state: State, items: Items, memory: Memory, pla
     categories = categorize(items, trained, before.category_names, memory, evidence, proxies)
     order = np.argsort(categories, kind="stable")
     places = state.places[: items.trained]
-    change = ArrayChange(trained, places, order, inverse(order), categories, memory, evidence)
+    held = with_borrowed(memory, items.new, proxies)
+    change = ArrayChange(trained, places, order, inverse(order), categories, memory, held, evidence)
     stored = artifact.stored
     arrays, config = updated_arrays(stored.name, stored.arrays, stored.config, change)
     vocabulary = new_vocabulary(items, order, categories, before, integers_of(items, before, places))
     given = {id_: name for id_, name in items.categories.items() if id_ in items.index}
-    section = section_of(trained, items.described, given)
+    borrowed = [items.ids[item] for item in borrowing(memory, items.new, proxies).tolist()]
+    section = section_of(trained, items.described, given, borrowed)
     return replace(
         artifact,
         stored=StoredModel(stored.kind, config, arrays),
         vocabulary=vocabulary,
         config=artifact.config | {"config": _plain(config), SECTION: section},
-        counts=np.diff(arrays[MEMORY + "list_starts"]),
+        counts=memory.counts[order],
         new_names=new_list_names(state.names, plan),
     )
 
