@@ -16,6 +16,8 @@ class Explanations:
         """Raise BadSetting if the model's answers cannot be explained."""
         self._explainer = Explainer(artifact.stored, engine)
         self._artifact, self._details = artifact, details
+        # Items that are in no list themselves (updating/borrowed.py).
+        self._borrowing = frozenset(artifact.config.get("updates", {}).get("borrowed", ()))
 
     def prepare(self) -> None:
         """Read what explanations need beside the model, so that the first one takes no longer than others."""
@@ -26,18 +28,23 @@ class Explanations:
     ) -> list[list[dict[str, Any]]]:
         """Return the fields for every item of every answer; numbers are rounded to `digits` if given."""
         explained = self._explainer.explain(inputs, counts, answers)
-        return [[self._fields(one, digits) for one in answer] for answer in explained]
+        return [
+            [self._fields(int(item), one, digits) for item, one in zip(answer.items, found, strict=True)]
+            for answer, found in zip(answers, explained, strict=True)
+        ]
 
-    def _fields(self, explanation: Explanation, digits: int | None) -> dict[str, Any]:
+    def _fields(self, item: int, explanation: Explanation, digits: int | None) -> dict[str, Any]:
         def rounded(number: float) -> float:
             return number if digits is None else round(number, digits)
 
         names = self._artifact.list_names
-        because = [(self._details(item), weight) for item, weight in explanation.because]
+        because = [(self._details(reason), weight) for reason, weight in explanation.because]
+        lists = [] if str(self._details(item)["item"]) in self._borrowing else explanation.lists
         return {
             "parts": {name: rounded(share) for name, share in explanation.parts.items()},
             "because": [
-                {"item": item["item"], "name": item["name"], "weight": rounded(weight)} for item, weight in because
+                {"item": reason["item"], "name": reason["name"], "weight": rounded(weight)}
+                for reason, weight in because
             ],
             "lists": [
                 {
@@ -46,6 +53,6 @@ class Explanations:
                     "similarity": rounded(similarity),
                     "shared": shared,
                 }
-                for index, similarity, shared in explanation.lists
+                for index, similarity, shared in lists
             ],
         }

@@ -12,7 +12,8 @@ import numpy as np
 from fansrec.models.ranges import ranges
 from fansrec.updating.memory import Indices, Memory, starts_of
 
-SHARE = 0.5  # of the lists of a mean proxy
+# Times the lists of a mean proxy: with fewer, items are hardly recommended; with more, they displace others.
+SHARE = 1.25
 MAX_LISTS = 500  # of an item
 MAX_PROXY_LISTS = 200  # of each proxy, the newest, from which lists are chosen
 
@@ -26,7 +27,7 @@ def borrowing(memory: Memory, new: Indices, proxies: Sequence[Sequence[int]]) ->
 def with_borrowed(memory: Memory, new: Indices, proxies: Sequence[Sequence[int]]) -> Memory:
     """Return the memory with those of the items `new` (A,) that are in no list in some lists of their proxies.
 
-    Lists with more proxies come first, then newer ones. The item has the position of the first proxy.
+    An item borrows the newest of their lists, and has the position of the first proxy in each.
     """
     alone = borrowing(memory, new, proxies)
     if not len(alone):
@@ -36,15 +37,12 @@ def with_borrowed(memory: Memory, new: Indices, proxies: Sequence[Sequence[int]]
     flat = np.array([proxy for item in alone.tolist() for proxy in of[item]], dtype=np.int64)
     counts = np.minimum(memory.counts[flat], MAX_PROXY_LISTS)
     found = ranges(memory.list_starts[flat + 1] - counts, counts)
-    keys, first, inside = np.unique(
-        np.repeat(owners, counts) * len(memory) + memory.lists[found], return_index=True, return_counts=True
-    )
+    keys, first = np.unique(np.repeat(owners, counts) * len(memory) + memory.lists[found], return_index=True)
     rows, lists = np.divmod(keys, len(memory))
     means = np.bincount(owners, memory.counts[flat], len(alone)) / np.bincount(owners, minlength=len(alone))
     wanted = np.clip(np.rint(SHARE * means), 1, MAX_LISTS)
-    order = np.lexsort((-lists, -inside, rows))
-    rank = ranges(np.zeros(len(alone), dtype=np.int64), np.bincount(rows, minlength=len(alone)))
-    chosen = order[rank < wanted[rows[order]]]
+    ends = np.cumsum(np.bincount(rows, minlength=len(alone)))  # lists of an item are in order, the newest last
+    chosen = np.flatnonzero(ends[rows] - np.arange(len(rows)) <= wanted[rows])
     return _with_entries(memory, alone[rows[chosen]], lists[chosen], memory.list_places[found[first[chosen]]])
 
 
@@ -58,10 +56,10 @@ def without_borrowed(memory: Memory, items: Indices) -> Memory:
     return Memory(
         memory.items[by_list],
         memory.places[by_list],
-        starts_of(by_list)[memory.starts],
+        starts_of(by_list.astype(np.int64))[memory.starts],
         memory.lists[by_item],
         memory.list_places[by_item],
-        starts_of(by_item)[memory.list_starts],
+        starts_of(by_item.astype(np.int64))[memory.list_starts],
     )
 
 

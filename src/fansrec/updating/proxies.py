@@ -1,4 +1,4 @@
-"""The proxies of new items: trained items of the same group, or of nearly the same name."""
+"""The proxies of new items: trained items of nearly the same name, and of the same group."""
 
 import math
 import re

@@ -59,7 +59,9 @@ def report_of(
 
 def _parts(after: Artifact, new: int) -> tuple[dict[str, str], dict[str, str]]:
     """Return the parts of a model that follow its lists, and those that do not."""
-    updated = {"list memory": f"{after.remembered_lists:,} lists", "counts": "number of lists of every item"}
+    borrowed = len(after.config["updates"]["borrowed"])
+    beside = f", and {borrowed:,} items of no list in lists of items like them" if borrowed else ""
+    updated = {"list memory": f"{after.remembered_lists:,} lists{beside}", "counts": "number of lists of every item"}
     kept: dict[str, str] = {}
     if after.stored.name == "vstan":
         return updated | {"popularity": "share of every item in the lists"}, kept
