@@ -12,7 +12,7 @@ from engine.native.test_hybrid import ALL, ITEMS, TRAINED, hybrid_model, request
 from fansrec.engine.backends import open_engine
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting
-from fansrec.explaining.explainer import Explainer
+from fansrec.explaining.explainer import Explainer, why_not
 from fansrec.models.stored import StoredModel, stored_model
 from linear_models import CORPUS, fitted
 from linear_models import INPUTS as LINEAR_INPUTS
@@ -126,11 +126,11 @@ def test_empty_input_has_no_reasons() -> None:
     assert explanation.parts["network"] == pytest.approx(1) and not explanation.because and not explanation.lists
 
 
-@pytest.mark.parametrize("kind", ["popularity", "markov"])
-def test_other_models_are_refused(kind: str) -> None:
-    model = fitted(kind)
-    with pytest.raises(BadSetting, match="cannot explain its answers"):
-        explained(model, LINEAR_INPUTS, [3] * 4, Rules()) if kind == "popularity" else Explainer(model, None)  # type: ignore[arg-type]
+def test_other_models_are_refused() -> None:
+    model = stored_model(fitted("popularity"))
+    with pytest.raises(BadSetting, match="popularity cannot explain its answers"):
+        Explainer(model, open_engine(model, 60))
+    assert "Markov" in str(why_not(fitted("markov"), "recall"))  # a model that only torch reads
 
 
 def test_autoregressive_answers_are_refused() -> None:

@@ -78,6 +78,7 @@ RULES = {
     "groups": Rules(groups=GROUPS, max_per_group=1),
     "more of a group": Rules(groups=GROUPS, max_per_group=2),
     "few allowed": Rules(allow=range(85, 110), exclude=[91, 92]),
+    "as many allowed as are scored one by one": Rules(allow=range(ITEMS), min_score=0.5),
     "excluded": Rules(exclude=range(0, ITEMS, 2)),
     "a floor": Rules(min_score=2.0),
     "all at once": Rules(
@@ -141,6 +142,16 @@ def test_every_configuration_matches_float64(kind: dict[str, Any]) -> None:
 @pytest.mark.parametrize("kind", ["network", "vanilla, all", "all", "the network silent", "as trained"])
 def test_rules_are_applied_and_the_best_allowed_items_returned(kind: str, rules: Rules) -> None:
     assert faults_of(hybrid_model(**KINDS[kind]), rules, 30) == []
+
+
+@pytest.mark.parametrize("kind", ["vanilla, all", "as trained", "the network silent"])
+def test_scores_of_few_allowed_items_are_those_of_all(kind: str) -> None:
+    inputs, counts = requests(20)
+    engine = NativeEngine(hybrid_model(**KINDS[kind]), ITEMS)
+    for given, count, answer in zip(inputs, counts, engine.continue_lists(inputs, counts, Rules()), strict=True):
+        (again,) = engine.continue_lists([given], count, Rules(allow=answer.items[::-1].tolist()))
+        scores = dict(zip(again.items.tolist(), again.scores.tolist(), strict=True))
+        assert [scores[item] for item in answer.items.tolist()] == pytest.approx(answer.scores, rel=1e-5, abs=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["all", "as trained", "next item only"])

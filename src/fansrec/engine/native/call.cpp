@@ -63,7 +63,7 @@ class BatchedCall {
     BatchedCall(OpenModel& opened, const Call& call)
         : opened_(opened), call_(call), items_(opened.model.head.items), blocked_(blocked_bits(call, items_)) {
         rules_ = {blocked_.empty() ? nullptr : blocked_.data(), call.groups, call.max_per_group, call.min_score,
-                  call.keep_seen != 0};
+                  call.keep_seen != 0, call.allowed, call.allowed_count};
         for (int64_t i = 0, start = 0; i < call.lists; start += call.counts[i++]) {
             requests_.push_back({call.items + call.offsets[i], call.offsets[i + 1] - call.offsets[i], call.counts[i]});
             answer_starts_.push_back(start);

@@ -8,6 +8,8 @@
 
 namespace {
 
+constexpr int64_t MAX_FEW = 1000;  // items of which each is scored by itself if no others are allowed
+
 // The hidden states that are read, list after list, and the weight of each column as 1 / weight.
 struct EncodedLists {
     Tiles hidden;
@@ -136,8 +138,13 @@ void continue_hybrid(const Model& model, Batch& batch, bool shared, ScratchPool&
         });
         Shortlist shortlist(batch[i], scratch->bits, 0);  // no part gives a negative score
         Mixture mixture(model.hybrid->tied, model.hybrid->network_weight, network.get(), shortlist);
-        mixture.offer_scored(scratch->sparse);
-        mixture.offer_unscored();
+        const Rules& rules = batch[i].rules();
+        if (rules.allowed_count >= 0 && rules.allowed_count <= MAX_FEW) {
+            mixture.offer_few(scratch->sparse, rules.allowed, rules.allowed_count);
+        } else {
+            mixture.offer_scored(scratch->sparse);
+            mixture.offer_unscored();
+        }
         shortlist.select();
         scratches.give_back(std::move(scratch));
         workspace.release_to(mark);

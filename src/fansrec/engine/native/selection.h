@@ -11,6 +11,8 @@ struct Rules {
     int64_t max_per_group;
     double min_score;
     bool keep_seen;
+    const int64_t* allowed;  // the only items that may be selected, excluded ones among them
+    int64_t allowed_count;   // below 0: all items
 };
 
 // A list to continue.
