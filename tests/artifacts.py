@@ -1,18 +1,20 @@
 """Small valid model folders of every kind, and ways to change one and seal it again, as a hostile author would."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict, replace
 from functools import reduce
 from operator import getitem
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 
 from fansrec.artifact import CONFIG, WEIGHTS, seal, write_artifact
-from fansrec.data.corpus import Corpus
+from fansrec.data.corpus import Corpus, fingerprint
+from fansrec.data.lists import Lists
 from fansrec.models.config import setting_name, settings_of
 from fansrec.models.hybrid.model import LinearPart
 from fansrec.models.linear.item_weights import prune
@@ -65,14 +67,29 @@ def _with_memory(model: Any, corpus: Corpus) -> Any:
     return made
 
 
-def write_songs(folder: Path, kind: str) -> Path:
-    """Write a model of 40 lists, l0 to l39, and 60 items in 4 categories, i0 to i59, and return its folder."""
+def song_lists(without: Collection[int] = ()) -> Corpus:
+    """Return lists l0 to l39, but those `without`, of items i0 to i59 in 4 categories, with names and groups."""
     corpus = walks(lists=40)
-    names = [f"Song number {n}" for n in range(60)]
-    vocabulary = replace(corpus.vocabulary, names=names, groups=[f"artist {n // 5}" for n in range(60)])
-    write_kind(folder, kind, replace(corpus, vocabulary=vocabulary))
-    (folder / LISTS_FILE).write_bytes(ListNames([f"l{n}" for n in range(40)], ["First"] + [None] * 39).file())
-    reseal(folder)
+    kept = np.array([n for n in range(40) if n not in without])
+    lists = Lists(corpus.items, corpus.offsets).keep_lists(np.isin(np.arange(40), kept))
+    named = {"names": [f"Song number {n}" for n in range(60)], "groups": [f"artist {n // 5}" for n in range(60)]}
+    return replace(
+        corpus,
+        items=lists.items,
+        offsets=lists.offsets,
+        parts=corpus.parts[kept],
+        vocabulary=replace(corpus.vocabulary, **named),
+        list_names=ListNames([f"l{n}" for n in kept], ["First" if n == 0 else None for n in kept]),
+    )
+
+
+def write_songs(folder: Path, kind: str, corpus: Corpus | None = None) -> Path:
+    """Write a model of these lists, by default `song_lists()`, and return its folder."""
+    corpus = corpus or song_lists()
+    assert corpus.list_names is not None
+    write_kind(folder, kind, corpus)
+    change_json(folder, lambda config: config.update(fingerprint=fingerprint(corpus)))
+    write_file(folder, LISTS_FILE, corpus.list_names.file())
     return folder
 
 

@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from artifacts import write_kind
+from artifacts import write_kind, write_songs
 from fansrec.api.answers import Answer
 from fansrec.api.continuer import Continuer, load
 from fansrec.artifact import read_artifact
 from fansrec.errors import BadSetting
-from updating.conftest import write_songs
 
 
 @pytest.fixture(scope="module")

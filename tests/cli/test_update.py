@@ -7,16 +7,21 @@ from typing import Any
 
 import pytest
 
-from artifacts import write_kind, write_songs
+import fansrec
+from artifacts import change_json, song_lists, write_kind, write_songs
 from fansrec.artifact import read_artifact
+from fansrec.data.corpus import write_corpus
+from fansrec.evaluation.rows import with_items_of
 
 Fans = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a hybrid model of lists l0 to l39 and items i0 to i59."""
-    return write_songs(tmp_path_factory.mktemp("songs") / "run", "best")
+    """Return a hybrid model of lists l0 to l39 and items i0 to i59; its corpus is beside it."""
+    folder = tmp_path_factory.mktemp("songs")
+    write_corpus(folder / "corpus", song_lists())
+    return write_songs(folder / "run", "best")
 
 
 @pytest.fixture
@@ -71,3 +76,97 @@ def test_model_without_a_list_memory_is_refused(fans: Fans, new_lists: Path, tmp
     write_kind(tmp_path / "ease", "ease")
     code, _, errors = fans("update", tmp_path / "ease", "--lists", new_lists, "--out", tmp_path / "new")
     assert code == 2 and "cannot be updated" in errors and not (tmp_path / "new").exists()
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_several_updates_write_the_files_of_one_update(
+    update: Callable[..., dict[str, Any]], new_lists: Path, tmp_path: Path
+) -> None:
+    items = write_csv(
+        tmp_path / "items.csv", "item,name,artist,date", "n1,Song,artist 3,2026", "n2,Other,,", "i3,New name,,"
+    )
+    removed = write_csv(tmp_path / "removed.csv", "id", "a", "l9")
+    update("--items", items, "--lists", new_lists, "--remove", removed, out=tmp_path / "once")
+    update("--lists", new_lists, out=tmp_path / "first")
+    update("--remove", removed, of=tmp_path / "first", out=tmp_path / "second")
+    update("--items", items, of=tmp_path / "second", out=tmp_path / "third")
+    assert files_of(tmp_path / "third") == files_of(tmp_path / "once")
+    assert files_of(tmp_path / "second") != files_of(tmp_path / "once")
+
+
+def test_removed_list_is_in_no_file(update: Callable[..., dict[str, Any]], new_lists: Path, tmp_path: Path) -> None:
+    secret = write_csv(tmp_path / "secret.csv", "list_id,title,item_id", "x1,Hidden,i1", "x1,Hidden,secret item")
+    removed = write_csv(tmp_path / "removed.txt", "x1")
+    update("--lists", secret, out=tmp_path / "first")
+    update("--lists", new_lists, of=tmp_path / "first", out=tmp_path / "second")
+    report = update("--remove", removed, of=tmp_path / "second", out=tmp_path / "removed")
+    update("--lists", new_lists, out=tmp_path / "never")
+    assert (report["lists_removed"], report["items_removed"]) == (1, 1)
+    assert files_of(tmp_path / "removed") == files_of(tmp_path / "never")
+    assert any(b"secret item" in content for content in files_of(tmp_path / "second").values())
+
+
+def test_training_list_is_removed_from_vstan_as_if_it_had_never_been_there(
+    update: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    whole, without = write_songs(tmp_path / "whole", "vstan"), song_lists(without=[7])
+    never = write_songs(tmp_path / "never", "vstan", without)
+    removed = write_csv(tmp_path / "removed.txt", "l7")
+    update("--remove", removed, of=whole, out=tmp_path / "removed")
+    update("--keep-newest", 40, of=never, out=tmp_path / "updated")
+    for folder in ("removed", "updated"):  # the fingerprint of the training corpus differs, and so the manifest
+        change_json(tmp_path / folder, lambda config: config.pop("fingerprint"))
+    assert files_of(tmp_path / "removed") == files_of(tmp_path / "updated")
+
+
+def test_only_the_newest_lists_are_kept(update: Callable[..., dict[str, Any]], new_lists: Path, tmp_path: Path) -> None:
+    report = update("--lists", new_lists, "--keep-newest", 3)
+    names = read_artifact(tmp_path / "new").list_names
+    assert names is not None and [*names.ids] == ["l39", "a", "l3"]
+    assert (report["lists"], report["lists_dropped"]) == (3, 38)
+
+
+@pytest.fixture(scope="session")
+def updated(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a model that was updated with a new item."""
+    folder = tmp_path_factory.mktemp("updated") / "run"
+    fansrec.update(run, folder, lists=[["i20", "i21", "new", "i22"]] * 3)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "evaluate {updated} --corpus {corpus} --json {out}/rows.json",
+        "continue {updated} i20 new -k 3",
+        "continue {updated} --input {out}/lists.jsonl --output {out}/answers.jsonl",
+        "export {updated} --format vectors --out {out}/vectors.npz",
+        "export {updated} --out {out}/model.onnx",
+        "bench latency --run {updated} --corpus {corpus} --lists 2 --seconds 0",
+        "update {updated} --lists {out}/lists.jsonl --out {out}/again",
+        "train {corpus} --start {updated} --out {out}/started --epochs 1 --no-compare",
+    ],
+    ids=lambda command: " ".join(word for word in command.split() if word.isalpha() or word == "--input"),
+)
+def test_updated_models_work_everywhere(fans: Fans, updated: Path, run: Path, tmp_path: Path, command: str) -> None:
+    (tmp_path / "lists.jsonl").write_text('{"id": "q", "items": ["i20", "new"]}\n', encoding="utf-8")
+    words = command.format(updated=updated, corpus=run.parent / "corpus", out=tmp_path).split()
+    code, _, errors = fans(*words)
+    assert code == 0, errors
+
+
+def test_evaluated_lists_have_the_indices_of_the_updated_model(updated: Path) -> None:
+    artifact, corpus = read_artifact(updated), song_lists()
+    found = with_items_of(artifact, corpus)
+    ids, before = [*artifact.vocabulary.ids], [*corpus.vocabulary.ids]
+    assert [ids[item] for item in found.items] == [before[item] for item in corpus.items]
+    assert found.items.tolist() != corpus.items.tolist()
+
+
+def test_similar_items_of_an_updated_model_include_new_ones(updated: Path) -> None:
+    model = fansrec.load(updated)
+    (similar,) = model.similar_items(["new"], k=5)
+    assert {"i20", "i21", "i22"} & {*similar.items}

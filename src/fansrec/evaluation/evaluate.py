@@ -17,7 +17,7 @@ from fansrec.evaluation.examples import examples_part
 from fansrec.evaluation.metrics import PAPER, STANDARD
 from fansrec.evaluation.protocol import CUTOFFS, METRICS, QUALITY, Protocol
 from fansrec.evaluation.protocol import protocol as protocol_by_name
-from fansrec.evaluation.rows import Row, measure_run, open_run
+from fansrec.evaluation.rows import Row, measure_run, open_run, with_items_of
 
 Progress = Callable[[str, int, int], object]  # what is evaluated, finished lists, all lists
 
@@ -131,17 +131,19 @@ def _measure(
 ) -> tuple[Results, dict[str, Any]]:
     """Return what every run has under every protocol, timed if its inputs are whole, and the runs' configurations."""
     results: Results = {one: {} for one in protocols}
-    configs, known = {}, training_counts(corpus)
+    configs = {}
     for name, folder in folders.items():
         artifact = open_run(folder, corpus, generation)
         configs[name] = artifact.config
+        own = with_items_of(artifact, corpus)
+        known = training_counts(own)
         for one in protocols:
             report = partial(progress, f"{name}, {one.name}" + (f", {one.given} given" if one.given else ""))
             options = {**settings, "generation": generation, "progress": report, "timed": one.given is None}
-            found = measure_run(artifact, corpus, one, **options)
+            found = measure_run(artifact, own, one, **options)
             row = found.row | {"run": name}
             if one.given is None:
                 row["breakdown"] = breakdown_part(found.metrics, found.lists, one, known)
-                row["examples"] = examples_part(found.answers, found.lists, corpus.vocabulary, examples)
+                row["examples"] = examples_part(found.answers, found.lists, own.vocabulary, examples)
             results[one][name] = row, found.metrics
     return results, configs

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,16 @@ def open_run(folder: Path, corpus: Corpus, generation: str | None = None) -> Art
     return artifact
 
 
+def with_items_of(artifact: Artifact, corpus: Corpus) -> Corpus:
+    """Return the training corpus with the items of a model, which has others at other indices after an update."""
+    own = artifact.vocabulary
+    if len(own) == len(corpus.vocabulary):
+        return corpus
+    places = {id_: index for index, id_ in enumerate(own.ids)}
+    indices = np.array([places[id_] for id_ in corpus.vocabulary.ids], dtype=np.int32)
+    return replace(corpus, items=indices[corpus.items], vocabulary=own)
+
+
 @dataclass(frozen=True)
 class Measured:
     """A row, and what each list contributes to it."""
@@ -87,6 +97,7 @@ def measure_run(
     The metrics are those at 5, at 10 and `at` other positions, for which `protocol` must request enough items.
     """
     started = time.perf_counter()
+    corpus = with_items_of(artifact, corpus)
     lists = evaluation_lists(corpus, part)
     if not lists.inputs:
         raise BadSetting(f"the corpus has no {part} lists; choose another --part")

@@ -26,11 +26,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Trained:
-    """What an update needs to know of the model as it was trained, by category."""
+    """What an update needs to know of the model as it was trained, by category.
+
+    V-STAN has no network: its counts are those of items without lists, and its bias shifts are 0.
+    """
 
     sizes: Indices  # (N,): the number of trained items
     counts: Indices  # (N,): the sum over these items of their number of lists plus 1
-    bias_shifts: Floats  # (N,): see models/hybrid/new_items.py; zeros if the model has no biases
+    bias_shifts: Floats  # (N,): see models/hybrid/new_items.py
     linear_neighbors: int  # columns of the linear part
 
     @property
@@ -100,7 +103,11 @@ def _new(artifact: Artifact) -> Trained:
     assert isinstance(artifact.stored, StoredModel)
     starts, arrays = artifact.vocabulary.starts, artifact.stored.arrays
     counts = np.diff(arrays[MEMORY + "list_starts"]) if artifact.counts is None else artifact.counts
-    shifts = bias_shifts(arrays[BIAS], counts, starts) if BIAS in arrays else np.zeros(len(starts) - 1)
+    shifts = np.zeros(len(starts) - 1)
+    if BIAS in arrays:
+        shifts = bias_shifts(arrays[BIAS], counts, starts)
+    else:  # nothing was trained, so that nothing remembers the training lists
+        counts = np.zeros_like(counts)
     linear = getattr(getattr(artifact.stored.config, "linear", None), "neighbors", 0)
     return Trained(np.diff(starts), np.add.reduceat(counts + 1, starts[:-1]), shifts, linear)
 

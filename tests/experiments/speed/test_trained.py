@@ -109,7 +109,7 @@ def test_batch_must_fit_into_the_test_lists(runs: dict[str, Path], songs: Path) 
 
 def test_arms_without_the_models_of_the_runs_are_refused(runs: dict[str, Path], songs: Path) -> None:
     with pytest.raises(BadSetting, match="arms authors has no arm for these models"):
-        TrainedSystems(songs / "corpus", "cpu").build([runs["best"]], ["authors"])
+        TrainedSystems(songs / "corpus", [runs["best"]], "cpu").build(["authors"])
 
 
 def test_runs_with_the_same_folder_name_are_named_by_their_paths() -> None:

@@ -8,10 +8,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from artifacts import write_kind
+from artifacts import write_kind, write_songs
 from fansrec.serving.http.keys import Role, new_key
 from serving.service import Running
-from updating.conftest import write_songs
 
 
 @dataclass

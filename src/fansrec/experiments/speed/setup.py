@@ -36,9 +36,9 @@ class Setup:
 def set_up(options: LatencyOptions, lists: int, say: Say) -> Setup:
     """Return what these options request; with trained models there are at most `lists` lists, else exactly `lists`."""
     if options.corpus is not None:
-        trained = TrainedSystems(options.corpus, options.device, say)
+        trained = TrainedSystems(options.corpus, options.run, options.device, say)
         questions = trained.questions(lists)
-        return Setup(trained.name, trained.items, trained.build(options.run, options.arms), questions)
+        return Setup(trained.name, trained.items, trained.build(options.arms), questions)
     systems = Systems(options.workload, options.size, options.device, options.seed, say)
     questions = questions_of(options.workload, options.size, lists, options.seed)
     return Setup(options.workload, options.size, systems.build(options.arms, options.categories), questions)

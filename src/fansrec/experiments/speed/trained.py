@@ -11,7 +11,7 @@ from fansrec.data.corpus import Corpus, read_corpus
 from fansrec.engine.modes import AUTOREGRESSIVE, RECALL
 from fansrec.errors import BadSetting
 from fansrec.evaluation.protocol import evaluation_lists
-from fansrec.evaluation.rows import open_run
+from fansrec.evaluation.rows import open_run, with_items_of
 from fansrec.experiments.speed.engines import Engines, Say
 from fansrec.experiments.speed.measuring import Arm
 from fansrec.experiments.speed.workloads import Question
@@ -26,12 +26,15 @@ class TrainedSystems:
     """Builds the arms of trained models, all of them trained on one corpus."""
 
     folder: Path  # of the corpus
+    runs: Sequence[Path]
     device: str
     say: Say = lambda line: None
 
     @cached_property
     def corpus(self) -> Corpus:
-        return read_corpus(self.folder)
+        """The corpus, with the items of the first model."""
+        corpus = read_corpus(self.folder)
+        return with_items_of(open_run(self.runs[0], corpus), corpus)
 
     @property
     def name(self) -> str:
@@ -53,16 +56,24 @@ class TrainedSystems:
             raise BadSetting(f"{self.folder} has no test lists; prepare it with a split that has some")
         return [Question(given, len(target)) for given, target in zip(lists.inputs, lists.targets, strict=True)]
 
-    def build(self, runs: Sequence[Path], arms: Sequence[str]) -> list[Arm]:
-        """Return the arms of every run; raise BadSetting if one was trained on another corpus."""
+    def build(self, arms: Sequence[str]) -> list[Arm]:
+        """Return the arms of every run; raise BadSetting if one was trained on another corpus or has other items."""
         found = [
             replace(arm, run=name)
-            for name, run in zip(run_names(runs), runs, strict=True)
-            for arm in self._arms(open_run(run, self.corpus), arms)
+            for name, run in zip(run_names(self.runs), self.runs, strict=True)
+            for arm in self._arms(self._open(run), arms)
         ]
         if not found:
             raise BadSetting(f"--arms {','.join(arms)} has no arm for these models; add ours")
         return found
+
+    def _open(self, run: Path) -> Artifact:
+        artifact = open_run(run, read_corpus(self.folder))
+        if len(artifact.vocabulary) != self.items:
+            raise BadSetting(
+                f"{run} has other items than {self.runs[0]}, since one was updated; measure each by itself"
+            )
+        return artifact
 
     def _arms(self, artifact: Artifact, arms: Sequence[str]) -> list[Arm]:
         """Return the requested arms of a model; `ours` also requests a model of another kind on its fastest backend."""
