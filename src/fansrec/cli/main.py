@@ -8,6 +8,7 @@ import typer
 
 from fansrec import __version__
 from fansrec.cli import bench, data, events, keys
+from fansrec.cli.compact import compact
 from fansrec.cli.compare import compare
 from fansrec.cli.continue_ import continue_lists
 from fansrec.cli.crossval import crossval
@@ -39,6 +40,7 @@ app.add_typer(data.app, name="data")
 app.command()(prepare)
 app.command(context_settings={"allow_extra_args": True})(train)  # --set takes several values
 app.command()(update)
+app.command()(compact)
 app.command()(compare)
 app.command()(tune)
 app.command()(evaluate)

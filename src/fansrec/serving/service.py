@@ -23,7 +23,7 @@ from fansrec.serving.writes.store import open_store
 
 log = logging.getLogger("fansrec.serving")
 
-INTERNAL = ("folder", "vocabulary", "base")  # fields of a model's description that clients do not get
+INTERNAL = ("folder", "vocabulary", "base", "folded")  # fields of a model's description that clients do not get
 INDEX_CHECK_SECONDS = 0.5
 
 

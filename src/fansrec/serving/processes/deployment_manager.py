@@ -78,6 +78,8 @@ class DeploymentManager:
             except FansError:
                 self._metrics.reloads.labels("refused").inc()
                 raise
+            if self._writes is not None and self.current is not None:
+                await self._writes.drop_contained(self.current.models)
             self._metrics.reloads.labels("changed" if changed else "unchanged").inc()
             return changed
 

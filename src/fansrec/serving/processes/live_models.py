@@ -1,27 +1,22 @@
 """The models of a model host, and the log whose writes they take: lists and items that clients have written."""
 
 import gc
-import logging
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from fansrec.artifact import Artifact
-from fansrec.errors import BadInput, BadSetting
+from fansrec.errors import BadArtifact, BadSetting
 from fansrec.serving.processes.loaded_model import LoadedModel
 from fansrec.serving.processes.loading import describe, load_models, open_model
 from fansrec.serving.search.key import key_of
+from fansrec.serving.writes.applying import Updated, read_changes
+from fansrec.serving.writes.position import position_of
 from fansrec.serving.writes.reader import LogReader
 from fansrec.updating.changes import Change
-from fansrec.updating.records import from_json
-from fansrec.updating.update import check_updatable, update
+from fansrec.updating.update import check_updatable
 from fansrec.vocabulary import Vocabulary
-
-log = logging.getLogger("fansrec.serving")
-
-POSITION = "writes"  # section of config.json: the log and the number of its newest write that an artifact contains
-MAX_CHANGES = 20_000  # that are applied at once, so that a long log does not take much memory
 
 
 @dataclass
@@ -31,21 +26,20 @@ class LiveModel:
     loaded: LoadedModel
     key: str  # of its search index
     base: str  # its hash as it was read from its folder
+    updated: Updated
     seq: int | None = None  # None: it does not take writes
-    pending: list[Change] = field(default_factory=list)  # changes that cannot be applied before later ones
+    folded: int = 0  # the newest write that it contained when it was read
 
     def describe(self) -> dict[str, Any]:
-        return describe(self.loaded, self.key) | {"base": self.base, "seq": self.seq}
+        return describe(self.loaded, self.key) | {"base": self.base, "folded": self.folded, "seq": self.seq}
 
     def apply(self, changes: Sequence[Change]) -> None:
-        artifact, pending = self.loaded.continuer.artifact, [*self.pending, *changes]
-        try:
-            updated, _ = update(artifact, pending)
-        except BadInput as error:  # such as the removal of all lists
-            log.warning("%s does not take %d changes yet: %s", self.loaded.name, len(pending), error)
-            self.pending = pending
-            return
-        self.loaded, self.pending = open_model(self.loaded, with_vocabulary(updated, artifact.vocabulary)), []
+        """Update the model, and open it if there was anything that it could take."""
+        before = self.updated.artifact
+        self.updated.apply(changes)
+        if self.updated.artifact is not before:
+            self.updated.artifact = with_vocabulary(self.updated.artifact, before.vocabulary)
+            self.loaded = open_model(self.loaded, self.updated.artifact)
 
 
 class LiveModels:
@@ -56,7 +50,8 @@ class LiveModels:
         self._models = {name: _live_model(model) for name, model in loaded.items()}
         self._reader = self._open_log(Path(order["log"])) if order.get("log") else None
         self.version = 0  # increases with each state of the models
-        self.apply(order.get("last", 0))
+        self._check_end(last := order.get("last", 0))
+        self.apply(last)
 
     @property
     def loaded(self) -> dict[str, LoadedModel]:
@@ -70,7 +65,7 @@ class LiveModels:
         """Apply the writes up to number `last` to all models that take writes."""
         if self._reader is None or (last <= self._reader.seq and self.version):
             return
-        for changes in _in_chunks(self._read(self._reader, last)):
+        for changes in read_changes(self._reader, last):
             for model in self._live:
                 new = [change for seq, change in changes if seq > (model.seq or 0)]
                 if new:
@@ -86,34 +81,28 @@ class LiveModels:
     def _live(self) -> list[LiveModel]:
         return [model for model in self._models.values() if model.seq is not None]
 
-    def _read(self, reader: LogReader, last: int) -> Iterator[tuple[int, Change]]:
-        for record in reader.read(last):
-            for change in record["changes"]:
-                yield record["seq"], from_json(change)
-
     def _open_log(self, path: Path) -> LogReader:
         """Return a reader of the writes that at least one of the models lacks."""
         reader = LogReader(path)
         for model in self._models.values():
-            if _is_updatable(model.loaded.continuer.artifact):
-                model.seq = self._position(model, reader)
-        reader.seq = min([model.seq or 0 for model in self._live], default=reader.after)
+            if _is_updatable(model.updated.artifact):
+                model.seq = model.folded = position_of(model.updated.artifact, reader.id) or 0
+        reader.seq = min([model.folded for model in self._live], default=reader.after)
         return reader
 
-    def _position(self, model: LiveModel, reader: LogReader) -> int:
-        artifact = model.loaded.continuer.artifact
-        position = artifact.config.get(POSITION)
-        if isinstance(position, dict) and position.get("log") == reader.id and type(position.get("seq")) is int:
-            return int(position["seq"])
-        if reader.after:
-            message = "%s does not say which writes it contains; those up to %d were removed from the log"
-            log.warning(message, artifact.folder, reader.after)
-        return reader.after
+    def _check_end(self, last: int) -> None:
+        """Raise BadArtifact if a model contains writes that the log does not have: it would ignore the next ones."""
+        for model in self._live:
+            if model.folded > last:
+                raise BadArtifact(
+                    f"{model.updated.artifact.folder} contains writes up to number {model.folded}, but the log ends at "
+                    f"{last}; restore the newest copy of the log, or move it away to start another one"
+                )
 
 
 def _live_model(model: LoadedModel) -> LiveModel:
     artifact = model.continuer.artifact
-    return LiveModel(model, key_of(artifact.folder), artifact.hash)
+    return LiveModel(model, key_of(artifact.folder), artifact.hash, Updated(artifact))
 
 
 def with_vocabulary(updated: Artifact, before: Vocabulary) -> Artifact:
@@ -130,15 +119,3 @@ def _is_updatable(artifact: Artifact) -> bool:
     except BadSetting:
         return False
     return True
-
-
-def _in_chunks(changes: Iterator[tuple[int, Change]]) -> Iterator[list[tuple[int, Change]]]:
-    """Yield the changes in order, at most MAX_CHANGES at once."""
-    chunk: list[tuple[int, Change]] = []
-    for change in changes:
-        chunk.append(change)
-        if len(chunk) >= MAX_CHANGES:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk

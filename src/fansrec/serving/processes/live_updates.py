@@ -47,6 +47,11 @@ class LiveUpdates:
                 await asyncio.sleep(RETRY_SECONDS)
             await asyncio.sleep(min(max(time.monotonic() - since, LEAST_PAUSE_SECONDS), MOST_PAUSE_SECONDS))
 
+    async def drop_contained(self, models: list[dict[str, Any]]) -> None:
+        """Remove the writes from the log that all models contained when they were read, if that was asked for."""
+        contained = min((model["folded"] for model in models if model["seq"] is not None), default=0)
+        await asyncio.to_thread(self._store.drop, contained)
+
     def _note(self, seq: int) -> None:
         self._stored.append((seq, time.monotonic()))
         self._wanted.set()

@@ -98,6 +98,7 @@ def _run_model_host(path: str, order: Message) -> None:
             front.sendall(pack(live.describe()))
         except (FansError, OSError) as error:
             front.sendall(pack({"not_applied": _reason(error)}))
+            raise  # some of the models may have changed, so that they are loaded again
         return True
 
     _fork_on_request(front, lambda request: _run_worker(path, order["deployment"], live), apply)

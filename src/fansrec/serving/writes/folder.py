@@ -43,6 +43,18 @@ def locked_folder(folder: Path | None, wait_s: float = WAIT_SECONDS) -> Iterator
         os.close(opened)
 
 
+def is_locked(folder: Path) -> bool:
+    """Return whether a service, or another process, holds the lock of a folder."""
+    opened = _open(folder)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(opened)
+    return False
+
+
 def _open(folder: Path) -> int:
     try:
         folder.mkdir(mode=0o700, exist_ok=True)

@@ -10,7 +10,7 @@ from pydantic_core import to_json
 
 from fansrec.errors import FansError
 from fansrec.files import format_os_error
-from fansrec.serving.writes.records import FORMAT, line_of, recover, sync_folder
+from fansrec.serving.writes.records import FORMAT, line_of, parse_line, raw_lines, recover, sync_folder
 
 sync_data = getattr(os, "fdatasync", os.fsync)  # the size of the file is synchronized too
 
@@ -93,6 +93,25 @@ def create_log(path: Path, id: str, after: int = 0, compacted: int = 0) -> None:
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)
+    sync_folder(path.parent)
+
+
+def rewrite_log(path: Path, after: int) -> None:
+    """Replace a log by one without the records up to number `after`; the caller makes sure that nobody writes it."""
+    header, _, end = recover(path)
+    temporary = path.with_name(f".{path.name}.rest")
+    create_log(temporary, str(header.record["id"]), after)
+    try:
+        with temporary.open("ab") as file:
+            for line, _ in raw_lines(path, header.end, end):
+                record = parse_line(line)
+                if record is not None and record["seq"] > after:
+                    file.write(line + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
     sync_folder(path.parent)
 
 

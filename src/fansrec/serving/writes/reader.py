@@ -18,19 +18,20 @@ class LogReader:
         self.id = self._id
 
     def _open(self) -> None:
-        self._file = _identity(self._path)
+        self._file = self._path.open("rb")  # held, so that no other file can get its inode number
         header = read_header(self._path)
         self._id, self.after = str(header.record.get("id")), int(header.record["after"])
         self._position = header.end
 
     def read(self, last: int) -> Iterator[Record]:
         """Yield the records that follow, up to number `last`; raise BadArtifact if one of them is not there."""
-        if _identity(self._path) != self._file:
+        if not os.path.samestat(os.fstat(self._file.fileno()), os.stat(self._path)):
+            self._file.close()
             self._open()
         if self._id != self.id or self.after > self.seq:
             raise BadArtifact(
-                f"{self._path} no longer has the writes after number {self.seq}, which this model lacks; "
-                "reload the model that `fans compact` made of them"
+                f"{self._path} has no writes up to number {self.after}, and a model does not contain those after "
+                f"{self.seq}; serve the one that `fans compact` made, or use its option --contains"
             )
         if self.seq >= last:
             return
@@ -43,8 +44,3 @@ class LogReader:
                 yield record
         if self.seq < last:
             raise BadArtifact(f"{self._path} ends at number {self.seq} instead of {last}; restore it from a copy")
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    state = os.stat(path)
-    return state.st_dev, state.st_ino

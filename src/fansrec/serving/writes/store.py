@@ -1,21 +1,25 @@
 """The log of writes of a running service: changes are on the disk when `store` returns."""
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from pydantic_core import to_json as json_bytes
 
-from fansrec.errors import BadSetting
-from fansrec.files import format_os_error
+from fansrec.errors import BadSetting, FansError
+from fansrec.files import format_os_error, read_json
 from fansrec.serving.metrics import Metrics
 from fansrec.serving.settings import Settings
-from fansrec.serving.writes.log import open_log
+from fansrec.serving.writes.log import open_log, rewrite_log
 from fansrec.serving.writes.writer import Limits, LogWriter
 from fansrec.updating.changes import Change
 from fansrec.updating.records import to_json
 
+log = logging.getLogger("fansrec.serving")
+
 FILE = "writes.log"  # in the folder of the writes
+DROP_FILE = "drop.json"  # beside it: which writes may be removed as soon as the models that are served contain them
 
 
 def open_store(settings: Settings, metrics: Metrics) -> "WriteStore":
@@ -37,7 +41,7 @@ class WriteStore:
 
     def __init__(self, settings: Settings, metrics: Metrics, clock: Callable[[], float] = time.time) -> None:
         assert settings.writes is not None
-        self._metrics, self._clock = metrics, clock
+        self._metrics, self._clock, self._folder = metrics, clock, settings.writes
         self.on_stored: Callable[[int], None] = lambda seq: None
         limits = Limits(log_bytes=settings.writes_bytes)
         self._writer = LogWriter(open_log(settings.writes / FILE), limits, self._synchronized)
@@ -56,8 +60,30 @@ class WriteStore:
 
     def describe(self) -> dict[str, Any]:
         """Return what `GET /v1/models` answers about the log."""
-        log = self._writer.log
-        return {"seq": log.last, "log": log.id, "bytes": log.size, "limit_bytes": self._writer.limits.log_bytes}
+        stored, limit = self._writer.log, self._writer.limits.log_bytes
+        return {"seq": stored.last, "log": stored.id, "bytes": stored.size, "limit_bytes": limit}
+
+    def drop(self, contained: int) -> None:
+        """Remove the writes up to number `contained` from the log, as far as `fans compact` has asked for it."""
+        request = self._folder / DROP_FILE
+        if not request.is_file():
+            return
+        try:
+            wanted = read_json(request)
+            if wanted["log"] == self._writer.log.id and contained > 0:
+                self._rewrite(min(int(wanted["seq"]), contained))
+            if wanted["seq"] <= contained:
+                request.unlink()
+        except (OSError, FansError, ValueError, KeyError, TypeError) as error:
+            log.error("the log of writes was not compacted: %s", error)
+
+    def _rewrite(self, after: int) -> None:
+        with self._writer.lock:
+            old, path = self._writer.log, self._writer.log.path
+            rewrite_log(path, after)
+            self._writer.log = open_log(path)
+            old.close()
+        log.info("the log of writes has lost those up to number %d, which the models contain", after)
 
     def close(self) -> None:
         self._writer.close()

@@ -1,0 +1,107 @@
+"""`fans compact`: a new artifact that contains the writes of a log, made while the service writes more of them."""
+
+import os
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fansrec.artifact import Artifact, read_artifact
+from fansrec.errors import BadInput, BadSetting
+from fansrec.files import write_json
+from fansrec.serving.writes.applying import Updated, read_changes
+from fansrec.serving.writes.folder import is_locked, locked_folder
+from fansrec.serving.writes.log import rewrite_log
+from fansrec.serving.writes.position import position_of, section_of
+from fansrec.serving.writes.reader import LogReader
+from fansrec.serving.writes.records import read_lines, recover, sync_folder
+from fansrec.serving.writes.store import DROP_FILE, FILE
+from fansrec.updating.update import check_updatable, update, write_updated
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """What `compact` did."""
+
+    log: str  # its id
+    seq: int  # number of the newest write in the new artifact
+    folded: int  # writes that were applied
+    left: int  # newer writes, which stay in the log
+    lists: int  # of the new artifact
+    items: int
+    dropped: str  # what becomes of the folded writes: kept, removed, or at-reload
+
+
+def compact(
+    folder: Path, run: Path, out: Path, drop: bool = False, contains: int | None = None, force: bool = False
+) -> Compaction:
+    """Write the artifact of `run` with all writes of the log in `folder` to `out`.
+
+    With `drop` the log loses these writes: now, or if a service uses the folder, when it reloads a model with them.
+    `contains` states up to which write the artifact was trained with the lists of the log.
+    """
+    path = folder / FILE
+    if not path.is_file():
+        raise BadInput(f"{folder} has no {FILE}; give the folder of `fans serve --writes FOLDER`, or a copy of it")
+    running = is_locked(folder)
+    with nullcontext() if running else locked_folder(folder, wait_s=0):
+        last, newest = _durable_end(path, running)
+        artifact = read_artifact(run)
+        check_updatable(artifact)
+        reader = LogReader(path)
+        reader.seq = _position(artifact, reader, contains, last)
+        before = reader.seq
+        written = _fold(artifact, reader, last)
+        write_updated(out, written, force)
+        _synchronize(out)
+        dropped = _drop(folder, reader.id, last, running) if drop else "kept"
+    lists, items = written.remembered_lists, len(written.vocabulary)
+    return Compaction(reader.id, last, last - before, newest - last, lists, items, dropped)
+
+
+def _durable_end(path: Path, running: bool) -> tuple[int, int]:
+    """Return the number of the newest write that is surely on the disk, and that of the newest one.
+
+    While a service writes, those that were written last may not be synchronized yet; if that fails, they are removed.
+    """
+    header, newest, end = recover(path)
+    first = newest + 1
+    for record, _ in read_lines(path, header.end, end):
+        first = int(record["first"])
+    return (first - 1 if running else newest), newest
+
+
+def _position(artifact: Artifact, reader: LogReader, contains: int | None, last: int) -> int:
+    if contains is None:
+        return position_of(artifact, reader.id) or 0
+    if not 0 <= contains <= last:
+        raise BadSetting(f"--contains is {contains}, but the log has writes up to {last}; give a number up to that")
+    return contains
+
+
+def _fold(artifact: Artifact, reader: LogReader, last: int) -> Artifact:
+    """Return the artifact with the writes up to `last`, and its place in the log."""
+    updated = Updated(artifact)
+    for chunk in read_changes(reader, last):
+        updated.apply([change for _, change in chunk])
+    found, _ = update(updated.artifact, updated.pending)  # also without any: the artifact then says what it contains
+    return replace(found, config=found.config | section_of(reader.id, last))
+
+
+def _drop(folder: Path, log: str, seq: int, running: bool) -> str:
+    if running:
+        write_json(folder / DROP_FILE, {"log": log, "seq": seq})
+        return "at-reload"
+    rewrite_log(folder / FILE, seq)
+    return "removed"
+
+
+def _synchronize(folder: Path) -> None:
+    """Make an artifact durable: the log may lose what it contains."""
+    for path in [path for path in folder.rglob("*") if path.is_file()]:
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        sync_folder(path.parent)
+    sync_folder(folder.parent)

@@ -1,0 +1,195 @@
+"""Folding a log into a new artifact: nothing is applied twice, nothing is lost, also while a service writes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fansrec.artifact import Artifact, read_artifact
+from fansrec.errors import BadArtifact, BadInput, BadSetting
+from fansrec.serving.processes.live_models import LiveModels
+from fansrec.serving.writes.compaction import compact
+from fansrec.serving.writes.folder import locked_folder
+from fansrec.serving.writes.log import open_log, rewrite_log
+from fansrec.serving.writes.reader import LogReader
+from fansrec.serving.writes.store import DROP_FILE, FILE
+from fansrec.updating.changes import Change, RemoveList, SetItem, SetList
+from fansrec.updating.records import to_json
+from fansrec.updating.update import update
+from serving.service import Running, until
+from serving.writes.conftest import Writing
+
+Fans = Callable[..., tuple[int, str, str]]
+CHANGES: list[Change] = [
+    SetList("a", ("new", "i1")),
+    SetItem("new", name="New"),
+    SetList("b", ("i2", "new", "other")),
+    RemoveList("a"),
+    SetList("c", ("i3", "i4")),
+]
+
+
+def write(folder: Path, *groups: list[Change]) -> None:
+    """Append records of one change each; those of a group are synchronized together."""
+    folder.mkdir(exist_ok=True)
+    log = open_log(folder / FILE)
+    for group in groups:
+        log.append([json.dumps({"changes": [to_json(change)]}).encode() for change in group])
+    log.close()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(tmp_path / "folder", CHANGES[:2], CHANGES[2:])
+    return tmp_path / "folder"
+
+
+def assert_same_model(one: Artifact, other: Artifact) -> None:
+    arrays, expected = one.stored.arrays, other.stored.arrays  # type: ignore[union-attr]
+    assert arrays.keys() == expected.keys()
+    assert all(np.array_equal(arrays[name], expected[name]) for name in arrays)
+    assert [*one.vocabulary.ids] == [*other.vocabulary.ids]
+    assert one.list_names is not None and other.list_names is not None
+    assert [*one.list_names.ids] == [*other.list_names.ids]
+    assert [*(one.list_names.titles or ())] == [*(other.list_names.titles or ())]
+
+
+def host(run: Path, folder: Path, last: int) -> LiveModels:
+    specs = [{"name": "m", "run": run, "generation": None}]
+    order = {"models": specs, "device": "cpu", "backend": "auto", "log": str(folder / FILE), "last": last}
+    return LiveModels(order)
+
+
+def live(run: Path, folder: Path, last: int) -> Artifact:
+    """Return the model of a folder as a service serves it, after the writes up to a number."""
+    return host(run, folder, last).loaded["m"].continuer.artifact
+
+
+@pytest.mark.parametrize("model", ["best", "vstan"])
+def test_compacted_model_is_that_of_an_update_and_nothing_is_applied_twice(
+    models: Path, folder: Path, tmp_path: Path, model: str
+) -> None:
+    done = compact(folder, models / model, tmp_path / "out")
+    assert (done.seq, done.folded, done.left, done.dropped) == (5, 5, 0, "kept")
+    compacted = read_artifact(tmp_path / "out")
+    assert_same_model(compacted, update(read_artifact(models / model), CHANGES)[0])
+    assert live(tmp_path / "out", folder, 5).hash == compacted.hash  # no write was left to apply
+    write(folder, [SetList("b", ("i9", "i8"))])
+    assert_same_model(live(tmp_path / "out", folder, 6), live(models / model, folder, 6))
+    again = compact(folder, tmp_path / "out", tmp_path / "again")
+    assert (again.seq, again.folded) == (6, 1)
+
+
+def test_dropped_writes_are_gone_and_later_ones_stay(models: Path, folder: Path, tmp_path: Path) -> None:
+    size = (folder / FILE).stat().st_size
+    done = compact(folder, models / "vstan", tmp_path / "out", drop=True)
+    assert done.dropped == "removed" and (folder / FILE).stat().st_size < size / 4
+    write(folder, [SetList("d", ("i9", "i8"))])
+    expected = update(read_artifact(models / "vstan"), [*CHANGES, SetList("d", ("i9", "i8"))])[0]
+    assert_same_model(live(tmp_path / "out", folder, 6), expected)
+    with pytest.raises(BadArtifact, match=r"no writes up to number 5"):
+        live(models / "vstan", folder, 6)
+    trained = compact(folder, models / "vstan", tmp_path / "trained", contains=5)
+    assert (trained.seq, trained.folded) == (6, 1)
+    assert_same_model(
+        live(tmp_path / "trained", folder, 6),
+        update(read_artifact(models / "vstan"), [SetList("d", ("i9", "i8"))])[0],
+    )
+
+
+def test_writes_that_may_not_be_synchronized_are_left_out_while_a_service_writes(
+    models: Path, folder: Path, tmp_path: Path
+) -> None:
+    with locked_folder(folder):
+        done = compact(folder, models / "vstan", tmp_path / "out", drop=True)
+    assert (done.seq, done.left, done.dropped) == (2, 3, "at-reload")
+    assert open_log(folder / FILE).last == 5 and (folder / DROP_FILE).is_file()
+
+
+def test_log_that_lost_its_end_is_refused_by_a_model_that_contains_it(
+    models: Path, folder: Path, tmp_path: Path
+) -> None:
+    compact(folder, models / "vstan", tmp_path / "out")
+    lines = (folder / FILE).read_bytes().splitlines(keepends=True)
+    (folder / FILE).write_bytes(b"".join(lines[:3]))
+    with pytest.raises(BadArtifact, match="up to number 5, but the log ends at 2"):
+        live(tmp_path / "out", folder, 2)
+
+
+def test_model_host_applies_what_follows_after_the_log_was_rewritten(models: Path, folder: Path) -> None:
+    found = host(models / "vstan", folder, 2)
+    rewrite_log(folder / FILE, after=2)
+    found.apply(5)
+    expected = update(read_artifact(models / "vstan"), CHANGES)[0]
+    assert_same_model(found.loaded["m"].continuer.artifact, expected)
+    rewrite_log(folder / FILE, after=5)
+    write(folder, [CHANGES[0]], [CHANGES[1]])
+    rewrite_log(folder / FILE, after=6)
+    with pytest.raises(BadArtifact, match="does not contain those after 5"):
+        found.apply(7)
+
+
+def test_removal_of_all_lists_waits_for_a_later_list(models: Path, tmp_path: Path) -> None:
+    artifact = read_artifact(models / "vstan")
+    assert artifact.list_names is not None
+    removals: list[Change] = [RemoveList(str(id)) for id in artifact.list_names.ids]
+    write(tmp_path / "folder", removals)
+    found = host(models / "vstan", tmp_path / "folder", len(removals))
+    assert found.loaded["m"].continuer.artifact.hash == artifact.hash
+    write(tmp_path / "folder", [SetList("only", ("i1", "i2"))])
+    found.apply(len(removals) + 1)
+    assert found.loaded["m"].continuer.artifact.remembered_lists == 1
+
+
+def test_reader_reports_a_log_that_ends_early(folder: Path) -> None:
+    reader = LogReader(folder / FILE)
+    assert [record["seq"] for record in reader.read(3)] == [1, 2, 3]
+    with pytest.raises(BadArtifact, match="ends at number 5 instead of 6"):
+        [*reader.read(6)]
+
+
+def test_compact_refuses_what_it_cannot_use(models: Path, folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"has no writes\.log"):
+        compact(tmp_path, models / "vstan", tmp_path / "out")
+    with pytest.raises(BadSetting, match="without a list memory"):
+        compact(folder, models / "ease", tmp_path / "out")
+    with pytest.raises(BadSetting, match="contains is 6, but the log has writes up to 5"):
+        compact(folder, models / "vstan", tmp_path / "out", contains=6)
+    assert not (tmp_path / "out").exists()
+
+
+def test_service_drops_what_the_reloaded_model_contains(
+    models: Path, key_file: tuple[Path, dict[str, str]], tmp_path: Path
+) -> None:
+    from typer.testing import CliRunner
+
+    from fansrec.cli.main import app
+
+    (tmp_path / "current").symlink_to(models / "vstan")
+    folder = tmp_path / "folder"
+    with Running(f"m={tmp_path / 'current'}", "--writes", folder, "--keys", key_file[0], "--workers", 1) as running:
+        writing = Writing(running, folder, key_file[1])
+        for n in range(30):
+            writing.write(f"p{n}", ["new", f"i{n}"])
+        arguments = "compact", folder, tmp_path / "current", "--out", tmp_path / "out", "--drop", "--json"
+        done = CliRunner().invoke(app, [*map(str, arguments)])
+        assert done.exit_code == 0, done.output
+        report: dict[str, Any] = json.loads(done.stdout)
+        assert (report["seq"], report["left"], report["dropped"]) == (29, 1, "at-reload")
+        before = writing.send("GET", "/v1/models").json()
+        (tmp_path / "current").unlink()
+        (tmp_path / "current").symlink_to(tmp_path / "out")
+        assert writing.send("POST", "/v1/models/reload", "admin").json()["changed"] == ["m"]
+        after = writing.send("GET", "/v1/models").json()
+        assert after["writes"]["bytes"] < before["writes"]["bytes"] / 5 and after["writes"]["seq"] == 30
+        assert after["models"][0]["items"] == before["models"][0]["items"]
+        assert not (folder / DROP_FILE).exists()
+        seq = writing.write("p30", ["newer", "i1"])
+        assert seq == 31 and until(lambda: writing.models()["m"]["seq"] == 31)
+        assert writing.send("POST", "/v1/models/rollback", "admin").status_code == 200
+        assert writing.models()["m"]["items"] == after["models"][0]["items"] + 1
+    with Running(f"m={tmp_path / 'out'}", "--writes", folder, "--keys", key_file[0], "--workers", 1) as running:
+        assert Writing(running, folder, key_file[1]).models()["m"]["items"] == after["models"][0]["items"] + 1
