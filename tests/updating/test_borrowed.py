@@ -76,3 +76,8 @@ def test_explanation_names_no_borrowed_lists(hybrid: Artifact) -> None:
     (answer,) = Continuer(updated).continue_lists([["i5", "i6"]], k=10, explain=True)
     lists = {one.item: one.explanation.lists for one in answer.positions if one.explanation}
     assert not lists["new"] and any(lists.values())
+
+
+def test_item_of_a_known_category_alone_has_the_popular_items_of_the_category_as_proxies(hybrid: Artifact) -> None:
+    updated, _ = update(hybrid, [SetItem("new", category="c1"), SetItem("other")])
+    assert borrowed(updated) == ["new"]  # nothing is known of the other item

@@ -92,6 +92,14 @@ def without_unused(items: Items, memory: Memory) -> tuple[Items, Memory]:
     return replace(items, ids=ids, index=index, columns=columns), memory.with_items(indices, len(ids))
 
 
+def given_categories(items: Items, trained: Trained, names: Sequence[str]) -> list[str | None]:
+    """Return the categories of trained items and the given ones of new items; nothing if none was given."""
+    if not items.categories:
+        return []
+    given = [items.categories.get(id_) for id_ in items.ids[items.trained :]]
+    return [*(names[category] for category in trained.categories.tolist()), *given]
+
+
 def categorize(
     items: Items, trained: Trained, names: Sequence[str], memory: Memory, evidence: Evidence, proxies: list[list[int]]
 ) -> Indices:

@@ -1,4 +1,4 @@
-"""The proxies of new items: trained items of nearly the same name, and of the same group."""
+"""The proxies of new items: trained items of nearly the same name and of the same group, or else of the category."""
 
 import math
 import re
@@ -17,19 +17,28 @@ MAX_CLOSE_NAMES = 5
 Texts = Sequence[str | None]
 
 
-def find_proxies(new: Indices, trained: Indices, counts: Indices, groups: Texts, names: Texts) -> list[list[int]]:
-    """Return the proxies of each item of `new` (A,) among the items `trained`, by the groups and names of all items.
+def find_proxies(
+    new: Indices, trained: Indices, counts: Indices, groups: Texts, names: Texts, categories: Texts = ()
+) -> list[list[int]]:
+    """Return the proxies of each item of `new` (A,) among the items `trained`, by what is known of all items.
 
-    `counts` (M,) is the number of lists of every item. `groups` and `names` may be empty.
+    `counts` (M,) is the number of lists of every item. `groups`, `names` and `categories` may be empty; the category of
+    a new item is None unless it was given. It says little, so it counts only for an item of no list and no other proxy.
     """
-    group_of = {item: groups[item] for item in new.tolist()} if groups else {}
-    by_group = _members(group_of.values(), trained, counts, groups)
-    found = {item: by_group[group] for item, group in group_of.items() if group is not None and by_group[group]}
-    others = [item for item in new.tolist() if item not in found] if names else []
-    if others:
-        close = _CloseNames([names[item] for item in others], trained, names)
-        found |= {item: close.of(names[item]) for item in others}
-    return [found.get(item, []) for item in new.tolist()]
+    by_group = _by_value(groups, new, trained, counts)
+    same_name = _CloseNames([names[item] for item in new.tolist()], trained, names) if names else None
+    close = [same_name.of(names[item]) if same_name is not None else [] for item in new.tolist()]
+    found = [list(dict.fromkeys(named + grouped)) for named, grouped in zip(close, by_group, strict=True)]
+    alone = [not own and not counts[item] for own, item in zip(found, new.tolist(), strict=True)]
+    by_category = iter(_by_value(categories, new[np.array(alone, dtype=np.bool_)], trained, counts))
+    return [next(by_category) if lonely else own for own, lonely in zip(found, alone, strict=True)]
+
+
+def _by_value(values: Texts, new: Indices, trained: Indices, counts: Indices) -> list[list[int]]:
+    """Return the most popular trained items with the value of each new item, none for None."""
+    wanted = [values[item] if values else None for item in new.tolist()]
+    members = _members(wanted, trained, counts, values)
+    return [members[value] if value is not None else [] for value in wanted]
 
 
 def _members(wanted: Iterable[str | None], trained: Indices, counts: Indices, groups: Texts) -> dict[str, list[int]]:

@@ -16,7 +16,15 @@ from fansrec.updating.arrays import Change as ArrayChange
 from fansrec.updating.borrowed import borrowing, with_borrowed
 from fansrec.updating.changes import Change, SetItem
 from fansrec.updating.evidence import gather
-from fansrec.updating.items import Items, categorize, integers_of, items_of, new_vocabulary, without_unused
+from fansrec.updating.items import (
+    Items,
+    categorize,
+    given_categories,
+    integers_of,
+    items_of,
+    new_vocabulary,
+    without_unused,
+)
 from fansrec.updating.lists import ListChanges, list_changes, new_list_names, new_memory
 from fansrec.updating.memory import Memory
 from fansrec.updating.proxies import find_proxies
@@ -67,7 +75,8 @@ def _updated(artifact: Artifact, state: State, items: Items, memory: Memory, pla
     assert isinstance(artifact.stored, StoredModel)
     before, trained = artifact.vocabulary, state.trained
     named, grouped = items.column("names"), items.column("groups")
-    proxies = find_proxies(items.new, np.arange(items.trained), memory.counts, grouped, named)
+    given = given_categories(items, trained, before.category_names)
+    proxies = find_proxies(items.new, np.arange(items.trained), memory.counts, grouped, named, given)
     evidence = gather(memory, items.new, proxies)
     categories = categorize(items, trained, before.category_names, memory, evidence, proxies)
     order = np.argsort(categories, kind="stable")
@@ -77,9 +86,9 @@ def _updated(artifact: Artifact, state: State, items: Items, memory: Memory, pla
     stored = artifact.stored
     arrays, config = updated_arrays(stored.name, stored.arrays, stored.config, change)
     vocabulary = new_vocabulary(items, order, categories, before, integers_of(items, before, places))
-    given = {id_: name for id_, name in items.categories.items() if id_ in items.index}
+    known = {id_: name for id_, name in items.categories.items() if id_ in items.index}
     borrowed = [items.ids[item] for item in borrowing(memory, items.new, proxies).tolist()]
-    section = section_of(trained, items.described, given, borrowed)
+    section = section_of(trained, items.described, known, borrowed)
     return replace(
         artifact,
         stored=StoredModel(stored.kind, config, arrays),
