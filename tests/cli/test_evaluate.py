@@ -47,6 +47,14 @@ def strict_json(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def test_controls_are_in_the_rows_and_checked_first(evaluate: Evaluate, tmp_path: Path) -> None:
+    options = ["popularity", "--corpus", "corpus", "--protocol", "standard", "--json", tmp_path / "rows.json"]
+    assert evaluate(*options, "--popularity", "-0.5", "--diversity", "0.3")[0] == 0
+    assert strict_json(tmp_path / "rows.json")[0]["controls"] == {"popularity": -0.5, "diversity": 0.3}
+    code, _, err = evaluate(*options, "--force", "--diversity", "3")
+    assert code == 2 and "--diversity is 3.0; it must be from 0 to 1" in err
+
+
 def test_several_runs_and_protocols_give_one_table_and_one_json(evaluate: Evaluate, tmp_path: Path) -> None:
     file = tmp_path / "new" / "rows.json"
     code, out, err = evaluate("popularity", "again", "--corpus", "corpus", "--json", file)

@@ -15,6 +15,7 @@ from fansrec.evaluation.protocol import (
     mean,
     predict,
     protocol,
+    protocol_rules,
     shorten,
 )
 from worlds import corpus_of, vocabulary_of
@@ -63,7 +64,8 @@ def test_standard_protocol_masks_ten_and_excludes_the_input() -> None:
 
 def test_input_masks_and_fill_can_be_overridden() -> None:
     engine = FakeEngine()
-    predict(engine, lists_of([1] * 3), protocol("standard", input="kept", masks="target"), "depth-first")
+    one = protocol("standard", input="kept", masks="target")
+    predict(engine, lists_of([1] * 3), one, protocol_rules(one, "depth-first"))
     assert engine.k == [3]
     assert engine.rules == Rules(keep_seen=True, fill="depth-first")
 

@@ -31,6 +31,7 @@ def test_row_names_the_run_and_the_protocol(fans_run: Artifact, corpus: Corpus) 
         "masks": "target",
         "part": "test",
         "fill": "by-position",
+        "controls": {},
         "lists": 12,
         "device": "cpu",
     }
@@ -199,3 +200,17 @@ def test_part_without_lists_is_refused(fans_run: Artifact, corpus: Corpus) -> No
     empty = corpus_of([[0, 1]], corpus.vocabulary)
     with pytest.raises(BadSetting, match="no test lists"):
         measure_run(fans_run, empty, PAPER)
+
+
+def test_controls_change_what_answers_consist_of(fans_run: Artifact, corpus: Corpus) -> None:
+    popular, niche = (
+        measure_run(fans_run, corpus, STANDARD, timed=False, controls={"popularity": value, "diversity": 0.0}).row
+        for value in (0.9, -0.9)
+    )
+    assert popular["controls"] == {"popularity": 0.9}
+    assert popular["popularity@10"] > niche["popularity@10"]
+
+
+def test_controls_that_a_model_lacks_are_refused(fans_run: Artifact, corpus: Corpus) -> None:
+    with pytest.raises(BadSetting, match="freshness needs dates of items"):
+        measure_run(fans_run, corpus, STANDARD, controls={"freshness": 0.5})

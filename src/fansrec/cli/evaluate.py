@@ -7,7 +7,17 @@ from typing import Annotated, Literal
 import typer
 from rich.progress import TimeRemainingColumn
 
-from fansrec.cli.options import Backend, Device, Fill, Force, check_writable, usable_device
+from fansrec.cli.options import (
+    Backend,
+    Device,
+    Diversity,
+    Fill,
+    Force,
+    Freshness,
+    Popularity,
+    check_writable,
+    usable_device,
+)
 from fansrec.cli.progress_bars import progress_bar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.cli.urls import refuse_url
@@ -58,6 +68,9 @@ def evaluate(
         typer.Option(help=GENERATION, show_default="the model's own"),
     ] = None,
     fill: Annotated[Fill, typer.Option(help=FILL)] = "by-position",
+    diversity: Diversity = 0.0,
+    popularity: Popularity = 0.0,
+    freshness: Freshness = 0.0,
     force: Force = False,
     device: Device = None,
     backend: Annotated[Backend | None, typer.Option(help="Backend to run on", show_default=BACKEND)] = None,
@@ -91,6 +104,9 @@ def evaluate(
             given=[] if given is None else _parse("--given", given),
             generation=generation,
             fill=fill,
+            diversity=diversity,
+            popularity=popularity,
+            freshness=freshness,
             device=usable_device(device),
             backend=backend,
             examples=examples,

@@ -17,7 +17,7 @@ from fansrec.evaluation.examples import examples_part
 from fansrec.evaluation.metrics import PAPER, STANDARD
 from fansrec.evaluation.protocol import CUTOFFS, METRICS, QUALITY, Protocol
 from fansrec.evaluation.protocol import protocol as protocol_by_name
-from fansrec.evaluation.rows import Row, measure_run, open_run, with_items_of
+from fansrec.evaluation.rows import Row, evaluation_rules, measure_run, open_run, with_items_of
 
 Progress = Callable[[str, int, int], object]  # what is evaluated, finished lists, all lists
 
@@ -38,6 +38,9 @@ def evaluate(
     given: int | Iterable[int] = (),
     generation: str | None = None,
     fill: str = Rules.fill,
+    diversity: float = 0.0,
+    popularity: float = 0.0,
+    freshness: float = 0.0,
     device: str = "cpu",
     backend: str | None = None,
     examples: int = EXAMPLES,
@@ -62,6 +65,9 @@ def evaluate(
         given: Numbers of given items for which short inputs are evaluated too, in rows of their own.
         generation: one-pass, autoregressive or recall; by default each model's own.
         fill: How positions share the items: by-position, depth-first or arranged.
+        diversity: How much the items of an answer are to differ, 0 to 1; the other two are re-ranking as well.
+        popularity: -1 to 1: below 0 prefers niche items, above 0 popular ones.
+        freshness: How much items with a late date are preferred, 0 to 1; needs dates of items.
         device: cpu or cuda.
         backend: auto, torch, native or cuda; by default the fastest one in full precision.
         examples: Number of lists whose continuations are in the rows by name.
@@ -79,9 +85,11 @@ def evaluate(
     names = (STANDARD, PAPER) if protocol == "both" else (protocol,)
     protocols = [protocol_by_name(name, input, masks, n, max(*CUTOFFS, *at)) for name in names for n in (None, *given)]
     prepared = corpus if isinstance(corpus, Corpus) else read_corpus(Path(corpus))
-    for folder in [*folders.values()][1:]:  # all are checked before the first is evaluated, so no work is wasted
-        open_run(folder, prepared, generation)
+    controls = {"diversity": diversity, "popularity": popularity, "freshness": freshness}
+    for folder in folders.values():  # all are checked before the first is evaluated, so no work is wasted
+        evaluation_rules(open_run(folder, prepared, generation), protocols[0], fill, controls)
     settings: dict[str, Any] = {"part": part, "fill": fill, "device": device, "backend": backend, "at": at}
+    settings["controls"] = controls
     results, configs = _measure(folders, prepared, protocols, generation, settings, examples, progress)
     rows = [*compared_rows(results, by)]
     if html is not None:

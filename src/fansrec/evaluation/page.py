@@ -66,7 +66,8 @@ def page(
 def _about(row: Row, runs: int) -> str:
     scope = f"{runs} {'model' if runs == 1 else 'models'} on {row['lists']:,} {row['part']} lists"
     fill = "" if row["fill"] == Rules.fill else f", positions filled {row['fill']}"
-    return escape(f"{scope}{fill}, on {row['device']}; fansrec {__version__}.")
+    used = "".join(f", {name} {value:g}" for name, value in row.get("controls", {}).items())
+    return escape(f"{scope}{fill}{used}, on {row['device']}; fansrec {__version__}.")
 
 
 def _comparison(rows: Sequence[Row], pictures: Sequence[Picture]) -> Iterator[str]:

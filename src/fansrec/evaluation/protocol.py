@@ -108,13 +108,16 @@ def shorten(lists: EvaluationLists, given: int) -> EvaluationLists:
 
 
 def predict(
-    engine: Engine, lists: EvaluationLists, protocol: Protocol, fill: str = Rules.fill, most: int = MAX_CUTOFF
+    engine: Engine, lists: EvaluationLists, protocol: Protocol, rules: Rules | None = None, most: int = MAX_CUTOFF
 ) -> NDArray[np.int64]:
-    """Return the first `most` items of every answer, (lists, most), -1 where an answer is shorter."""
+    """Return the first `most` items of every answer, (lists, most), -1 where an answer is shorter.
+
+    `rules` are by default those of the protocol.
+    """
     counts = answer_counts(lists, protocol)
     if engine.generation != ONE_PASS:  # later items do not change the first ones, and only those are scored
         counts = [min(count, most) for count in counts]
-    answers = engine.continue_lists(lists.inputs, counts, protocol_rules(protocol, fill))
+    answers = engine.continue_lists(lists.inputs, counts, rules or protocol_rules(protocol))
     return first_items([answer.items for answer in answers], most)
 
 

@@ -17,6 +17,7 @@ from fansrec.engine.backends import open_engine
 from fansrec.engine.interface import Engine
 from fansrec.engine.modes import generation_mode
 from fansrec.engine.rules import Rules
+from fansrec.engine.traits import traits_of
 from fansrec.errors import BadSetting
 from fansrec.evaluation.bootstrap import mean_intervals
 from fansrec.evaluation.diversity import diversity_part, training_counts
@@ -67,6 +68,19 @@ def with_items_of(artifact: Artifact, corpus: Corpus) -> Corpus:
     return replace(corpus, items=indices[corpus.items], vocabulary=own)
 
 
+def evaluation_rules(
+    artifact: Artifact, protocol: Protocol, fill: str = Rules.fill, controls: Mapping[str, float] | None = None
+) -> Rules:
+    """Return the rules of answers of a model; raise BadSetting if it cannot be controlled as requested."""
+    rules, used = protocol_rules(protocol, fill), _controls(controls)
+    return replace(rules, traits=traits_of(artifact), **used) if used else rules
+
+
+def _controls(controls: Mapping[str, float] | None) -> dict[str, Any]:
+    """Return the settings of re-ranking that are not 0."""
+    return {name: value for name, value in (controls or {}).items() if value}
+
+
 @dataclass(frozen=True)
 class Measured:
     """A row, and what each list contributes to it."""
@@ -91,6 +105,7 @@ def measure_run(
     backend: str | None = None,  # default: full precision, which on a GPU is plain torch
     timed: bool = True,
     at: Sequence[int] = CUTOFFS,
+    controls: Mapping[str, float] | None = None,  # diversity, popularity, freshness
 ) -> Measured:
     """Continue every list of a part, and score and time the answers.
 
@@ -103,17 +118,19 @@ def measure_run(
         raise BadSetting(f"the corpus has no {part} lists; choose another --part")
     if protocol.given is not None:
         lists = shorten(lists, protocol.given)
+    rules = evaluation_rules(artifact, protocol, fill, controls)
     shown, at = sorted({*at}), sorted({*CUTOFFS, *at})
     exact = "torch" if torch.device(device).type == "cuda" else "auto"
     engine = open_engine(artifact.stored, len(corpus.vocabulary), device, generation, backend or exact)
-    answers = _predict(engine, lists, protocol, fill, at[-1], progress)
-    latency = _latency(engine, lists, protocol, fill) if timed else {"latency_ms": None, "latency_lists": 0}
+    answers = _predict(engine, lists, protocol, rules, at[-1], progress)
+    latency = _latency(engine, lists, protocol, rules) if timed else {"latency_ms": None, "latency_lists": 0}
     shares = training_counts(corpus) / max(1, len(corpus.part("train")))
     metrics = list_metrics(answers, lists, protocol, at) | more_list_metrics(answers, lists, protocol, at, shares)
     first = answers[:, :MAX_CUTOFF]
     order, shuffled = count_order(first, lists.targets), count_shuffled(first, lists.targets)
     row = {
         **_names(artifact, engine.generation, protocol, part, fill),
+        "controls": _controls(controls),
         "at": shown,
         **_accuracy(metrics, at),
         **order_part(order, shuffled),
@@ -145,24 +162,24 @@ def _names(artifact: Artifact, generation: str, protocol: Protocol, part: str, f
 
 
 def _predict(
-    engine: Engine, lists: EvaluationLists, protocol: Protocol, fill: str, most: int, progress: Progress | None
+    engine: Engine, lists: EvaluationLists, protocol: Protocol, rules: Rules, most: int, progress: Progress | None
 ) -> NDArray[np.int64]:
     """Return the answers of `predict`, batch by batch so that a long evaluation can report its progress."""
     total, answers = len(lists.inputs), []
     for first in range(0, total, LISTS_AT_ONCE):
         batch = slice(first, first + LISTS_AT_ONCE)
         own = EvaluationLists(lists.inputs[batch], lists.targets[batch])
-        answers.append(predict(engine, own, protocol, fill, most))
+        answers.append(predict(engine, own, protocol, rules, most))
         if progress is not None:
             progress(min(batch.stop, total), total)
     return np.concatenate(answers)
 
 
-def _latency(engine: Engine, lists: EvaluationLists, protocol: Protocol, fill: str) -> Row:
+def _latency(engine: Engine, lists: EvaluationLists, protocol: Protocol, rules: Rules) -> Row:
     """Return the mean time of a call with one list; the answer is a numpy array, so a GPU has finished it."""
     spaced = np.linspace(0, len(lists.inputs) - 1, min(TIMED_LISTS, len(lists.inputs))).astype(int)
     order = np.random.default_rng(0).permutation(spaced)  # so that fewer lists of a slow model still have all lengths
-    counts, rules = answer_counts(lists, protocol), protocol_rules(protocol, fill)
+    counts = answer_counts(lists, protocol)
     seconds: list[float] = []
     for i in [*order[:WARM_UP], *order]:
         if len(seconds) > WARM_UP and sum(seconds) > TIMED_SECONDS:
