@@ -1,8 +1,9 @@
 """Time of `fans update` for many new lists, the whole command, with a model of generated lists and random weights.
 
-    python -m benchmarks.updates.speed [--lists 100000] [--items 60000] [--new 10000] [--repeats 5] [--json FILE]
+    python -m benchmarks.updates.speed [--lists 100000] [--items 60000] [--new 10000] [--neighbors 200] [--repeats 5]
 
-Lists have 20 items on average. Items have names and groups. One item in 100 of the new lists is new to the model, and
+Lists have 20 items on average. The linear part has `--neighbors` weights for each item: 200 if it is item-kNN, 1000 if
+it is a regression. Items have names and groups. One item in 100 of the new lists is new to the model, and
 an items file has its name and group. The times include the start of Python, reading two Parquet files, the update, and
 writing the model, which is not on a disk if the temporary folder ($TMPDIR) is in memory.
 """
@@ -32,7 +33,7 @@ from fansrec.training.plan import make_plan
 from fansrec.vocabulary import ListNames, Vocabulary
 
 SHORTEST, LONGEST, MEAN = 5, 200, 20
-CATEGORIES, LINEAR_NEIGHBORS = 50, 200
+CATEGORIES = 50
 NEW_SHARE = 0.01  # of the items in new lists
 NEW_ITEMS = 1_000
 GROUP_SIZE = 10
@@ -44,15 +45,16 @@ def main() -> None:
     parser.add_argument("--lists", type=int, default=100_000)
     parser.add_argument("--items", type=int, default=60_000)
     parser.add_argument("--new", type=int, default=10_000)
+    parser.add_argument("--neighbors", type=int, default=200, help="of each item in the linear part")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--json", type=Path, help="file to write the row to")
     options = parser.parse_args()
     random = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        sizes = Workload(options.lists + options.new, options.items, SHORTEST, LONGEST, MEAN, CATEGORIES)
-        corpus = _with_names(make_corpus(sizes, random))
-        _write_model(folder / "run", corpus, options.lists)
+        shape = Workload(options.lists + options.new, options.items, SHORTEST, LONGEST, MEAN, CATEGORIES)
+        corpus = _with_names(make_corpus(shape, random))
+        _write_model(folder / "run", corpus, options.lists, options.neighbors)
         _write_new(folder, corpus, options.lists, random)
         runs = [_measure(folder, number) for number in range(options.repeats)]
     wall, cpu = (sorted(times) for times in zip(*runs, strict=True))
@@ -60,7 +62,8 @@ def main() -> None:
     print(f"wall time: median {wall[middle]:.2f} s ({wall[0]:.2f} to {wall[-1]:.2f}), target {TARGET} s")
     print(f"CPU time: median {cpu[middle]:.2f} s ({cpu[0]:.2f} to {cpu[-1]:.2f})")
     if options.json:
-        write_json(options.json, {"lists": options.lists, "items": options.items, "new": options.new, "runs": runs})
+        sizes = {name: getattr(options, name) for name in ("lists", "items", "new", "neighbors")}
+        write_json(options.json, sizes | {"runs": runs})
 
 
 def _with_names(corpus: Corpus) -> Corpus:
@@ -73,7 +76,7 @@ def _name(item: int) -> str:
     return f"Song {item} of day {item % 365}"
 
 
-def _write_model(folder: Path, corpus: Corpus, lists: int) -> None:
+def _write_model(folder: Path, corpus: Corpus, lists: int, neighbors: int) -> None:
     """Write a hybrid model whose memory has the first lists of a corpus, and whose other weights are random."""
     offsets = corpus.offsets[: lists + 1]
     items = corpus.items[: offsets[-1]]
@@ -82,7 +85,7 @@ def _write_model(folder: Path, corpus: Corpus, lists: int) -> None:
     plan = make_plan("fans", {"recipe": "best"}, corpus)
     network = plan.build()
     network.start(items, offsets)
-    linear = LinearPart(len(vocabulary), LINEAR_NEIGHBORS)
+    linear = LinearPart(len(vocabulary), neighbors)
     linear.items = torch.randint(len(vocabulary), linear.items.shape, dtype=torch.int32)
     linear.weights = torch.rand(linear.weights.shape).sort(descending=True).values
     model = network.with_parts(network.config, ListMemory.of(len(vocabulary), items, offsets), linear)

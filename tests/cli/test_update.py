@@ -1,6 +1,10 @@
 """`fans update`: a model with new lists and items, without training."""
 
 import json
+import re
+import runpy
+import shlex
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -170,3 +174,25 @@ def test_similar_items_of_an_updated_model_include_new_ones(updated: Path) -> No
     model = fansrec.load(updated)
     (similar,) = model.similar_items(["new"], k=5)
     assert {"i20", "i21", "i22"} & {*similar.items}
+
+
+def test_commands_of_the_how_to_run(fans: Fans, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "how-to" / "update-a-model.md").read_text(encoding="utf-8")
+    text = re.sub(r"\bp(\d+)\b", r"l\1", re.sub(r"\bs(\d+)\b", r"i\1", text))  # the ids of this world
+    shutil.copytree(run, tmp_path / "runs" / "mine")
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```(\w+)\n(.*?)```", text, re.DOTALL)
+    files = iter(("new.csv", "songs.csv", "removed.txt"))
+    for language, block in blocks:
+        if language in ("csv", "text"):
+            Path(next(files)).write_text(block, encoding="utf-8")
+        elif language == "sh":
+            code, _, errors = fans(*shlex.split(block)[1:])
+            assert code == 0, errors
+        else:
+            Path("example.py").write_text(block, encoding="utf-8")
+            runpy.run_path("example.py")
+    assert len(read_artifact(Path("runs/mine-5")).list_names or ()) == 30
+    assert read_artifact(Path("runs/mine-6")).vocabulary.find("i902") is not None
+    vocabulary = read_artifact(Path("runs/mine-4")).vocabulary
+    assert vocabulary.category(vocabulary.find("i901") or 0) == "c1"
