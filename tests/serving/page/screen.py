@@ -69,6 +69,13 @@ class Screen:
     def answer(self, number: int = 0) -> Names:
         return list(self.column(number).locator(".title").all_text_contents())
 
+    def explain(self, number: int = 0) -> None:
+        """Open the dialog that explains the first item of a continuation, from the keyboard."""
+        why = self.column(number).locator(".why").first
+        why.evaluate("button => button.focus()")  # in a tab that is not shown, its button cannot be clicked
+        why.evaluate("button => button.click()")
+        self.page.wait_for_selector("#why-parts li")
+
     def categories(self, number: int = 0) -> set[str]:
         return set(self.column(number).locator(".category").all_text_contents())
 

@@ -36,6 +36,9 @@ def states(screen: Screen) -> Iterator[str]:
         page.evaluate("id => document.querySelector(id).showModal()", dialog)
         yield dialog
     page.keyboard.press("Escape")
+    screen.explain(1)
+    yield "why"
+    page.keyboard.press("Escape")
     page.evaluate("hash => { location.hash = hash; }", "#i=gone&k=3")
     page.wait_for_selector(".message:has-text('most popular')")
     yield "only popular items"

@@ -11,7 +11,7 @@ import { explainShare, shareOf } from "./scores.js";
 const MAX_SKELETONS = 50; // no screen shows more
 
 /** @param {HTMLElement} root a <section> made from the template of index.html */
-export function createColumn(root, { add, addAll, block, retry }) {
+export function createColumn(root, { add, addAll, block, why, retry }) {
   const part = (name) => root.querySelector(`[data-part="${name}"]`);
   const rows = part("positions");
   const roving = createRoving(rows, ".accept");
@@ -24,6 +24,8 @@ export function createColumn(root, { add, addAll, block, retry }) {
     const accept = iconButton("plus", `Add ${name}`, { click: () => accept.ariaDisabled !== "true" && add(position) });
     accept.classList.add("accept");
     const blockButton = iconButton("block", `Block ${name}`, { click: () => block(position) });
+    const whyButton = iconButton("why", `Why ${name}?`, { click: () => why(position) });
+    whyButton.classList.add("why");
     return make("li", { class: hue },
       make("span", { class: "position" },
         make("span", { class: "number" }), make("span", { class: "both", hidden: true })),
@@ -31,10 +33,10 @@ export function createColumn(root, { add, addAll, block, retry }) {
         make("span", { class: "title" }, titleOf(position)),
         details(position, position.group, score),
         make("span", { class: "bar", "aria-hidden": "true" }, make("span", {}))),
-      make("span", { class: "buttons" }, accept, blockButton));
+      make("span", { class: "buttons" }, accept, whyButton, blockButton));
   }
 
-  function render({ first, inOther, taken, scale }) {
+  function render({ first, inOther, taken, scale, explains }) {
     const best = Math.max(...positions.map((position) => position.score));
     roving.keepFocus(() => showEach(rows, positions, (one) => one.item, row, (child, position, index) => {
       child.querySelector(".number").textContent = String(first + index);
@@ -43,6 +45,7 @@ export function createColumn(root, { add, addAll, block, retry }) {
       child.querySelector(".bar > span").style.setProperty("width", `${(100 * share).toFixed(2)}%`);
       for (const one of child.querySelectorAll(".score, .bar")) one.title = explainShare(position.score, best, scale);
       child.querySelector(".accept").setAttribute("aria-disabled", String(taken(position)));
+      child.querySelector(".why").hidden = !explains;
       child.classList.toggle("taken", taken(position));
       markBoth(child.querySelector(".both"), inOther(position));
     }));

@@ -5,9 +5,12 @@
  * @typedef {Item & {score: number}} Position
  * @typedef {{name: string, hash: string, title: string, recipe: string|null, generation: string, items: number,
  *   names: boolean, groups: boolean, dates: boolean, counts: boolean, group_name: string|null,
- *   categories: {name: string, items: number}[], score_scale: "log"|"linear", catalog: string}} Model
+ *   categories: {name: string, items: number}[], score_scale: "log"|"linear", explains: boolean,
+ *   catalog: string}} Model
  * @typedef {{positions: Position[], unknown: (string|number)[], reason: string|null, fallback: string|null,
  *   model: {name: string, hash: string}, milliseconds: number, roundTrip: number}} Continuation
+ * @typedef {{parts: Record<string, number>, because: {item: string|number, name: string|null, weight: number}[],
+ *   lists: {id: string|null, title: string|null, similarity: number, shared: number}[]}} Explanation
  */
 
 import { formatRefusal } from "./format.js";
@@ -100,6 +103,14 @@ export async function continueLists(request, signal) {
   const roundTrip = roundTripSince(started, "/v1/continue");
   return answers.map((answer) => (
     { ...answer, positions: marked(answer.positions, model.name), model, milliseconds, roundTrip }));
+}
+
+/** Why a model suggests an item: the same answer with this item only. Scores do not depend on the other items.
+ * @returns {Promise<Explanation|null>} null if the item would not be suggested any more */
+export async function explainItem(request, item, signal) {
+  const only = { diversity: 0, popularity: 0, freshness: 0, categories: null, exclude: [], allow: [item] };
+  const { positions } = await continueList({ ...request, ...only, explain: true }, signal);
+  return positions[0]?.explanation ?? null;
 }
 
 /** By the browser's network timing if available: the page itself may be busy rendering the other model's answer. */

@@ -40,10 +40,11 @@ export function createColumns(container, actions) {
     const root = template.content.firstElementChild.cloneNode(true);
     placeIcons(root);
     root.id = `column-${index}`;
-    const view = createColumn(root, { ...actions, retry: () => column.requester.retry() });
+    const why = (position) => actions.why(position, column.request);
+    const view = createColumn(root, { ...actions, why, retry: () => column.requester.retry() });
     const select = root.querySelector("select");
     select.addEventListener("change", () => actions.chooseModel(index, select.value));
-    const column = { index, view, select, model: null, answer: null, requested: null };
+    const column = { index, view, select, model: null, answer: null, request: null, requested: null };
     column.requester = createRequester(continueList, (result) => show(column, result));
     root.querySelector("[data-part=positions]").replaceChildren(...skeleton(state.k));
     container.append(root);
@@ -87,7 +88,9 @@ export function createColumns(container, actions) {
     for (const column of columns) {
       column.view.describe(column.model, column.answer);
       const scale = column.answer?.fallback ? "linear" : column.model.score_scale; // shares of all occurrences
-      if (column.answer) column.view.render({ first: state.list.length + 1, inOther: inOther(column), taken, scale });
+      const explains = column.model.explains && !column.answer?.fallback && state.list.length > 0;
+      const first = state.list.length + 1;
+      if (column.answer) column.view.render({ first, inOther: inOther(column), taken, scale, explains });
     }
   }
 
@@ -116,6 +119,7 @@ export function createColumns(container, actions) {
       const text = JSON.stringify(request);
       if (text === column.requested) return;
       column.requested = text;
+      column.request = request;
       column.view.showWaiting(true);
       column.requester.request(request);
     });

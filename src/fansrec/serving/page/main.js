@@ -17,6 +17,7 @@ import { createSearchBox } from "./search_box.js";
 import { listenToShortcuts } from "./shortcuts.js";
 import { START, added, blocked, createStore, moved, removed, replaced, sameItem } from "./state.js";
 import { formatCount, formatFailure, labelOf } from "./format.js";
+import { createWhyDialog } from "./why_dialog.js";
 
 const store = createStore(START);
 let service = null; // the answer of /v1/models: {default, models, limits}
@@ -46,11 +47,16 @@ const listView = createListView(part("list"), {
   remove: (key) => changeWithNotice(removed(store.state, key),
     `removed ${labelOf(store.state.list.find((entry) => entry.key === key))}`),
 });
+const openWhy = createWhyDialog({
+  entryOf: (id) => store.state.list.find((entry) => String(entry.item) === String(id)),
+  needsKey: () => askKey(),
+});
 const columns = createColumns(part("columns"), {
   add,
   addAll,
   block: (item) => changeWithNotice(blocked(store.state, item), `blocked ${labelOf(item)}`),
   chooseModel,
+  why: openWhy,
   modelChanged: () => refreshModels().catch(() => {}), // the next answer triggers it again
   needsKey: () => askKey(),
 });
