@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from engine.random_models import ITEMS, SIZES, STARTS, lists, random_model
 from fansrec.engine.backends import open_engine
@@ -107,16 +109,44 @@ def test_rules_are_respected_and_answers_have_as_many_items(model: Any, plain: R
     for mode in generation_modes(model):
         engine = TorchEngine(model, ITEMS, generation=mode)
         own, controlled_answers = (engine.continue_lists(inputs, counts, rules) for rules in (plain, controlled))
-        for given, answer, right in zip(inputs, controlled_answers, own, strict=True):
+        for items_given, answer, right in zip(inputs, controlled_answers, own, strict=True):
             items = answer.items.tolist()
             assert len(set(items)) == len(items) == len(right.items)
-            assert plain.keep_seen or not set(items) & set(given.tolist())
+            assert plain.keep_seen or not set(items) & set(items_given.tolist())
             assert not set(items) & set(plain.exclude)
             assert plain.allow is None or set(items) <= set(plain.allow)
             if plain.max_per_group is not None:
                 assert np.bincount(VOCABULARY.group_indices[items]).max(initial=0) <= plain.max_per_group
             if plain.min_score is not None:
                 assert (answer.scores >= plain.min_score).all()
+
+
+INDICES = st.lists(st.integers(0, ITEMS - 1), max_size=12)
+SHARES = st.floats(0, 1)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    items=INDICES,
+    k=st.integers(1, 15),
+    exclude=INDICES,
+    allow=st.none() | INDICES,
+    most=st.none() | st.integers(1, 3),
+    keep_seen=st.booleans(),
+    controls=st.fixed_dictionaries({"diversity": SHARES, "popularity": st.floats(-1, 1), "freshness": SHARES}),
+)
+def test_any_controls_and_rules_give_as_many_allowed_items(
+    model: Any, items: Any, k: int, exclude: Any, allow: Any, most: Any, keep_seen: bool, controls: Any
+) -> None:
+    engine, array = TorchEngine(model, ITEMS), np.array(items, dtype=np.int64)
+    plain = Rules(exclude, allow, keep_seen, most, groups=VOCABULARY.group_indices)
+    rules = replace(plain, traits=traits(model), **controls)
+    (own,), (answer,), (again,) = (engine.continue_lists([array], k, one) for one in (plain, rules, rules))
+    found = answer.items.tolist()
+    assert len(set(found)) == len(found) == len(own.items) and found == again.items.tolist()
+    allowed = set(range(ITEMS) if allow is None else allow) - set(exclude) - set(() if keep_seen else items)
+    assert set(found) <= allowed
+    assert most is None or np.bincount(VOCABULARY.group_indices[found]).max(initial=0) <= most
 
 
 def test_answers_do_not_depend_on_the_other_lists(model: Any) -> None:

@@ -12,12 +12,13 @@ from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting, missing_extras
 from fansrec.evaluation.breakdown import breakdown_part
 from fansrec.evaluation.compared_rows import Results, compared_rows
+from fansrec.evaluation.controls import evaluation_rules
 from fansrec.evaluation.diversity import training_counts
 from fansrec.evaluation.examples import examples_part
 from fansrec.evaluation.metrics import PAPER, STANDARD
 from fansrec.evaluation.protocol import CUTOFFS, METRICS, QUALITY, Protocol
 from fansrec.evaluation.protocol import protocol as protocol_by_name
-from fansrec.evaluation.rows import Row, evaluation_rules, measure_run, open_run, with_items_of
+from fansrec.evaluation.rows import Row, measure_run, open_run, with_items_of
 
 Progress = Callable[[str, int, int], object]  # what is evaluated, finished lists, all lists
 

@@ -17,9 +17,9 @@ from fansrec.engine.backends import open_engine
 from fansrec.engine.interface import Engine
 from fansrec.engine.modes import generation_mode
 from fansrec.engine.rules import Rules
-from fansrec.engine.traits import traits_of
 from fansrec.errors import BadSetting
 from fansrec.evaluation.bootstrap import mean_intervals
+from fansrec.evaluation.controls import evaluation_rules, used_controls
 from fansrec.evaluation.diversity import diversity_part, training_counts
 from fansrec.evaluation.metrics import Floats
 from fansrec.evaluation.order import OrderCounts, ShuffledCounts, count_order, count_shuffled, order_part
@@ -35,7 +35,6 @@ from fansrec.evaluation.protocol import (
     mean,
     more_list_metrics,
     predict,
-    protocol_rules,
     shorten,
 )
 from fansrec.models.registry import command_name
@@ -66,19 +65,6 @@ def with_items_of(artifact: Artifact, corpus: Corpus) -> Corpus:
     places = {id_: index for index, id_ in enumerate(own.ids)}
     indices = np.array([places[id_] for id_ in corpus.vocabulary.ids], dtype=np.int32)
     return replace(corpus, items=indices[corpus.items], vocabulary=own)
-
-
-def evaluation_rules(
-    artifact: Artifact, protocol: Protocol, fill: str = Rules.fill, controls: Mapping[str, float] | None = None
-) -> Rules:
-    """Return the rules of answers of a model; raise BadSetting if it cannot be controlled as requested."""
-    rules, used = protocol_rules(protocol, fill), _controls(controls)
-    return replace(rules, traits=traits_of(artifact), **used) if used else rules
-
-
-def _controls(controls: Mapping[str, float] | None) -> dict[str, Any]:
-    """Return the settings of re-ranking that are not 0."""
-    return {name: value for name, value in (controls or {}).items() if value}
 
 
 @dataclass(frozen=True)
@@ -130,7 +116,7 @@ def measure_run(
     order, shuffled = count_order(first, lists.targets), count_shuffled(first, lists.targets)
     row = {
         **_names(artifact, engine.generation, protocol, part, fill),
-        "controls": _controls(controls),
+        "controls": used_controls(controls),
         "at": shown,
         **_accuracy(metrics, at),
         **order_part(order, shuffled),
