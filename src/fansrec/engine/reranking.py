@@ -77,21 +77,20 @@ def _select(pool: Continuation, count: int, rules: Rules, traits: ItemTraits) ->
     There are always enough: the first candidates are an answer under the rules, and any selection within a limit per
     group can be extended to the size of any other one.
     """
-    relevance, items = _relevance(pool.items, rules, traits), pool.items
-    similar = traits.similarities(items) if rules.diversity else None
-    highest, selected = np.zeros(len(items)), np.zeros(0, dtype=np.int64)
-    open_ = np.ones(len(items), dtype=np.bool_)
-    while len(selected) < count and open_.any():
-        marginal = (1 - rules.diversity) * relevance - rules.diversity * highest
-        best = int(np.where(open_, marginal, -np.inf).argmax())
-        selected = np.append(selected, best)
-        open_[best] = False
+    items, groups = pool.items, rules.groups if rules.max_per_group is not None else None
+    left = (1 - rules.diversity) * _relevance(items, rules, traits)  # -inf for items that may not be selected any more
+    similar, highest = traits.similarities(items) if rules.diversity else None, np.zeros(len(items))
+    selected: list[int] = []
+    for _ in range(min(count, len(items))):
+        best = int((left - rules.diversity * highest).argmax())
+        if left[best] == -np.inf:
+            break
+        selected.append(best)
+        left[best] = -np.inf
         if similar is not None:
             np.maximum(highest, similar(best), out=highest)
-        if rules.max_per_group is not None and rules.groups is not None:
-            same = rules.groups[items] == rules.groups[items[best]]
-            if same[selected].sum() >= rules.max_per_group:
-                open_ &= ~same
+        if groups is not None and np.sum(groups[items[selected]] == groups[items[best]]) == rules.max_per_group:
+            left[groups[items] == groups[items[best]]] = -np.inf
     return Continuation(items[selected], pool.scores[selected], pool.categories[selected])
 
 

@@ -61,7 +61,7 @@ class ItemTraits:
             return lambda position: _scaled(similarity.scores(int(items[position]))[items], position)
         vectors = similarity.vectors[items].astype(np.float64)
         vectors /= np.maximum(np.sqrt(np.einsum("nd,nd->n", vectors, vectors)), 1e-30)[:, None]
-        return lambda position: np.clip(vectors @ vectors[position], 0, 1)
+        return lambda position: np.maximum(vectors @ vectors[position], 0)
 
     @cached_property
     def _similarity(self) -> ItemSimilarity | None:
