@@ -1,6 +1,7 @@
 """Explanations in Python answers: ids and names of items and lists."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,8 @@ from fansrec.api.answers import Answer
 from fansrec.api.continuer import Continuer, load
 from fansrec.artifact import read_artifact
 from fansrec.errors import BadSetting
+from fansrec.updating.changes import SetItem, SetList
+from fansrec.updating.update import update
 
 
 @pytest.fixture(scope="module")
@@ -61,3 +64,43 @@ def test_models_without_explanations_are_refused(tmp_path: Path) -> None:
     model = Continuer(read_artifact(write_kind(tmp_path / "run", "popularity")))
     with pytest.raises(BadSetting, match="popularity cannot explain its answers; leave out explain"):
         model.continue_lists([["i1"]], explain=True)
+
+
+def test_updated_model_explains_new_items_and_names_new_lists(model: Continuer) -> None:
+    lists = [SetList(f"new {n}", ("i3", "i4", "n1"), f"New list {n}") for n in range(6)]
+    changed = Continuer(update(model.artifact, [*lists, SetItem("n1", name="New song")])[0])
+    (answer,) = changed.continue_lists([["i3", "i4"]], k=3, explain=True)
+    position = next(position for position in answer.positions if position.item == "n1")
+    assert position.explanation is not None
+    assert {reason.item for reason in position.explanation.because} <= {"i3", "i4"} and position.explanation.because
+    assert {one.title for one in position.explanation.lists} <= {f"New list {n}" for n in range(6)}
+    assert all(one.shared == 2 for one in position.explanation.lists) and position.explanation.lists
+    (answer,) = changed.continue_lists([["n1"]], k=3, explain=True)
+    assert {reason.item for p in answer.positions if p.explanation for reason in p.explanation.because} == {"n1"}
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"exclude": ["i6"], "max_per_group": 1, "keep_seen": True},
+        {"diversity": 0.5},
+        {"categories": ["c1"], "min_score": 0.01},
+        {"fill": "arranged"},
+    ],
+    ids=str,
+)
+def test_explanations_under_rules_are_of_the_scores_without_them(model: Continuer, rules: dict[str, Any]) -> None:
+    (given,) = [["i3", "i4", "i5", "i4"]]
+    (answer,) = model.continue_lists([given], k=4, explain=True, **rules)
+    everything = model.continue_lists([given], k=4, allow=answer.items, keep_seen=True, explain=True)[0].positions
+    plain = {position.item: position.explanation for position in everything}
+    for position in answer.positions:
+        assert position.explanation is not None and plain[position.item] is not None
+        assert position.explanation.parts == pytest.approx(plain[position.item].parts, abs=1e-4)  # type: ignore[union-attr]
+
+
+def test_longest_possible_list_is_explained(model: Continuer) -> None:
+    longest = model.artifact.stored.longest_sequence()
+    assert longest is not None
+    (answer,) = model.continue_lists([[f"i{n % 60}" for n in range(longest - 2)]], k=2, explain=True, keep_seen=True)
+    assert all(position.explanation for position in answer.positions)

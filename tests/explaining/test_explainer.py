@@ -12,6 +12,7 @@ from engine.native.test_hybrid import ALL, ITEMS, TRAINED, hybrid_model, request
 from fansrec.engine.backends import open_engine
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting
+from fansrec.explaining.evidence import Input
 from fansrec.explaining.explainer import Explainer, why_not
 from fansrec.models.stored import StoredModel, stored_model
 from linear_models import CORPUS, fitted
@@ -116,7 +117,7 @@ def test_evidence_adds_up_to_the_terms() -> None:
     given = INPUTS[2]
     items = engine.continue_lists([given], 10, Rules())[0].items
     for part in Explainer(model, engine).parts:
-        evidence = part(given, np.unique(given), items)
+        evidence = part(Input.of(given), items)
         (terms,) = evidence.terms.values()
         assert terms.any() and evidence.by_input.sum(1) == pytest.approx(terms)
 

@@ -2,13 +2,28 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Columns = NDArray[np.signedinteger[Any]]
 Lists = list[tuple[int, float, int]]  # list index, similarity from 0 to 1, number of input items in the list
+
+
+@dataclass(frozen=True)
+class Input:
+    """A list to continue, of D distinct items."""
+
+    given: Indices
+    distinct: Indices  # (D,) in ascending order
+    age: Indices  # (D,) distance of the last position of each from the end of the list
+
+    @staticmethod
+    def of(given: Indices) -> "Input":
+        return Input(given, *np.unique(given[::-1], return_index=True))
 
 
 @dataclass(frozen=True)
@@ -27,8 +42,8 @@ def divided(terms: Floats, supports: Floats) -> Floats:
     return divided
 
 
-def columns_of(items: Indices, vocabulary: int) -> Indices:
+def columns_of(items: Indices, vocabulary: int) -> Columns:
     """Return a table (M,) from an item index to its column among `items`; -1 for others."""
-    table = np.full(vocabulary, -1, dtype=np.int64)
+    table: Columns = np.full(vocabulary, -1, np.int16 if len(items) < 1 << 15 else np.int32)  # to stay in the cache
     table[items] = np.arange(len(items))
     return table

@@ -9,7 +9,7 @@ import numpy as np
 from fansrec.engine.interface import Continuation, Engine, Inputs
 from fansrec.engine.modes import AUTOREGRESSIVE
 from fansrec.errors import BadSetting
-from fansrec.explaining.evidence import Evidence, Floats, Indices, Lists
+from fansrec.explaining.evidence import Evidence, Floats, Indices, Input, Lists
 from fansrec.explaining.linear import LinearEvidence
 from fansrec.explaining.memory import MemoryEvidence, VstanEvidence
 from fansrec.explaining.removal import Removal
@@ -21,7 +21,7 @@ MAX_NAMED = 5  # input items that are named for an item
 LINEAR = ("item-knn", "ease", "rp3beta", "slist")
 EXPLAINED = ("fans-hybrid", "vstan", *LINEAR)
 
-Part = Callable[[Indices, Indices, Indices], Evidence]  # (input, its distinct items, explained items)
+Part = Callable[[Input, Indices], Evidence]  # of the explained items after an input
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,10 @@ class Explainer:
     def _explain(self, given: Indices, count: int, answer: Continuation) -> list[Explanation]:
         if not len(answer.items):
             return []
-        distinct = np.unique(given)
-        evidence = [part(given, distinct, answer.items) for part in self.parts] if len(given) else []
-        by_input = sum((one.by_input for one in evidence), start=np.zeros((len(answer.items), len(distinct))))
-        because = Removal(self.engine, given, distinct, count, answer).named(by_input) if len(given) else []
+        input = Input.of(given)
+        evidence = [part(input, answer.items) for part in self.parts] if len(given) else []
+        by_input = sum((one.by_input for one in evidence), start=np.zeros((len(answer.items), len(input.distinct))))
+        because = Removal(self.engine, input, count, answer).named(by_input) if len(given) else []
         shares = self._shares(evidence, answer.scores.astype(np.float64))
         return [
             Explanation(

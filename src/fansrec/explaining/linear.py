@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fansrec.explaining.evidence import Evidence, Floats, Indices, columns_of, divided
+from fansrec.explaining.evidence import Evidence, Floats, Indices, Input, columns_of, divided
 from fansrec.models.hybrid.config import FLOOR
 
 
@@ -20,16 +20,17 @@ class LinearEvidence:
     decay: float
     weight: float | None = None  # in the mixture of a hybrid model; None: the sums are the scores
 
-    def __call__(self, given: Indices, distinct: Indices, items: Indices) -> Evidence:
+    def __call__(self, input: Input, items: Indices) -> Evidence:
         """Return the evidence for `items` (K,) after an input."""
+        given = input.given
         recency = np.exp(np.arange(1 - len(given), 1) / self.decay)
         weights = self._weights(given, items) * recency[:, None]  # (L, K)
-        by_input = np.zeros((len(distinct), len(items)))
-        np.add.at(by_input, columns_of(distinct, self.vocabulary)[given], weights)
+        by_input = np.zeros((len(input.distinct), len(items)))
+        np.add.at(by_input, np.searchsorted(input.distinct, given), weights)
         sums = by_input.sum(0)
         terms = np.maximum(sums, 0)
         if self.weight is not None:
-            terms[np.isin(items, given)] = 0
+            terms[(items[:, None] == input.distinct).any(1)] = 0
             terms = self.weight * np.log1p(terms / self._highest(given, recency) / FLOOR)
         return Evidence({"linear": terms}, divided(terms, np.maximum(by_input.T, 0)), [[]] * len(items))
 

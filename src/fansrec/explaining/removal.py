@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fansrec.engine.interface import Continuation, Engine
 from fansrec.engine.rules import Rules
-from fansrec.explaining.evidence import Floats, Indices
+from fansrec.explaining.evidence import Floats, Indices, Input
 
 MARGIN = 1e-4  # a score is lower if it is lower by more than this share, so that rounding does not count
 MAX_REMOVED = 32  # input items of a list that are removed one by one
@@ -21,8 +21,7 @@ class Removal:
     """An answer with K items, and the scores of these items without one of the D distinct input items."""
 
     engine: Engine
-    given: Indices
-    distinct: Indices  # (D,)
+    input: Input
     count: int
     answer: Continuation
 
@@ -49,14 +48,14 @@ class Removal:
         if not len(columns):
             return
         scores = self.answer.scores.astype(np.float64)
-        lists = [self.given[self.given != item] for item in self.distinct[columns]]
+        lists = [self.input.given[self.input.given != item] for item in self.input.distinct[columns]]
         lower = scores - scores_of(self.engine, lists, self.count, self.answer.items)  # (B, K)
         drops[:, columns] = np.where(lower > MARGIN * np.abs(scores), lower, 0).T
 
     def _strongest(self, weights: Floats) -> Named:
         order = [column for column in np.argsort(-weights, kind="stable").tolist() if weights[column] > 0]
         total = weights.sum()
-        return [(int(self.distinct[column]), float(weights[column] / total)) for column in order]
+        return [(int(self.input.distinct[column]), float(weights[column] / total)) for column in order]
 
 
 def scores_of(engine: Engine, lists: Sequence[Indices], count: int, items: Indices) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from fansrec.explaining.evidence import Floats, Indices, Lists, columns_of
+from fansrec.explaining.evidence import Columns, Floats, Indices, Lists, columns_of
 
 MAX_LISTS = 5  # that are named for an item
 
@@ -45,7 +45,7 @@ def support(
     return Support(by_input, _most_similar(voters, columns, slots, np.count_nonzero(parts, 1)[index], len(items)))
 
 
-def _most_similar(voters: Voters, columns: Indices, slots: Indices, shared: Indices, items: int) -> list[Lists]:
+def _most_similar(voters: Voters, columns: Columns, slots: Indices, shared: Indices, items: int) -> list[Lists]:
     """Return for each item the most similar lists that contain it; of equally similar ones the newest come first."""
     similarity = voters.similarity[slots] / voters.similarity.max(initial=0) if len(slots) else np.zeros(0)
     order = np.lexsort((-slots, -similarity, columns))
