@@ -13,6 +13,7 @@ WORD = re.compile(r"[^\W_]+")
 MAX_PROXIES = 50  # of an item, the most popular ones of its group
 CLOSE_NAME = 0.5  # cosine of the words of two names from which one item is a proxy of the other
 MAX_CLOSE_NAMES = 5
+ROUNDING = 1e-9
 
 Texts = Sequence[str | None]
 
@@ -56,15 +57,15 @@ class _CloseNames:
     """The names of trained items by their words; only words of the names that are looked up are kept."""
 
     def __init__(self, wanted: Texts, trained: Indices, names: Texts) -> None:
-        self._items_with: dict[str, list[int]] = {word: [] for name in wanted for word in _words(name)}
-        self._lengths: dict[int, float] = {}
+        items_with: dict[str, list[int]] = {word: [] for name in wanted for word in _words(name)}
         document_counts: dict[str, int] = defaultdict(int)
-        words_of = {item: _words(names[item]) for item in trained.tolist()} if self._items_with else {}
+        words_of = {item: _words(names[item]) for item in trained.tolist()} if items_with else {}
         for item, words in words_of.items():
             for word in words:
                 document_counts[word] += 1
-                if word in self._items_with:
-                    self._items_with[word].append(item)
+                if word in items_with:
+                    items_with[word].append(item)
+        self._items_with = {word: np.array(items, dtype=np.int64) for word, items in items_with.items()}
         self._rarity = {word: math.log(1 + len(words_of) / count) for word, count in document_counts.items()}
         self._most = math.log(1 + len(words_of))
         self._words_of = words_of
@@ -72,14 +73,34 @@ class _CloseNames:
     def of(self, name: str | None) -> list[int]:
         """Return the items whose names have nearly the same words, the closest first."""
         words = _words(name)
-        shared: dict[int, float] = defaultdict(float)
-        for word in sorted(words):
-            for item in self._items_with[word]:
-                shared[item] += self._weight(word) ** 2
         length = self._length(words)
-        cosines = {item: total / (length * self._length(self._words_of[item])) for item, total in shared.items()}
+        least = (CLOSE_NAME * length) ** 2 * (1 - ROUNDING)  # that the shared words of a close name weigh
+        items = self._candidates(words, least)
+        shared = np.zeros(len(items))
+        for word in sorted(words):
+            shared[np.isin(items, self._items_with[word], assume_unique=True)] += self._weight(word) ** 2
+        likely = shared >= least
+        cosines = {
+            item: total / (length * self._length(self._words_of[item]))
+            for item, total in zip(items[likely].tolist(), shared[likely].tolist(), strict=True)
+        }
         close = [item for item, cosine in cosines.items() if cosine >= CLOSE_NAME]
         return sorted(close, key=lambda item: (-cosines[item], item))[:MAX_CLOSE_NAMES]
+
+    def _candidates(self, words: set[str], least: float) -> Indices:
+        """Return the items that may share words of this weight: those with any word but the most common ones.
+
+        If two names are close, their shared words weigh at least CLOSE_NAME squared of either name, since the cosine is
+        their weight divided by both lengths, and each length is at least its root.
+        """
+        common, left = set(), 0.0
+        for word in sorted(words, key=lambda word: (self._weight(word), word)):
+            left += self._weight(word) ** 2
+            if left >= least:
+                break
+            common.add(word)
+        found = [self._items_with[word] for word in sorted(words - common)]
+        return np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.int64)
 
     def _weight(self, word: str) -> float:
         return self._rarity.get(word, self._most)
