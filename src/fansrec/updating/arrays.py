@@ -14,6 +14,9 @@ from fansrec.updating.memory import NAMES, Indices, Memory, starts_of
 from fansrec.updating.state import BIAS, MEMORY, Trained
 
 Arrays = Mapping[str, NDArray[Any]]
+# Times the length of trained vectors: a mean of vectors points less exactly to the lists that its item fits in than a
+# trained vector does, so that a new item of the same length would be behind trained ones.
+LENGTH = 1.5
 EMBEDDINGS, PRIOR, LINEAR = "embed.items.weight", "tied.prior", ("linear.items", "linear.weights")
 
 
@@ -65,7 +68,8 @@ def _vectors(vectors: NDArray[np.float32], change: Change) -> NDArray[np.float32
     known = others < change.trained.items
     means = category_means(vectors, change.trained.starts).astype(np.float32)
     of_categories = means[change.categories[change.new]]
-    return composed_vectors(vectors, rows[known], others[known], weights[known], change.evidence.counts, of_categories)
+    pairs = rows[known], others[known], weights[known]
+    return composed_vectors(vectors, *pairs, change.evidence.counts, of_categories) * np.float32(LENGTH)
 
 
 def _linear(arrays: Arrays, change: Change) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
