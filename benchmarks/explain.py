@@ -4,7 +4,8 @@
 
 The test lists of the corpus are continued one at a time, each without and with explanations before the next one: in
 this process, or, with --url, by a service of the same model. Prints medians over all lists, the ratio of the medians
-of each repeat, and how many of the answered items have a reason, as all of them should.
+of each repeat, and how many of the answered items have a reason. With the model in this process, every first reason is
+checked: without it, the item must have a lower score.
 """
 
 import argparse
@@ -42,6 +43,8 @@ def main() -> None:
     ratios = [float(np.median(times[1]) / np.median(times[0])) for times in repeats]
     print(f"without: p50 {plain:.3f} ms per list; with explanations: p50 {explained:.3f} ms per list")
     print(f"ratio: {np.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f} over {len(ratios)} repeats)")
+    if not options.url:
+        print(f"first reasons without which the score is lower: {faithful(continue_lists, lists, options.k):.2%}")
     found = [p.explanation for one in lists for p in continue_lists([one], options.k, explain=True)[0].positions]
     print(f"items with a reason: {np.mean([bool(one.because) for one in found]):.1%} of {len(found):,}")
     print(f"items with a list: {np.mean([bool(one.lists) for one in found]):.1%}")
@@ -56,6 +59,19 @@ def measure(continue_lists: Continue, lists: list[list[Any]], k: int) -> tuple[l
             continue_lists([one], k, explain=explain)
             seconds[explain].append(time.perf_counter() - began)
     return seconds
+
+
+def faithful(continue_lists: Continue, lists: list[list[Any]], k: int) -> float:
+    """Return the share of items with reasons whose score is lower in the list without the first reason."""
+    lower = []
+    for one in lists:
+        for position in continue_lists([one], k, explain=True)[0].positions:
+            if not position.explanation.because:
+                continue
+            rest = [item for item in one if item != position.explanation.because[0].item]
+            (without,) = continue_lists([rest], k, allow=[position.item], keep_seen=True)
+            lower.append(not without.positions or without.positions[0].score < position.score)
+    return float(np.mean(lower))
 
 
 if __name__ == "__main__":

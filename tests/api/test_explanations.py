@@ -79,6 +79,13 @@ def test_updated_model_explains_new_items_and_names_new_lists(model: Continuer) 
     assert {reason.item for p in answer.positions if p.explanation for reason in p.explanation.because} == {"n1"}
 
 
+def test_item_that_is_in_no_list_yet_has_no_lists(model: Continuer) -> None:
+    described = Continuer(update(model.artifact, [SetItem("n2", name="New song", group="artist 0", category="c0")])[0])
+    (answer,) = described.continue_lists([["i3", "i4"]], k=1, allow=["n2"], explain=True)
+    found = answer.positions[0].explanation
+    assert found is not None and found.because and found.parts["memory"] > 0 and not found.lists
+
+
 @pytest.mark.parametrize(
     "rules",
     [

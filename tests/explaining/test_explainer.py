@@ -1,6 +1,7 @@
 """Explanations of models with random weights: shares of the parts, input items, similar lists."""
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from engine.native.test_hybrid import ALL, ITEMS, TRAINED, hybrid_model, requests
+from fansrec.artifact import read_artifact
 from fansrec.engine.backends import open_engine
 from fansrec.engine.rules import Rules
 from fansrec.errors import BadSetting
@@ -82,6 +84,12 @@ def test_score_of_hybrid_is_lower_without_the_first_input_item(kind: dict[str, A
     model = hybrid_model(**kind)
     inputs, counts = INPUTS[1:], [10] * len(INPUTS[1:])
     assert assert_faithful(model, inputs, counts, *explained(model, inputs, counts, Rules())) > 20
+
+
+def test_score_of_trained_model_is_lower_without_the_first_input_item(best: Path) -> None:
+    model = read_artifact(best).model
+    inputs = [np.array([3, 4, 5]), np.array([17, 18, 17]), np.array([59]), np.array([2, 31, 46, 47])]
+    assert assert_faithful(model, inputs, [10] * 4, *explained(model, inputs, [10] * 4, Rules())) > 30
 
 
 @pytest.mark.parametrize("name", OTHERS)

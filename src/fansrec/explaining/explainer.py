@@ -17,7 +17,6 @@ from fansrec.models.neighbors.list_votes import Lookup
 from fansrec.models.neighbors.vstan_votes import Votes
 from fansrec.models.stored import StoredModel
 
-MAX_NAMED = 5  # input items that are named for an item
 LINEAR = ("item-knn", "ease", "rp3beta", "slist")
 EXPLAINED = ("fans-hybrid", "vstan", *LINEAR)
 
@@ -62,7 +61,7 @@ class Explainer:
         return [
             Explanation(
                 {name: float(share[row]) for name, share in shares.items()},
-                because[row][:MAX_NAMED] if because else [],
+                because[row] if because else [],
                 [found for one in evidence for found in one.lists[row]],
             )
             for row in range(len(answer.items))

@@ -12,8 +12,9 @@ from fansrec.explaining.evidence import Floats, Indices, Input
 
 MARGIN = 1e-4  # a score is lower if it is lower by more than this share, so that rounding does not count
 MAX_REMOVED = 32  # input items of a list that are removed one by one
+MAX_NAMED = 5  # input items that are named for an item
 
-Named = list[tuple[int, float]]  # input items and their weights, which sum to 1
+Named = list[tuple[int, float]]  # input items and their weights; those of all input items sum to 1
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Removal:
             likeliest = np.argsort(-evidence[:, untried].sum(0), kind="stable")
             self._remove(untried[likeliest[:MAX_REMOVED]], drops)
         weights = np.where(failed[:, None], np.nan_to_num(drops), evidence) * ~(drops <= 0)
-        return [self._strongest(row) for row in weights]
+        return self._strongest(weights)
 
     def _remove(self, columns: Indices, drops: Floats) -> None:
         """Write to `drops` (K, D) by how much the scores are lower without input items; 0 if they are not."""
@@ -52,10 +53,12 @@ class Removal:
         lower = scores - scores_of(self.engine, lists, self.count, self.answer.items)  # (B, K)
         drops[:, columns] = np.where(lower > MARGIN * np.abs(scores), lower, 0).T
 
-    def _strongest(self, weights: Floats) -> Named:
-        order = [column for column in np.argsort(-weights, kind="stable").tolist() if weights[column] > 0]
-        total = weights.sum()
-        return [(int(self.input.distinct[column]), float(weights[column] / total)) for column in order]
+    def _strongest(self, weights: Floats) -> list[Named]:
+        """Return the input items with the highest weights (K, D) above 0, and their shares of all weights."""
+        order = np.argsort(-weights, axis=1, kind="stable")[:, :MAX_NAMED]
+        shares = np.take_along_axis(weights, order, 1) / np.maximum(weights.sum(1), np.finfo(float).tiny)[:, None]
+        rows = zip(self.input.distinct[order].tolist(), shares.tolist(), strict=True)
+        return [[(item, share) for item, share in zip(*row, strict=True) if share > 0] for row in rows]
 
 
 def scores_of(engine: Engine, lists: Sequence[Indices], count: int, items: Indices) -> NDArray[np.float64]:

@@ -37,7 +37,9 @@ def support(
     columns = columns_of(items, vocabulary)[voters.items]
     found = np.flatnonzero(columns >= 0)
     columns, slots = columns[found], voters.slots[found]
-    used, index = np.unique(slots, return_inverse=True)
+    is_used = np.zeros(len(voters.lists), dtype=np.bool_)
+    is_used[slots] = True
+    used, index = np.flatnonzero(is_used), np.cumsum(is_used)[slots] - 1
     parts = shared(voters.lists[used])  # (n, D)
     shares = parts / np.maximum(parts.sum(1), np.finfo(float).tiny)[:, None]
     by_input = np.zeros((len(items), inputs))
@@ -50,8 +52,6 @@ def _most_similar(voters: Voters, columns: Columns, slots: Indices, shared: Indi
     similarity = voters.similarity[slots] / voters.similarity.max(initial=0) if len(slots) else np.zeros(0)
     order = np.lexsort((-slots, -similarity, columns))
     starts = np.searchsorted(columns[order], np.arange(items + 1))
-    lists = voters.lists[slots]
-    return [
-        [(int(lists[entry]), float(similarity[entry]), int(shared[entry])) for entry in order[first:last][:MAX_LISTS]]
-        for first, last in pairwise(starts.tolist())
-    ]
+    rows = zip(voters.lists[slots][order].tolist(), similarity[order].tolist(), shared[order].tolist(), strict=True)
+    found = list(rows)
+    return [found[first : min(last, first + MAX_LISTS)] for first, last in pairwise(starts.tolist())]
