@@ -14,29 +14,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
-import torch
+from benchmarks.updates.generated import GROUP_SIZE, generated_corpus, item_name, write_model
 
-from fansrec.artifact import write_artifact
 from fansrec.data.corpus import Corpus
-from fansrec.experiments.speed.workloads import Workload, make_corpus
 from fansrec.files import write_json
-from fansrec.models.hybrid.model import LinearPart
-from fansrec.models.linear.popularity import list_counts
-from fansrec.models.neighbors.list_memory import ListMemory
-from fansrec.training.plan import make_plan
-from fansrec.vocabulary import ListNames, Vocabulary
 
-SHORTEST, LONGEST, MEAN = 5, 200, 20
-CATEGORIES = 50
 NEW_SHARE = 0.01  # of the items in new lists
 NEW_ITEMS = 1_000
-GROUP_SIZE = 10
 TARGET = 5.0  # seconds
 
 
@@ -52,9 +40,8 @@ def main() -> None:
     random = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        shape = Workload(options.lists + options.new, options.items, SHORTEST, LONGEST, MEAN, CATEGORIES)
-        corpus = _with_names(make_corpus(shape, random))
-        _write_model(folder / "run", corpus, options.lists, options.neighbors)
+        corpus = generated_corpus(options.lists + options.new, options.items, random)
+        write_model(folder / "run", corpus, options.lists, options.neighbors)
         _write_new(folder, corpus, options.lists, random)
         runs = [_measure(folder, number) for number in range(options.repeats)]
     wall, cpu = (sorted(times) for times in zip(*runs, strict=True))
@@ -64,38 +51,6 @@ def main() -> None:
     if options.json:
         sizes = {name: getattr(options, name) for name in ("lists", "items", "new", "neighbors")}
         write_json(options.json, sizes | {"runs": runs})
-
-
-def _with_names(corpus: Corpus) -> Corpus:
-    items = range(len(corpus.vocabulary))
-    names, groups = [_name(item) for item in items], [f"Artist {item // GROUP_SIZE}" for item in items]
-    return replace(corpus, vocabulary=replace(corpus.vocabulary, names=names, groups=groups))
-
-
-def _name(item: int) -> str:
-    return f"Song {item} of day {item % 365}"
-
-
-def _write_model(folder: Path, corpus: Corpus, lists: int, neighbors: int) -> None:
-    """Write a hybrid model whose memory has the first lists of a corpus, and whose other weights are random."""
-    offsets = corpus.offsets[: lists + 1]
-    items = corpus.items[: offsets[-1]]
-    vocabulary: Vocabulary = corpus.vocabulary
-    torch.manual_seed(0)
-    plan = make_plan("fans", {"recipe": "best"}, corpus)
-    network = plan.build()
-    network.start(items, offsets)
-    linear = LinearPart(len(vocabulary), neighbors)
-    linear.items = torch.randint(len(vocabulary), linear.items.shape, dtype=torch.int32)
-    linear.weights = torch.rand(linear.weights.shape).sort(descending=True).values
-    model = network.with_parts(network.config, ListMemory.of(len(vocabulary), items, offsets), linear)
-    folder.mkdir()
-    config: dict[str, Any] = {"model": plan.model, "config": asdict(model.config), "training": {"recipe": "best"}}
-    counts = list_counts(items, offsets, len(vocabulary))
-    names = ListNames(
-        [f"list-{number:06d}" for number in range(lists)], [f"My list {number}" for number in range(lists)]
-    )
-    write_artifact(folder, model, vocabulary, config, "# Random weights\n", counts, names)
 
 
 def _write_new(folder: Path, corpus: Corpus, lists: int, random: np.random.Generator) -> None:
@@ -111,7 +66,7 @@ def _write_new(folder: Path, corpus: Corpus, lists: int, random: np.random.Gener
     added = range(known, known + NEW_ITEMS)
     details = {
         "item_id": [str(item) for item in added],
-        "name": [_name(item) for item in added],
+        "name": [item_name(item) for item in added],
         "artist": [f"Artist {random.integers(known // GROUP_SIZE)}" for _ in added],
     }
     pl.DataFrame(details).write_parquet(folder / "items.parquet")
