@@ -64,6 +64,8 @@ def hybrid(arrays: Arrays, config: Any, change: Change) -> tuple[dict[str, NDArr
 
 def _vectors(vectors: NDArray[np.float32], change: Change) -> NDArray[np.float32]:
     """Return the vectors (A, D) of the new items from the items that share lists with them, and their categories."""
+    if not len(change.new):
+        return vectors[:0]
     rows, others, weights = change.evidence.together
     known = others < change.trained.items
     means = category_means(vectors, change.trained.starts).astype(np.float32)

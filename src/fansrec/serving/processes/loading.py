@@ -1,9 +1,11 @@
 """Loading the models of a deployment, trying each of them once, and describing them."""
 
 import math
+import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pydantic_core import to_json
 
 from fansrec.api.continuer import Continuer
@@ -14,6 +16,8 @@ from fansrec.models.registry import command_name
 from fansrec.serving.processes.jobs import Job
 from fansrec.serving.processes.loaded_model import LoadedModel
 from fansrec.serving.search.key import key_of
+
+WARM_UP_REQUESTS, WARM_UP_SECONDS = 5, 0.02  # of one model
 
 
 def load_models(specs: list[dict[str, Any]], device: str, backend: str) -> dict[str, LoadedModel]:
@@ -57,6 +61,15 @@ def _try_out(model: LoadedModel) -> None:
     except Exception as error:
         folder = model.continuer.artifact.folder
         raise BadArtifact(f"{folder}: the model cannot answer a request ({error}); train it again") from error
+
+
+def warm_up(model: LoadedModel) -> None:
+    """Answer a few requests in a process that was just forked: the first ones take several times as long."""
+    end, ids = time.monotonic() + WARM_UP_SECONDS, model.continuer.vocabulary.ids
+    for index in np.linspace(0, len(ids) - 1, WARM_UP_REQUESTS).astype(int).tolist():
+        if time.monotonic() < end:
+            request = Job(0, model.name, [[ids[index]]], 1, {}, 0.0, math.inf)
+            model.run([model.prepare(request)], lambda: None)
 
 
 def _explains(continuer: Continuer) -> bool:

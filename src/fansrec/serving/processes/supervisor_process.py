@@ -13,8 +13,10 @@ import shutil
 import signal
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import NoReturn
 
 from fansrec.engine.threads import use_one_thread
@@ -25,6 +27,7 @@ from fansrec.serving.processes.batching import answer_jobs
 from fansrec.serving.processes.channel import APPLY, MODEL_HOST, SUPERVISOR, WORKER, Message, pack, receive
 from fansrec.serving.processes.jobs import Job, pack_replies
 from fansrec.serving.processes.live_models import LiveModels
+from fansrec.serving.processes.loading import warm_up
 
 HEARTBEAT_SECONDS = 0.25
 NICENESS = 5  # of workers: the front has little to do, and must have time to refuse requests at overload
@@ -94,7 +97,7 @@ def _run_model_host(path: str, order: Message) -> None:
         if message["kind"] != APPLY:
             return False
         try:
-            live.apply(message["last"])
+            _run_nicely(lambda: live.apply(message["last"]))
             front.sendall(pack(live.describe()))
         except (FansError, OSError) as error:
             front.sendall(pack({"not_applied": _reason(error)}))
@@ -102,6 +105,18 @@ def _run_model_host(path: str, order: Message) -> None:
         return True
 
     _fork_on_request(front, lambda request: _run_worker(path, order["deployment"], live), apply)
+
+
+def _run_nicely(work: Callable[[], None]) -> None:
+    """Run work in a thread with the priority of workers, which this process could not return from by itself."""
+
+    def run() -> None:
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), os.nice(0) + NICENESS)
+        work()
+
+    with ThreadPoolExecutor(1) as thread:  # it has ended when workers are forked
+        thread.submit(run).result()
 
 
 def _reason(error: FansError | OSError) -> str:
@@ -116,6 +131,8 @@ def _run_worker(path: str, deployment: int, live: LiveModels) -> None:
     try:
         for model in models.values():
             model.move_to_device()
+            if live.version > 1:  # others are forked while requests arrive
+                warm_up(model)
     except Exception as error:
         _connect(path, introduction | {"failed": f"a worker cannot use them ({error})"})
         raise
