@@ -76,6 +76,10 @@ def test_text_with_one_wrong_letter_is_found(texts: list[str], data: st.DataObje
     assert texts.index(text) in CloseTexts(texts).close_to(misspelled, 50) or len(misspelled) < len(text)
 
 
+def test_wrong_letter_among_equal_ones_is_found() -> None:
+    assert CloseTexts(["aaaaaa", "bbbbbb"]).close_to("axaaaa", 1) == [0]
+
+
 def test_letters_are_counted_in_chunks_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = close_texts._letter_counts(TEXTS)
     monkeypatch.setattr(close_texts, "CHUNK", 5)

@@ -112,8 +112,15 @@ def _smallest(difference: NDArray[np.int64], most: int) -> NDArray[np.int64]:
 def _closest(text: str, candidates: dict[int, str]) -> list[int]:
     """Return the candidates that are close to a text; another digit is another number, not a misspelled one."""
     same = {index: other for index, other in candidates.items() if _digits(other) == _digits(text)}
-    order = get_close_matches(text, dict.fromkeys(same.values()), n=max(1, len(same)), cutoff=SIMILARITY)
+    texts = dict.fromkeys(same.values())
+    order = get_close_matches(text, texts, n=max(1, len(same)), cutoff=SIMILARITY)
+    # difflib matches the longest part first, so that it finds two wrong letters of `aaaaaa` in `axaaaa`.
+    order += [other for other in texts if other not in order and _has_one_wrong_letter(other, text)]
     return sorted((i for i, other in same.items() if other in order), key=lambda i: order.index(same[i]))
+
+
+def _has_one_wrong_letter(text: str, other: str) -> bool:
+    return len(text) == len(other) >= MIN_WORDS_LENGTH and sum(map(str.__ne__, text, other)) == 1
 
 
 def _digits(text: str) -> str:
