@@ -59,8 +59,12 @@ def quality_table(rows: Rows, counted: str) -> Iterator[list[str]]:
         for model, title in MODELS.items():
             found = [rows.row(name, counted=counted, model=model, metric=metric) for metric in METRICS]
             if (row := found[0]) and row["percent_of_again"] is not None:
-                share = f"{row['percent_of_again']:.1f}% {bounds(row)}" if model != AGAIN else ""
-                yield [f"{name}, {row['lists']:,} lists", title, *(f"{one['mean']:.4f}" for one in found if one), share]
+                yield [
+                    f"{name}, {row['lists']:,} lists",
+                    title,
+                    *(f"{one['mean']:.4f}" for one in found if one),
+                    of_again(row),
+                ]
 
 
 def time_table(rows: Rows) -> Iterator[list[str]]:
@@ -71,9 +75,8 @@ def time_table(rows: Rows) -> Iterator[list[str]]:
             row = rows.row(name, counted=ALL, model=model, metric="NDCG@5")
             if row and again:
                 share = row["cpu_seconds"] / again["cpu_seconds"]
-                of_again = f"{row['percent_of_again']:.1f}% {bounds(row)}" if model != AGAIN else ""
                 seconds = [f"{row['cpu_seconds']:.0f} s", f"{100 * share:.0f}%"]
-                yield [name, MODELS[model], *seconds, f"{row['mean']:.4f}", of_again]
+                yield [name, MODELS[model], *seconds, f"{row['mean']:.4f}", of_again(row)]
 
 
 def metadata_table(rows: Rows) -> Iterator[list[str]]:
@@ -83,6 +86,13 @@ def metadata_table(rows: Rows) -> Iterator[list[str]]:
             low, high = row["times_random_interval"]
             recall = [f"{row['mean']:.4f}", f"{row['random']:.4f}", f"{row['times_random']:.1f}"]
             yield [WORLDS[name], row["known"] or "nothing", *recall, f"[{low:.1f}, {high:.1f}]"]
+
+
+def of_again(row: Row) -> str:
+    """Return the share of the model that is trained again, with its interval; nothing for that model itself."""
+    if row["model"] == AGAIN:
+        return ""
+    return f"{row['percent_of_again']:.1f}% {bounds(row)}" if row["mean"] else "0%"
 
 
 def bounds(row: Row) -> str:
