@@ -22,8 +22,8 @@ def shown(screen: Screen, name: str) -> str:
     return str(screen.page.inner_text(f"[data-part={name}-value]"))
 
 
-def test_sliders_change_the_continuation_and_are_undone(screen: Screen) -> None:
-    screen.goto("#i=i0&i=i16")
+def test_sliders_change_the_continuation_and_are_undone(open_page: Callable[..., Screen]) -> None:
+    screen = open_page(fragment="#i=i0&i=i16")
     plain = screen.answer()
     request = move(screen, "diversity", 70)
     assert request["diversity"] == 0.7 and "popularity" not in request
