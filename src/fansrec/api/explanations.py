@@ -1,9 +1,10 @@
 """Formats the explanations of answers with the ids and names of items and lists: for Python, HTTP and files."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
-from fansrec.api.formatting import Details
+from fansrec.api.formatting import CACHED_ITEMS, Details
 from fansrec.artifact import Artifact
 from fansrec.engine.interface import Continuation, Engine, Inputs
 from fansrec.explaining.explainer import Explainer, Explanation
@@ -18,6 +19,12 @@ class Explanations:
         self._artifact, self._details = artifact, details
         # Items that are in no list themselves (updating/borrowed.py).
         self._borrowing = frozenset(artifact.config.get("updates", {}).get("borrowed", ()))
+
+        self._list_details = lru_cache(CACHED_ITEMS)(self._describe_list)
+
+    def _describe_list(self, index: int) -> dict[str, str | None]:
+        names = self._artifact.list_names
+        return {"id": names.id(index), "title": names.title(index)} if names else {"id": None, "title": None}
 
     def prepare(self) -> None:
         """Read what explanations need beside the model, so that the first one takes no longer than others."""
@@ -37,7 +44,6 @@ class Explanations:
         def rounded(number: float) -> float:
             return number if digits is None else round(number, digits)
 
-        names = self._artifact.list_names
         because = [(self._details(reason), weight) for reason, weight in explanation.because]
         lists = [] if str(self._details(item)["item"]) in self._borrowing else explanation.lists
         return {
@@ -47,12 +53,7 @@ class Explanations:
                 for reason, weight in because
             ],
             "lists": [
-                {
-                    "id": None if names is None else names.id(index),
-                    "title": None if names is None else names.title(index),
-                    "similarity": rounded(similarity),
-                    "shared": shared,
-                }
+                {**self._list_details(index), "similarity": rounded(similarity), "shared": shared}
                 for index, similarity, shared in lists
             ],
         }
