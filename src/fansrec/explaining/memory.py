@@ -32,7 +32,7 @@ class MemoryEvidence:
         totals[input.given] = 0
         counts = starts[nearest.lists + 1] - starts[nearest.lists]
         voters = Voters(nearest.lists, nearest.similarity, np.repeat(np.arange(len(counts)), counts), entries, votes)
-        found = support(voters, items, lookup.vocabulary, lambda lists: self._shared(input, lists), len(input.distinct))
+        found = support(voters, items, lookup.vocabulary, lambda lists: self._shared(input, lists))
         terms = self.weight * np.log1p(totals[items] / max(totals.max(initial=0), SMALLEST) / FLOOR)
         return Evidence({"memory": terms}, divided(terms, found.by_input), found.lists)
 
@@ -65,7 +65,7 @@ class VstanEvidence:
         totals = np.bincount(entries, votes, minlength=self.vocabulary)
         slots = np.repeat(np.argsort(order), model.lengths[nearest.lists])
         voters = Voters(nearest.lists[order], nearest.similarity[order], slots, entries, votes)
-        found = support(voters, items, self.vocabulary, lambda lists: self._shared(input, lists), len(input.distinct))
+        found = support(voters, items, self.vocabulary, lambda lists: self._shared(input, lists))
         terms = totals[items] / max(totals.max(initial=0), SMALLEST)
         return Evidence({"memory": terms}, divided(terms, found.by_input), found.lists)
 

@@ -30,9 +30,7 @@ class Support:
     lists: list[Lists]  # (K)
 
 
-def support(
-    voters: Voters, items: Indices, vocabulary: int, shared: Callable[[Indices], Floats], inputs: int
-) -> Support:
+def support(voters: Voters, items: Indices, vocabulary: int, shared: Callable[[Indices], Floats]) -> Support:
     """Return the votes for `items` (K,); `shared` returns what each of D input items adds to similarities, (n, D)."""
     columns = columns_of(items, vocabulary)[voters.items]
     found = np.flatnonzero(columns >= 0)
@@ -42,15 +40,18 @@ def support(
     used, index = np.flatnonzero(is_used), np.cumsum(is_used)[slots] - 1
     parts = shared(voters.lists[used])  # (n, D)
     shares = parts / np.maximum(parts.sum(1), np.finfo(float).tiny)[:, None]
-    by_input = np.zeros((len(items), inputs))
-    np.add.at(by_input, columns, voters.votes[found][:, None] * shares[index])
-    return Support(by_input, _most_similar(voters, columns, slots, np.count_nonzero(parts, 1)[index], len(items)))
+    keys = columns.astype(np.int64) * len(used) + index
+    votes = np.bincount(keys, voters.votes[found], minlength=len(items) * len(used)).reshape(len(items), len(used))
+    return Support(votes @ shares, _most_similar(voters, columns, slots, np.count_nonzero(parts, 1)[index], len(items)))
 
 
 def _most_similar(voters: Voters, columns: Columns, slots: Indices, shared: Indices, items: int) -> list[Lists]:
     """Return for each item the most similar lists that contain it; of equally similar ones the newest come first."""
+    ranked = np.argsort(voters.similarity, kind="stable")[::-1]
+    rank = np.empty(len(ranked), dtype=np.int64)
+    rank[ranked] = np.arange(len(ranked))
     similarity = voters.similarity[slots] / voters.similarity.max(initial=0) if len(slots) else np.zeros(0)
-    order = np.lexsort((-slots, -similarity, columns))
+    order = np.argsort(columns.astype(np.int64) * len(rank) + rank[slots])
     starts = np.searchsorted(columns[order], np.arange(items + 1))
     rows = zip(voters.lists[slots][order].tolist(), similarity[order].tolist(), shared[order].tolist(), strict=True)
     found = list(rows)
