@@ -66,11 +66,12 @@ def test_answers_at_zero_are_byte_identical(model: Any, fill: str) -> None:
 
 
 @pytest.mark.usefixtures("native_kernel")
-@pytest.mark.parametrize("fill", ["by-position", "depth-first"])
-@pytest.mark.parametrize("name", CONTROLS)
+@pytest.mark.parametrize(
+    ("fill", "name"), [*(("by-position", name) for name in CONTROLS), ("depth-first", "diversity")]
+)
 def test_answers_near_zero_are_those_of_the_model(model: Any, fill: str, name: str) -> None:
     """The candidates begin with the model's own answer, from as many positions as were requested."""
-    inputs, counts = lists(6, most=9)
+    inputs, counts = lists(4, most=7)
     little = Rules(fill=fill, traits=traits(model), **{name: 1e-9})
     for engine in engines(model):
         plain = engine.continue_lists(inputs, counts, Rules(fill=fill))
@@ -125,7 +126,7 @@ INDICES = st.lists(st.integers(0, ITEMS - 1), max_size=12)
 SHARES = st.floats(0, 1)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     items=INDICES,
     k=st.integers(1, 15),
@@ -158,7 +159,7 @@ def test_answers_do_not_depend_on_the_other_lists(model: Any) -> None:
 
 
 def test_each_control_moves_answers_in_its_direction(model: Any) -> None:
-    inputs, known = lists(20, most=2)[0], traits(model)
+    inputs, known = lists(12, most=2)[0], traits(model)
     engine = TorchEngine(model, ITEMS)
 
     def means(**controls: float) -> tuple[float, float, float]:
