@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 
 from fansrec.artifact import read_artifact
 from fansrec.data.corpus import Corpus, FlatLists, write_corpus
+from fansrec.engine.backends import open_engine
 from fansrec.engine.rules import Rules
 from fansrec.engine.torch.backend import TorchEngine
 from fansrec.errors import BadSetting
@@ -142,6 +143,16 @@ def test_parts_without_a_weight_are_not_fitted() -> None:
     memory, part = fit_parts(Parts(linear=linear), lists, plan_of(memory_weight=0.5, linear_weight=0.0))
     assert memory is not None and part is None
     assert fit_parts(Parts(), lists, plan)[1] is None  # no linear part was found
+
+
+def test_memory_without_a_weight_is_kept_for_updates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {"network_weight": 0.0, "memory_weight": 0.0, "linear_weight": 1.0}
+    monkeypatch.setattr(training, "search_weights", lambda *_: (found, {}, []))
+    made = trained(tmp_path, epochs=1)
+    assert made.network.config.weights.memory == 0
+    assert len(lists_of(made.network.memory)) == len(WALKS.part("train")) + len(WALKS.part("valid"))
+    (answer,) = open_engine(made.network, 60).continue_lists([np.array([1, 2, 3])], [3], Rules())
+    assert len(answer.items) == 3
 
 
 def test_part_that_is_fitted_already_is_used() -> None:

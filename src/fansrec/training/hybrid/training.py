@@ -17,6 +17,7 @@ from fansrec.models.config import with_settings
 from fansrec.models.neighbors.list_memory import ListMemory
 from fansrec.models.registry import configured, entry
 from fansrec.training.hybrid.coordinate_search import Values
+from fansrec.training.hybrid.given import disabled
 from fansrec.training.hybrid.held_out import lists_in_memory
 from fansrec.training.hybrid.linear_search import CANDIDATES, Parts, fit_linear
 from fansrec.training.hybrid.network import train_again, train_network
@@ -84,8 +85,16 @@ def _found_message(settings: Values, linear: Row | None) -> str:
 
 
 def _fit_again(parts: Parts, corpus: Corpus, plan: Plan) -> FittedParts:
-    """Return the parts of the training and validation lists."""
-    return fit_parts(replace(parts, fitted=None), corpus.flat("train", "valid"), plan)
+    """Return the parts of the training and validation lists.
+
+    A memory to which the search gave no weight is kept, since an update needs the lists (updating/); only a weight of 0
+    that the user gave leaves it out.
+    """
+    lists = corpus.flat("train", "valid")
+    memory, linear = fit_parts(replace(parts, fitted=None), lists, plan)
+    if memory is None and not disabled("memory_weight", plan):
+        memory = ListMemory.of(plan.config["category_starts"][-1], *lists)
+    return memory, linear
 
 
 def with_found(plan: Plan, settings: dict[str, float]) -> Plan:
