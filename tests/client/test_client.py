@@ -183,6 +183,42 @@ def test_events_are_sent_again_with_the_same_key(client_of: Callable[..., Any]) 
     assert json.loads(service.requests[-1].content)["batch"] == "mine"
 
 
+def test_lists_and_items_are_written_and_sent_again_after_a_lost_answer(client_of: Callable[..., Any]) -> None:
+    service = Service(httpx2.ReadError("lost"), ok({"seq": 7}), ok({"seq": 8}), ok({"seq": 9}), problem(507))
+    client = client_of(service)
+    assert client.add_lists(iter([{"id": "p1", "items": np.array([3, 4]), "title": "é"}])) == 7
+    assert client.add_items([{"id": np.int64(3), "name": "Three"}]) == 8
+    assert client.remove_list("a/..") == 9
+    sent = [(request.method, request.url.raw_path.decode()) for request in service.requests]
+    assert sent == [("POST", "/v1/lists")] * 2 + [("POST", "/v1/items"), ("DELETE", "/v1/lists/a%2F%2E%2E")]
+    bodies = [json.loads(request.content) for request in service.requests[1:3]]
+    assert bodies == [
+        {"lists": [{"id": "p1", "items": [3, 4], "title": "é"}]},
+        {"items": [{"id": 3, "name": "Three"}]},
+    ]
+    with pytest.raises(Unavailable, match="do this"):
+        client.add_lists([{"id": "p2", "items": ["a"]}])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda client: client.add_lists({"id": "p1", "items": ["a"]}),
+        lambda client: client.add_lists([["a", "b"]]),
+        lambda client: client.add_lists([{"id": "p1", "items": "a"}]),
+        lambda client: client.add_items([{"name": "no id"}]),
+        lambda client: client.remove_list(""),
+    ],
+)
+def test_writes_of_another_form_are_refused_before_they_are_sent(
+    client_of: Callable[..., Any], call: Callable[[Any], Any]
+) -> None:
+    service = Service()
+    with pytest.raises(BadSetting):
+        call(client_of(service))
+    assert not service.requests
+
+
 @pytest.mark.parametrize(
     ("item", "path"),
     [

@@ -24,6 +24,9 @@ def compact(
     contains: Annotated[
         int | None, typer.Option(metavar="SEQ", help="The model was trained with the writes up to this number")
     ] = None,
+    copied: Annotated[
+        bool, typer.Option("--copy", help="FOLDER has a copy of the log, made while a service wrote it")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON")] = False,
     force: Force = False,
 ) -> None:
@@ -37,7 +40,7 @@ def compact(
 
     console = Terminal(stderr=json)
     with console.status("compacting …"):
-        done = run_compact(folder, run, out, drop, contains, force)
+        done = run_compact(folder, run, out, drop, contains, copied, force)
     if json:
         return echo_json(asdict(done))
     console.say(f"{out} has {done.lists:,} lists and {done.items:,} items")

@@ -24,6 +24,7 @@ from fansrec.client.requests import (
     similar_request,
 )
 from fansrec.client.retries import Attempts, NoResponse, Outcome, Request, Response, RetryPolicy, response_of
+from fansrec.client.writes import items_request, lists_request, parse_written, remove_request
 from fansrec.errors import BadSetting, not_installed
 
 try:
@@ -100,6 +101,24 @@ class Client(_BaseClient):
         """
         return parse_stored(self._call(events_request(events, batch), timeout))
 
+    def add_lists(self, lists: Iterable[Mapping[str, Any]], timeout: float | None = None) -> int:
+        """Add lists, or replace those with the same id, and return the number of the write, which is on the disk.
+
+        A list has `id`, `items` and perhaps `title`: `{"id": "p81", "items": ["s1", "s2"]}`. Needs a write key.
+        """
+        return parse_written(self._call(lists_request(lists), timeout))
+
+    def remove_list(self, id: str, timeout: float | None = None) -> int:
+        """Remove a list, and return the number of the write; needs a write key."""
+        return parse_written(self._call(remove_request(id), timeout))
+
+    def add_items(self, items: Iterable[Mapping[str, Any]], timeout: float | None = None) -> int:
+        """Add or describe items, and return the number of the write; needs a write key.
+
+        An item has `id` and perhaps `name`, `group`, `category` and `date`; what is left out stays as it is.
+        """
+        return parse_written(self._call(items_request(items), timeout))
+
     def models(self) -> dict[str, Any]:
         """Return the models of the service and the limits of a request."""
         return parse_json(self._call(MODELS))
@@ -172,6 +191,15 @@ class AsyncClient(_BaseClient):
         self, events: Iterable[Mapping[str, Any]], *, batch: str | None = None, timeout: float | None = None
     ) -> int:
         return parse_stored(await self._call(events_request(events, batch), timeout))
+
+    async def add_lists(self, lists: Iterable[Mapping[str, Any]], timeout: float | None = None) -> int:
+        return parse_written(await self._call(lists_request(lists), timeout))
+
+    async def remove_list(self, id: str, timeout: float | None = None) -> int:
+        return parse_written(await self._call(remove_request(id), timeout))
+
+    async def add_items(self, items: Iterable[Mapping[str, Any]], timeout: float | None = None) -> int:
+        return parse_written(await self._call(items_request(items), timeout))
 
     async def models(self) -> dict[str, Any]:
         return parse_json(await self._call(MODELS))

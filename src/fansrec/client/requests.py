@@ -84,9 +84,13 @@ def search_request(text: str, limit: int, model: str | None) -> Request:
 
 
 def similar_request(item: object, k: int, model: str | None) -> Request:
-    """Return the request for the items that are similar to one; a dot is encoded too, since `..` would go up."""
-    id = quote(str(item), safe="").replace(".", "%2E")
-    return Request("GET", f"/v1/items/{id}/similar", {"k": k} | ({"model": model} if model else {}))
+    """Return the request for the items that are similar to one."""
+    return Request("GET", f"/v1/items/{in_path(item)}/similar", {"k": k} | ({"model": model} if model else {}))
+
+
+def in_path(id: object) -> str:
+    """Return an id as a part of a path; a dot is encoded too, since `..` would go up."""
+    return quote(str(id), safe="").replace(".", "%2E")
 
 
 def parse_similar(response: Response, item: object, alone: bool) -> Answer:
@@ -112,10 +116,10 @@ def parse_answers(response: Response) -> Answers:
         raise _not_a_service(response) from error
 
 
-def parse_stored(response: Response) -> int:
+def parse_stored(response: Response, name: str = "stored") -> int:
     value = parse_json(response)
     try:
-        return int(value["stored"])
+        return int(value[name])
     except (KeyError, TypeError, ValueError) as error:
         raise _not_a_service(response) from error
 

@@ -1,6 +1,7 @@
 """Folding a log into a new artifact: nothing is applied twice, nothing is lost, also while a service writes."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,22 @@ def test_writes_that_may_not_be_synchronized_are_left_out_while_a_service_writes
         done = compact(folder, models / "vstan", tmp_path / "out", drop=True)
     assert (done.seq, done.left, done.dropped) == (2, 3, "at-reload")
     assert open_log(folder / FILE).last == 5 and (folder / DROP_FILE).is_file()
+
+
+def test_copy_that_ends_in_the_middle_of_a_record_is_folded_up_to_the_last_sure_write(
+    models: Path, folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / FILE).write_bytes((folder / FILE).read_bytes()[:-3])
+    done = compact(tmp_path / "copy", models / "vstan", tmp_path / "out", copied=True)
+    assert (done.seq, done.left) == (2, 2)
+    shutil.copy(folder / FILE, tmp_path / "copy")
+    write(tmp_path / "copy", [SetList("e", ("i1", "i2"))])
+    again = compact(tmp_path / "copy", tmp_path / "out", tmp_path / "again", copied=True)
+    assert (again.seq, again.folded, again.left) == (5, 3, 1)
+    assert_same_model(read_artifact(tmp_path / "again"), update(read_artifact(models / "vstan"), CHANGES)[0])
+    with pytest.raises(BadSetting, match="drop cannot remove"):
+        compact(tmp_path / "copy", tmp_path / "out", tmp_path / "third", drop=True, copied=True)
 
 
 def test_log_that_lost_its_end_is_refused_by_a_model_that_contains_it(

@@ -32,17 +32,26 @@ class Compaction:
 
 
 def compact(
-    folder: Path, run: Path, out: Path, drop: bool = False, contains: int | None = None, force: bool = False
+    folder: Path,
+    run: Path,
+    out: Path,
+    drop: bool = False,
+    contains: int | None = None,
+    copied: bool = False,
+    force: bool = False,
 ) -> Compaction:
     """Write the artifact of `run` with all writes of the log in `folder` to `out`.
 
     With `drop` the log loses these writes: now, or if a service uses the folder, when it reloads a model with them.
-    `contains` states up to which write the artifact was trained with the lists of the log.
+    `contains` states up to which write the artifact was trained with the lists of the log, `copied` that the log was
+    copied while a service wrote it.
     """
+    if drop and copied:
+        raise BadSetting("--drop cannot remove writes from the log that --copy was made of; use it beside the service")
     path = folder / FILE
     if not path.is_file():
         raise BadInput(f"{folder} has no {FILE}; give the folder of `fans serve --writes FOLDER`, or a copy of it")
-    running = is_locked(folder)
+    running = copied or is_locked(folder)
     with nullcontext() if running else locked_folder(folder, wait_s=0):
         last, newest = _durable_end(path, running)
         artifact = read_artifact(run)

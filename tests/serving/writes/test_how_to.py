@@ -1,0 +1,98 @@
+"""The commands of the how-to about live updates, against a running service."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from string import Template
+
+import pytest
+
+from fansrec.artifact import read_artifact
+from fansrec.serving.writes.store import FILE
+from serving.service import Running, until
+from serving.writes.conftest import Writing
+
+HOW_TO = Path(__file__).parents[3] / "docs" / "how-to" / "update-live.md"
+FANS = Path(sys.executable).with_name("fans")
+
+
+def section(text: str, title: str) -> str:
+    return text.split(f"## {title}\n")[1].split("\n## ")[0]
+
+
+def commands(text: str) -> list[list[str]]:
+    """Return the words of all commands in blocks without a language."""
+    blocks = re.findall(r"^```\n(.*?)```", text, re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    return [shlex.split(line) for line in re.split(r"\n(?=\S)", "\n".join(lines)) if line]
+
+
+@pytest.fixture(scope="module")
+def place(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a model behind a link, and the keys that the how-to creates."""
+    place = tmp_path_factory.mktemp("how-to")
+    shutil.copytree(models / "best", place / "runs" / "first")
+    (place / "runs" / "current").symlink_to("first")
+    return place
+
+
+@pytest.fixture(scope="module")
+def text(place: Path) -> str:
+    text = HOW_TO.read_text(encoding="utf-8").replace("/var/lib/", f"{place}/")
+    return re.sub(r"s(\d{4})", lambda id: f"i{int(id[1])}", text)
+
+
+@pytest.fixture(scope="module")
+def running(text: str, place: Path) -> Iterator[Writing]:
+    *keys, (_, verb, *options) = commands(section(text, "Start the service"))
+    made = [subprocess.run([FANS, *words[1:]], cwd=place, capture_output=True, text=True, check=True) for words in keys]
+    write, admin = (done.stdout.strip() for done in made)
+    assert verb == "serve"
+    for name in ("runs/", "fans.keys"):
+        options = [option.replace(name, f"{place}/{name}") for option in options]
+    with Running(*options, "--workers", 1) as service:
+        yield Writing(service, place / "fans", {"write": write, "admin": admin})
+
+
+def test_commands_of_the_how_to_work(running: Writing, text: str, place: Path) -> None:
+    text = text.replace("http://127.0.0.1:8080", running.running.url)
+    environment = os.environ | {"KEY": running.keys["write"], "ADMIN_KEY": running.keys["admin"]}
+
+    def output(command: list[str | Path]) -> str:
+        done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def run(words: list[str]) -> str:
+        words = [Template(word).safe_substitute(environment) for word in words]
+        if words[0] == "rsync":
+            (place / "fans-copy").mkdir()
+            words = ["cp", str(place / "fans" / FILE), words[-1]]
+        found = FANS if words[0] == "fans" else words[0]
+        return output([found, *words[1:]])
+
+    writes = commands(section(text, "Write"))
+    assert [run(words) for words in writes] == ['{"seq":1}', '{"seq":2}', '{"seq":3}']
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    output([sys.executable, "-c", code])
+    assert until(lambda: running.models()["mine"]["seq"] == 6)
+
+    for words in commands(section(text, "Fold the log into the model")):
+        run(words)
+    folded = read_artifact(place / "runs" / "next")
+    assert folded.config["writes"]["seq"] == 5  # the last one may not have been on the disk
+    assert running.models()["mine"]["seq"] == 6
+    assert running.send("GET", "/v1/models").json()["writes"]["bytes"] < 300  # of the last write alone
+
+    (place / "runs" / "next").rename(place / "runs" / "second")
+    (place / "runs" / "current").unlink()
+    (place / "runs" / "current").symlink_to("second")
+    running.write("p90", ["i1", "i2"])
+    for words in commands(section(text, "Several machines")):
+        run(words)
+    assert read_artifact(place / "runs" / "next").config["writes"]["seq"] == 6
