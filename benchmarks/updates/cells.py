@@ -13,6 +13,7 @@ from typing import Any
 from benchmarks.updates.corpora import NamedList, make_corpus
 
 from fansrec.artifact import MANIFEST
+from fansrec.data.corpus import SUMMARY
 from fansrec.files import write_json
 from fansrec.training.reporting import Reporter
 from fansrec.training.trainer import train
@@ -40,14 +41,20 @@ class Training:
             return run
         self.reporter.message(f"{name}: training on {len(lists):,} lists")
         shutil.rmtree(run, ignore_errors=True)
-        corpus = self.folder / f"{name}-corpus"
-        make_corpus(lists, corpus, items)
+        corpus = self.corpus(name, lists, items)
         wall, cpu = time.monotonic(), _cpu_seconds()
         values = self.settings if start is None else {}
         train(corpus, run, "fans", values, self.reporter, compare=False, start=start)
         times = {"seconds": time.monotonic() - wall, "cpu_seconds": _cpu_seconds() - cpu, "cores": os.cpu_count()}
         write_json(_times(run), times)
         return run
+
+    def corpus(self, name: str, lists: Sequence[NamedList], items: Path | None = None) -> Path:
+        """Return the folder of the corpus of a model, which is made of these lists if it is not there yet."""
+        folder = self.folder / f"{name}-corpus"
+        if not (folder / SUMMARY).is_file():
+            make_corpus(lists, folder, items)
+        return folder
 
 
 def times(run: Path) -> dict[str, float]:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from fansrec.data.corpus import PARTS, Corpus, read_corpus, write_corpus
-from fansrec.data.interface import prepare
 from fansrec.files import write_text
 
 TEST_SHARE, NEW_SHARE = 0.1, 0.2
@@ -34,6 +33,15 @@ class Periods:
     old: list[NamedList]
     new: list[NamedList]
     later: list[NamedList]
+
+
+def kept_lists(file: Path, source: str, newest: int | None = None) -> list[NamedList]:
+    """Return the lists of a file, or, if it is not there yet, write the lists of a set to it."""
+    if not file.is_file():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_lists(file, read_lists(source, newest))
+    rows = map(json.loads, file.read_text(encoding="utf-8").splitlines())
+    return [NamedList(row["list_id"], row["items"]) for row in rows]
 
 
 def read_lists(source: str, newest: int | None = None) -> list[NamedList]:
@@ -87,6 +95,8 @@ def write_lists(file: Path, lists: Iterable[NamedList]) -> None:
 
 
 def _prepared(source: str, folder: Path, **options: Any) -> Corpus:
+    from fansrec.data.interface import prepare  # needs polars, which a machine for training may not have
+
     prepare(source, folder, split="file-order", report=lambda line: None, **options)
     return read_corpus(folder)
 

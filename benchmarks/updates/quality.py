@@ -1,6 +1,6 @@
 """Measure how good an updated model is, beside the same model without the update and one that is trained again.
 
-    python -m benchmarks.updates.quality nowplaying --newest 30000 --work build/updates \
+    python -m benchmarks.updates.quality nowplaying --work build/updates/nowplaying \
         --json benchmarks/rows/updates/nowplaying.json
 
 The lists of the set are ordered by time. The newest tenth is for testing only. Three models are trained: on the older
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.updates.cells import Training, times
-from benchmarks.updates.corpora import NamedList, Periods, in_periods, read_lists
+from benchmarks.updates.corpora import NamedList, Periods, in_periods, kept_lists
 from benchmarks.updates.judging import Judge
 
 from fansrec.artifact import Artifact, read_artifact
@@ -33,15 +33,20 @@ from fansrec.updating.update import update
 
 Row = dict[str, Any]
 WITHOUT, UPDATED, STARTED, AGAIN = "without update", "updated", "started", "trained again"
+OLD = "old"  # the run of the model that is updated
 ALL, NEW_ITEMS = "all items", "new items"  # that count in targets
 
 
 def main() -> None:
     options = parse()
-    settings = {"epochs": options.epochs, "seed": options.seed}
+    settings = {"seed": options.seed} | ({"epochs": options.epochs} if options.epochs else {})
     training = Training(options.work, settings, PlainReporter())
-    periods = in_periods(read_lists(options.source, options.newest))
-    label = {"set": options.name or Path(options.source).stem, "newest": options.newest, **settings}
+    periods = in_periods(kept_lists(options.work / "lists.jsonl", options.source, options.newest))
+    if options.corpora:
+        make_corpora(training, periods)
+        return
+    name = options.name or Path(options.source).stem
+    label = {"set": name, "newest": options.newest, "epochs": options.epochs, **settings}
     for rows in measured(training, periods):
         write_rows(options.json, [label | row for row in rows])
         print("\n".join(line(row) for row in rows), flush=True)
@@ -57,17 +62,28 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, required=True, help="folder for corpora and models")
     parser.add_argument("--json", type=Path, required=True, help="file to write the rows to")
     parser.add_argument("--newest", type=int, help="use only that many lists, the newest ones")
-    parser.add_argument("--epochs", type=int, default=12, help="maximum number of epochs of a training run")
+    parser.add_argument("--epochs", type=int, help="maximum number of epochs of a training run [the model's own]")
     parser.add_argument("--seed", type=int, default=0, help="random seed of the training runs")
+    parser.add_argument("--corpora", action="store_true", help="only write the corpora, for a machine without polars")
     parser.add_argument("--name", help="name of the set in the rows")
     return parser.parse_args()
+
+
+def make_corpora(training: Training, periods: Periods) -> None:
+    known = [*periods.old, *periods.new]
+    for name, lists in {OLD: periods.old, **dict.fromkeys((AGAIN, STARTED), known)}.items():
+        training.corpus(run_name(name), lists)
+
+
+def run_name(model: str) -> str:
+    return model.replace(" ", "-")
 
 
 def measured(training: Training, periods: Periods) -> Iterator[list[Row]]:
     """Yield the rows of all models that are there, after each model."""
     judge, known = Judge.of(periods.later), [*periods.old, *periods.new]
     new_items = items_of(periods.new) - items_of(periods.old)
-    old = training.model("old", periods.old)
+    old = training.model(OLD, periods.old)
     models: dict[str, Artifact] = {WITHOUT: read_artifact(old)}
     seconds: dict[str, Row] = {WITHOUT: times(old)}
     started = time.monotonic()
@@ -75,7 +91,7 @@ def measured(training: Training, periods: Periods) -> Iterator[list[Row]]:
     seconds[UPDATED] = {"seconds": time.monotonic() - started}
     answers = {name: judge.answers(model) for name, model in models.items()}
     for name, start in ((AGAIN, None), (STARTED, old)):
-        run = training.model(name.replace(" ", "-"), known, start)
+        run = training.model(run_name(name), known, start)
         answers[name], seconds[name] = judge.answers(read_artifact(run)), times(run)
         yield [
             {"counted": counted, "lists_before": len(periods.old), "lists_added": len(periods.new), **row}

@@ -27,7 +27,8 @@ def operation(docs: Any, path: str) -> Any:
 def test_all_operations_and_schemas_are_listed(docs: Any, service: Running) -> None:
     api = service.http.get("/openapi.json").json()
     docs.locator("#schemas details").first.wait_for()
-    assert docs.locator("#operations summary code").all_inner_texts() == [*api["paths"]]
+    paths = [path for path, methods in api["paths"].items() for _ in methods]
+    assert docs.locator("#operations summary code").all_inner_texts() == paths
     assert docs.locator("#schemas summary").count() == len(api["components"]["schemas"])
 
 
