@@ -34,7 +34,7 @@ from fansrec.updating.state import UPDATES as SECTION
 from fansrec.updating.state import State, inverse, read_state, section_of
 from fansrec.updating.writing import write_updated
 
-__all__ = ["Report", "update", "write_updated"]
+__all__ = ["Report", "hash_after", "update", "write_updated"]
 
 
 def update(artifact: Artifact, changes: Sequence[Change], keep_newest: int | None = None) -> tuple[Artifact, Report]:
@@ -56,7 +56,7 @@ def update(artifact: Artifact, changes: Sequence[Change], keep_newest: int | Non
     if not len(memory):
         raise BadInput(f"no list of {artifact.folder} would be left; keep at least one, or add some")
     updated = _updated(artifact, state, items, memory, plan)
-    updated = replace(updated, hash=_hash(artifact.hash, changes, plan))
+    updated = replace(updated, hash=hash_after(artifact.hash, changes, plan.dropped))
     return updated, report_of(artifact, updated, state, items, plan, described)
 
 
@@ -104,9 +104,12 @@ def _plain(config: Any) -> dict[str, Any]:
     return plain | {"category_starts": list(plain["category_starts"])}
 
 
-def _hash(before: str, changes: Sequence[Change], plan: ListChanges) -> str:
-    """Return the hash of an artifact after changes: the same for the same changes, in however many updates."""
+def hash_after(before: str, changes: Sequence[Change], dropped: int = 0) -> str:
+    """Return the hash of an artifact after changes: the same for the same changes, in however many updates.
+
+    `before` is its hash before them, `dropped` the number of lists that were not kept.
+    """
     found = before
     for change in changes:
         found = hashlib.sha256((found + json.dumps(to_json(change))).encode()).hexdigest()
-    return hashlib.sha256(f"{found} {plan.dropped}".encode()).hexdigest() if plan.dropped else found
+    return hashlib.sha256(f"{found} {dropped}".encode()).hexdigest() if dropped else found
