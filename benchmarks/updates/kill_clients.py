@@ -6,7 +6,7 @@ says which items the model does not know, and so which lists it has: all of a gr
 
 import random
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
@@ -33,6 +33,7 @@ class Write:
     changes: tuple[SetList | RemoveList, ...]
     outcome: str = IN_DOUBT
     seq: int = 0  # of an acknowledged one
+    status: int | None = None  # of the answer, if there was one
 
 
 class Client(threading.Thread):
@@ -90,11 +91,12 @@ class Writer(Client):
         write = Write(self._changes())
         self.writes.append(write)
         status, answer = self._send(write.changes)
+        if isinstance(status, str):
+            write.outcome = status
+            return
+        write.status, write.outcome = status, ACKNOWLEDGED if status == 200 else REFUSED
         if status == 200:
-            write.outcome, write.seq = ACKNOWLEDGED, answer["seq"]
-            self.newest = write.seq
-        else:
-            write.outcome = status if isinstance(status, str) else REFUSED
+            self.newest = write.seq = answer["seq"]
 
     def _changes(self) -> tuple[SetList | RemoveList, ...]:
         drawn, chance = self.chance.random(), self.chance
@@ -131,7 +133,8 @@ class Reader(Client):
         self.states: list[tuple[str, int]] = []  # of each answer: its hash, and the least number of a write in it
         self.answers: dict[tuple[str, int], Any] = {}  # items by hash and number of the request
         self.problems: list[str] = []  # of answers that are inconsistent
-        self.failed: Counter[str] = Counter()  # by what was killed since the service was last complete
+        # By what was killed since the service was last complete, and by status.
+        self.failed: dict[str, Counter[int | str]] = defaultdict(Counter)
         self.groups = 0  # that were seen as a whole
 
     def step(self) -> None:
@@ -141,7 +144,7 @@ class Reader(Client):
         probes = [[*self.some_items(), *group] for group in groups]
         status, answer = self.ask("/v1/continue", {"lists": [*self._requests[number], *probes], "k": K})
         if status != 200:
-            self.failed[name_of(before | target.disturbed)] += 1
+            self.failed[name_of(before | target.disturbed)][status] += 1
             return
         fixed = len(self._requests[number])
         self.states.append((answer["model"]["hash"], least))

@@ -136,7 +136,9 @@ def report_writes(report: Report, run: Run) -> None:
     for outcome in (ACKNOWLEDGED, IN_DOUBT, REFUSED, NOT_SENT):
         some = [write for write in writes if write.outcome == outcome]
         lists = sum(len(write.changes) for write in some)
-        report.note(f"writes: {outcome}", f"{len(some):,} ({lists:,} lists)", requests=len(some), lists=lists)
+        statuses = Counter(write.status for write in some if write.status)
+        measured = f"{len(some):,} ({lists:,} lists)"
+        report.note(f"writes: {outcome}", measured, requests=len(some), lists=lists, statuses=statuses)
     records = kill_checks.read_log(run.folder / "writes" / FILE)
     report.note("records in the log", len(records))
     in_log = kill_checks.check_log(records, writes)
@@ -160,10 +162,13 @@ def report_reads(report: Report, run: Run, state: str) -> None:
     report.note("answers, and states they came from", f"{answers:,}, {states:,}", answers=answers, states=states)
     report.note("groups of lists seen as a whole", sum(reader.groups for reader in run.readers))
     none(report, "inconsistent answers", problems)
-    failed = sum((reader.failed for reader in run.readers), Counter[str]())
-    for disturbed in (ONLY_WORKERS, OTHERS):
-        report.require(f"failed reads, killed: {disturbed}", "0", failed[disturbed], not failed[disturbed])
-    report.note(f"failed reads, killed: {STARTED_AGAIN}", failed[STARTED_AGAIN])
+    for disturbed in (ONLY_WORKERS, OTHERS, STARTED_AGAIN):
+        failed = dict(sum((reader.failed[disturbed] for reader in run.readers), Counter[int | str]()))
+        what, count = f"failed reads, killed: {disturbed}", sum(failed.values())
+        if disturbed == STARTED_AGAIN:
+            report.note(what, f"{count:,} {failed}", statuses=failed)
+        else:
+            report.require(what, "0", count, not count, statuses=failed)
 
 
 def none(report: Report, what: str, problems: Sequence[str]) -> None:
