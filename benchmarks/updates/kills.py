@@ -9,6 +9,7 @@ all answers are compared with what was acknowledged.
 """
 
 import argparse
+import os
 import random
 import subprocess
 import sys
@@ -103,6 +104,7 @@ def measure(report: Report, options: argparse.Namespace) -> None:
     chance, weights = random.Random(options.seed), [*WEIGHTS.values()]
     kinds = chance.choices([*WEIGHTS], weights, k=options.kills or (10 if options.quick else 100))
     with tempfile.TemporaryDirectory() as temporary:
+        os.environ["TMPDIR"] = temporary  # of the service, which cannot remove its folder there if all of it is killed
         run = Run(Path(temporary), options.seed)
         clients: list[Client] = [*run.writers, *run.readers]
         try:
