@@ -29,6 +29,11 @@ def printable_json(value: Any) -> str:
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return a number and what it counts, such as `1 list` or `2,000 lists`; by default the plural ends in s."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
 def is_interactive() -> bool:
     """Return whether somebody reads what is printed: in a terminal, or in a notebook, whose kernel has no terminal."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()

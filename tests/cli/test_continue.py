@@ -130,6 +130,8 @@ def test_controls_change_the_answer_of_a_list_and_of_a_file_alike(fans: Fans, be
         (["--min-score", "x"], "Invalid value for '--min-score': it must be a number"),
         (["--diversity", "1.5"], "--diversity is 1.5; it must be from 0 to 1"),
         (["--popularity", "-2"], "--popularity is -2.0; it must be from -1 to 1"),
+        (["--popularity", "nan"], "--popularity is nan; it must be a number"),
+        (["--min-score", "nan"], "--min-score is nan; it must be a number"),
         (["--freshness", "0.5"], "--freshness needs dates of items"),
         (["--backend", "odd"], "Invalid value for '--backend': 'odd' is not one of"),
         (["--backend", "cuda"], "choose another --device, or --backend auto"),

@@ -58,7 +58,7 @@ def test_report_is_a_table_with_notes(fans: Fans, run: Path, new_lists: Path, tm
     assert ["lists", "40", "1", "1", "1", "0", "40"] in rows
     assert ["items", "60", "1", "0", "0", "61"] in rows
     assert "list memory" in printed and "network" in printed
-    assert "note: 1 lists to remove are not in the model: 'not there'" in printed
+    assert "note: 1 list to remove is not in the model: 'not there'" in printed
 
 
 def test_lists_are_added_replaced_and_removed(
@@ -69,6 +69,42 @@ def test_lists_are_added_replaced_and_removed(
     names = read_artifact(tmp_path / "new").list_names
     assert names is not None and [*names.ids][-2:] == ["a", "l3"] and "l7" not in {*names.ids}
     assert (report["lists_before"], report["lists_added"], report["lists_replaced"], report["lists"]) == (40, 1, 1, 40)
+
+
+def test_last_list_with_an_id_wins_if_a_file_has_the_id_several_times(fans: Fans, run: Path, tmp_path: Path) -> None:
+    lists = [("l3", ["i5", "i6"]), ("z", ["i1", "i2"]), ("z", ["i7", "i8"])]
+    new = write_csv(tmp_path / "lists.jsonl", *(json.dumps({"id": id_, "items": items}) for id_, items in lists))
+    code, printed, errors = fans("update", run, "--lists", new, "--out", tmp_path / "new", "--json")
+    assert code == 0 and "several lists have the same id (1 id)" in errors
+    assert (json.loads(printed)["lists_added"], json.loads(printed)["lists_replaced"]) == (1, 1)
+    names = read_artifact(tmp_path / "new").list_names
+    assert names is not None and [*names.ids][-2:] == ["l3", "z"] and [*names.ids].count("l3") == 1
+    removed = write_csv(tmp_path / "removed.txt", "z")
+    code, printed, _ = fans("update", tmp_path / "new", "--remove", removed, "--out", tmp_path / "last", "--json")
+    assert code == 0 and json.loads(printed)["lists_removed"] == 1
+
+
+@pytest.mark.parametrize(("option", "content"), [("--remove", "list ids"), ("--items", "items"), ("--lists", "lists")])
+def test_empty_file_is_refused_with_what_it_should_contain(
+    fans: Fans, run: Path, tmp_path: Path, option: str, content: str
+) -> None:
+    for name in ("empty.txt", "empty.csv"):
+        (tmp_path / name).touch()
+        code, _, errors = fans("update", run, option, tmp_path / name, "--out", tmp_path / "new")
+        assert code == 2 and f"{name} is empty; give a file that contains {content}\n" in errors
+
+
+def test_numbers_of_one_are_printed_in_the_singular(fans: Fans, run: Path, tmp_path: Path) -> None:
+    new = write_csv(tmp_path / "lists.csv", "list_id,item_id", "a,i1", "a,n1")
+    items = write_csv(tmp_path / "items.csv", "item,category", "n1,other", "i3,c0")
+    options = ("--lists", new, "--items", items)
+    code, printed, _ = fans("update", run, *options, "--out", tmp_path / "new")
+    words = " ".join(printed.split())
+    assert code == 0 and "the category of 1 trained item cannot change" in words
+    assert "the model does not have the category of 1 item" in words
+    assert "composed for 1 item that was not trained" in words
+    code, printed, _ = fans("update", run, "--keep-newest", 1, "--lists", new, "--out", tmp_path / "newest")
+    assert code == 0 and "read: 1 change\n" in printed and re.search(r"list memory +updated +1 list *\n", printed)
 
 
 def test_nothing_to_change_is_refused(fans: Fans, run: Path, tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ def test_record_has_one_key_and_no_empty_fields() -> None:
         {"list": None}, {"list": {"id": "a"}}, {"list": {"id": "a", "items": []}}, {"list": {"id": "a", "items": "xy"}},
         {"list": {"id": "a", "items": [1.5]}}, {"list": {"id": "a", "items": [True]}},
         {"list": {"id": 7, "items": ["x"]}}, {"list": {"id": "a", "items": ["x"], "more": 1}},
+        {"remove": ""}, {"remove": "x" * 4097}, {"remove": "\ud800"},
         {"list": {"id": "", "items": ["x"]}}, {"list": {"id": "a", "items": [""]}},
         {"list": {"id": "a", "items": ["\ud800"]}}, {"list": {"id": "a", "items": ["x"], "title": 5}},
         {"remove": None}, {"remove": 5}, {"item": {}}, {"item": {"id": None}}, {"item": {"id": "x", "name": 5}},

@@ -31,7 +31,7 @@ def make_rules(
 ) -> Rules:
     """Return the rules in item indices; `categories` allows only their items. Only re-ranking calls `traits`."""
     named = {"diversity": diversity, "popularity": popularity, "freshness": freshness}
-    controls = {name: check_number(value, name) for name, value in named.items()}
+    controls = {name: check_number(value, f"--{name}") for name, value in named.items()}
     allowed = None if allow is None else _allowed(vocabulary, check_items(allow, "allow"))
     if categories is not None:
         inside = _in_categories(vocabulary, check_names(categories, "categories"))
@@ -43,7 +43,7 @@ def make_rules(
         allowed_by=tuple(n for n, v in {"allow": allow, "categories": categories}.items() if v is not None),
         keep_seen=keep_seen,
         max_per_group=None if max_per_group is None else check_whole(max_per_group, "max_per_group"),
-        min_score=None if min_score is None else check_number(min_score, "min_score"),
+        min_score=None if min_score is None else check_number(min_score, "--min-score"),
         fill=fill,
         groups=vocabulary.group_indices if max_per_group is not None and vocabulary.groups else None,
         traits=traits() if any(controls.values()) else None,

@@ -27,6 +27,7 @@ from fansrec.cli.table_options import (
 )  # fmt: skip
 from fansrec.cli.terminal import Terminal, echo_json
 from fansrec.data.settings import Preparation
+from fansrec.printable import counted
 
 if TYPE_CHECKING:
     from fansrec.updating.report import Report
@@ -141,4 +142,5 @@ def _table(first: str, *columns: str, justify: Literal["left", "right"] = "left"
 
 def _unknown_lists(ids: tuple[str, ...]) -> list[str]:
     shown = ", ".join(map(repr, ids[:SHOWN_IDS])) + (", …" if len(ids) > SHOWN_IDS else "")
-    return [f"{len(ids):,} lists to remove are not in the model: {shown}"] if ids else []
+    found = counted(len(ids), "list to remove is", "lists to remove are")
+    return [f"{found} not in the model: {shown}"] if ids else []

@@ -40,22 +40,25 @@ class PlainFile(NamedTuple):
 
 
 @contextmanager
-def decompressed(path: Path) -> Iterator[PlainFile]:
-    """Yield a file decompressed from its gzip or zip; the temporary copy is removed after the block."""
-    _check_file(path)
+def decompressed(path: Path, content: str = "lists") -> Iterator[PlainFile]:
+    """Yield a file decompressed from its gzip or zip; the temporary copy is removed after the block.
+
+    `content` says in messages what the file should contain.
+    """
+    _check_file(path, content)
     suffix = path.suffix.lower()
     if suffix not in (".gz", ".zip"):
         yield PlainFile(path, path.name)
         return
     with tempfile.TemporaryDirectory(prefix="fans-") as folder:
-        content = Path(folder) / "content"
-        name = _decompress(path, content, "gzip" if suffix == ".gz" else "zip")
-        if content.stat().st_size == 0:
-            raise BadInput(f"{path} is empty when decompressed; give a file that contains lists")
-        yield PlainFile(content, name)
+        plain = Path(folder) / "content"
+        name = _decompress(path, plain, "gzip" if suffix == ".gz" else "zip")
+        if plain.stat().st_size == 0:
+            raise BadInput(f"{path} is empty when decompressed; give a file that contains {content}")
+        yield PlainFile(plain, name)
 
 
-def _check_file(path: Path) -> None:
+def _check_file(path: Path, content: str) -> None:
     if path.is_dir():
         raise BadInput(f"{path} is a folder; give one of its files")
     if not path.is_file():
@@ -63,7 +66,7 @@ def _check_file(path: Path) -> None:
     try:
         with path.open("rb") as file:
             if not file.read(1):
-                raise BadInput(f"{path} is empty; give a file that contains lists")
+                raise BadInput(f"{path} is empty; give a file that contains {content}")
     except OSError as error:
         raise BadInput(f"{path} cannot be read ({error.strerror}); check its permissions") from error
 

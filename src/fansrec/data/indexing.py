@@ -1,7 +1,7 @@
 """From item ids to item indices: with a dictionary for lists in memory, with polars for tables."""
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import NamedTuple
@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from fansrec.data.lists import Lists, RawLists, offsets_of
-from fansrec.data.problems import BAD_TIME, NO_ITEM, NOT_ID, NOT_UNICODE, Problems
+from fansrec.data.problems import BAD_TIME, EMPTY_LIST, LONG_LIST, NO_ITEM, NOT_ID, NOT_UNICODE, Problems
 from fansrec.data.times import measure_times, microseconds
 from fansrec.errors import BadInput
 from fansrec.vocabulary import ListNames
@@ -55,6 +55,23 @@ class ItemIds:
         if kind is str or kind is int:
             self.indices[item] = index
         return index
+
+
+def of_valid_length(rows: Iterable[Row], most: int | None, problems: Problems) -> Iterator[Row]:
+    """Yield the rows with 1 to `most` items, and note the others; None: yield all rows."""
+    for row in rows:
+        length = len(row.items)
+        if most is None or 1 <= length <= most:
+            yield row
+        elif length:
+            problems.add(LONG_LIST, row.number, too_long(length, most))
+        else:
+            problems.add(EMPTY_LIST, row.number)
+
+
+def too_long(length: int, most: int) -> str:
+    """Return what is wrong with a list of this length."""
+    return f"{length:,} items, at most {most:,}"
 
 
 def index_rows(rows: Iterable[Row], problems: Problems, grouped: bool = False, timed: bool = False) -> RawLists:

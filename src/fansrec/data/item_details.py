@@ -70,14 +70,14 @@ def read_details(
 
 
 @contextmanager
-def open_rows(source: Any, where: str, reading: Reading) -> Iterator[tuple[Table, Problems]]:
+def open_rows(source: Any, where: str, reading: Reading, content: str = "items") -> Iterator[tuple[Table, Problems]]:
     """Yield the table of a file or a dataframe, and its malformed rows."""
     if is_dataframe(source):
         table = Table(from_dataframe(source).with_row_index(ROW))
         yield table, table.problems(where)
         return
-    with decompressed(Path(source)) as file:
-        kind = format_of(file, where, reading.separator)
+    with decompressed(Path(source), content) as file:
+        kind = format_of(file, where, reading.separator, content)
         if kind == "jsonl":
             problems = Problems(where)
             yield _json_table(file.path, problems), problems

@@ -20,7 +20,7 @@ from fansrec.data.columns import (
     find_all,
     required,
 )  # fmt: skip
-from fansrec.data.indexing import Row, index_rows
+from fansrec.data.indexing import Row, index_rows, of_valid_length
 from fansrec.data.layout import Layout, missing_time, own_names
 from fansrec.data.lists import RawLists
 from fansrec.data.problems import NOT_ID, NOT_ITEMS, Problems
@@ -82,7 +82,8 @@ def _read_lists(
             id_, title = (_text(row.get(key)) or None if key else None for key in named)
             yield Row(number, items, group, _text(row.get(time_key)) if time_key else None, id_, title)
 
-    raw = index_rows(lists(), problems, split_by is not None, reading.list_time is not None)
+    rows_of_lists = of_valid_length(lists(), reading.most_items, problems)
+    raw = index_rows(rows_of_lists, problems, split_by is not None, reading.list_time is not None)
     id_key, title_key = named or (None, None)
     layout = Layout(
         list=id_key, items=items_key or "items", time=time_key if reading.list_time else None, title=title_key

@@ -15,11 +15,13 @@ from fansrec.data.sources import Report, ignore, settle
 from fansrec.data.tables import ROW, SUFFIXES, Table, is_dataframe, readable
 from fansrec.errors import BadInput
 
+CONTENT = "list ids"  # of the files, for messages
+
 
 def read_list_ids(source: Any, reading: Reading = Reading(), report: Report = ignore) -> list[str]:  # noqa: B008
     """Return the ids of a .txt file, a table (csv, tsv, parquet, jsonl), a dataframe, or of Python values."""
     if isinstance(source, str | Path):
-        with decompressed(Path(source)) as file:
+        with decompressed(Path(source), CONTENT) as file:
             if SUFFIXES.get(Path(file.name).suffix.lower()) == "text":
                 check_utf8(file.path, str(source))
                 lines = file.path.read_text(encoding="utf-8-sig").splitlines()
@@ -33,7 +35,7 @@ def read_list_ids(source: Any, reading: Reading = Reading(), report: Report = ig
 
 
 def _column(source: Any, where: str, reading: Reading, report: Report) -> list[str]:
-    with readable(where), open_rows(source, where, reading) as (table, problems):
+    with readable(where), open_rows(source, where, reading, CONTENT) as (table, problems):
         column = _id_column(table, where, reading)
         selected = pl.col(ROW).alias("row"), pl.col(column).cast(pl.String).alias("id")
         rows = table.frame.select(selected).collect(engine="streaming")

@@ -1,4 +1,4 @@
-"""How a source is read: its columns, what orders the items of a list, and what happens to unusable rows."""
+"""How a source is read: its columns, what orders the items of a list, and what happens to unusable rows and ids."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -18,6 +18,10 @@ class Reading:
     skip_bad_rows: bool = False
     separator: str | None = None
     null_values: tuple[str, ...] = NULL_VALUES
+    repeated_ids: bool = False
+    """Whether lists with the same id keep it; otherwise none keeps its id."""
+    most_items: int | None = None
+    """A list with more items, or without any, is a bad row; None: lists may have any length."""
 
     def settle(self, problems: Problems) -> list[str]:
         """Refuse the problems of a source; if bad rows are skipped, return the lines of the report instead."""

@@ -5,8 +5,9 @@ from typing import Any
 
 import polars as pl
 
+from fansrec.data.indexing import too_long
 from fansrec.data.layout import Layout, whole_numbers
-from fansrec.data.problems import BAD_POSITION, BAD_TIME, EXAMPLES, NO_ITEM, NO_LIST, Problems
+from fansrec.data.problems import BAD_POSITION, BAD_TIME, EXAMPLES, LONG_LIST, NO_ITEM, NO_LIST, Problems
 from fansrec.data.tables import ROW, Table
 from fansrec.data.times import microseconds
 from fansrec.errors import BadInput
@@ -67,6 +68,16 @@ def usable_rows(rows: pl.LazyFrame, table: Table, layout: Layout, problems: Prob
         problems.advice = f"; --order file ignores the {layout.order}s"
     table.locate(problems, KINDS)
     return rows.filter(pl.col("problem").is_null()).drop("problem") if found.height else rows.drop("problem")
+
+
+def without_long_lists(rows: pl.LazyFrame, table: Table, most: int, problems: Problems) -> pl.LazyFrame:
+    """Return the rows without those of lists of more than `most` items, each of which is noted at its first row."""
+    lists = rows.group_by("list").agg(pl.len().alias("length"), pl.col("row").min())
+    found = lists.filter(pl.col("length") > most).sort("row").collect(engine="streaming")
+    for length, row in found.select("length", "row").iter_rows():
+        problems.add(LONG_LIST, row, too_long(length, most))
+    table.locate(problems, [LONG_LIST])
+    return rows.join(found.lazy(), on="list", how="anti", maintain_order="left") if found.height else rows
 
 
 def _note(problems: Problems, table: Table, layout: Layout, kind: str, count: int, examples: Sequence[int]) -> None:

@@ -1,5 +1,6 @@
 """Reading lists from files, dataframes, or Python lists of lists."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,15 +11,16 @@ import polars as pl
 
 from fansrec.data.decompression import PlainFile, decompressed
 from fansrec.data.delimited import parse_cell
-from fansrec.data.indexing import Row, index_rows, index_table, list_names
+from fansrec.data.indexing import Row, index_rows, index_table, list_names, of_valid_length
 from fansrec.data.json_lists import read_json
 from fansrec.data.layout import Layout, layout_of
 from fansrec.data.lists import RawLists
-from fansrec.data.problems import NO_ITEM, NOT_ARRAY, NOT_ID, NOT_UNICODE, Problems
+from fansrec.data.problems import EMPTY_LIST, LONG_LIST, NO_ITEM, NOT_ARRAY, NOT_ID, NOT_UNICODE, Problems
 from fansrec.data.reading import Reading
-from fansrec.data.rows import check_id_type, id_column, long_rows, time_column, usable_rows
+from fansrec.data.rows import check_id_type, id_column, long_rows, time_column, usable_rows, without_long_lists
 from fansrec.data.tables import ROW, Table, format_of, from_dataframe, is_dataframe, open_table, readable
 from fansrec.errors import BadInput
+from fansrec.printable import counted
 
 Report = Callable[[str], None]
 
@@ -40,15 +42,19 @@ def read_lists(source: Any, reading: Reading = Reading(), report: Report = ignor
         raw = _read_plain(source, reading, report)
     if not len(raw.lists):
         raise BadInput(f"{source_name(source)} contains no lists; give a file that contains lists")
-    return _with_distinct_ids(raw, report)
+    return _with_distinct_ids(raw, reading, report)
 
 
-def _with_distinct_ids(raw: RawLists, report: Report) -> RawLists:
-    """Return the lists without their ids if several have the same one, as lists of the same user may have."""
+def _with_distinct_ids(raw: RawLists, reading: Reading, report: Report) -> RawLists:
+    """Return the lists without their ids if several have the same one, unless repeated ids are to be kept."""
     if raw.names is None:
         return raw
-    ids = [id_ for id_ in raw.names.ids if id_ is not None]
-    if len({*ids}) == len(ids):
+    counts = Counter(id_ for id_ in raw.names.ids if id_ is not None)
+    repeated = sum(count > 1 for count in counts.values())
+    if not repeated:
+        return raw
+    if reading.repeated_ids:
+        report(f"note: several lists have the same id ({counted(repeated, 'id')}); the last list of each id is used")
         return raw
     report("note: the ids of the lists are not kept, since several lists have the same id")
     return replace(raw, names=list_names(titles=raw.names.titles or ()))
@@ -91,7 +97,7 @@ def _read_plain(source: Iterable[Sequence[object]], reading: Reading, report: Re
     if not isinstance(source, Iterable):
         raise BadInput(f"the source is {source!r:.80}; give a file, a dataframe, or a list of lists of item ids")
     problems = Problems("lists", "list")
-    raw = index_rows(_plain_lists(source), problems)
+    raw = index_rows(of_valid_length(_plain_lists(source), reading.most_items, problems), problems)
     settle(problems, reading, report)
     return raw
 
@@ -119,7 +125,7 @@ def read_table(
         settle(problems, reading, report)
         return replace(raw, columns=layout.summary)
     rows = long_rows(table, layout, where, reading.split_by, reading.list_time is not None)
-    rows = usable_rows(rows, table, layout, problems)
+    rows = _usable(rows, table, layout, reading, problems)
     settle(problems, reading, report)
     raw = index_table(rows, where, reading.list_time, typed=table.typed)
     if raw.ties and layout.order == "position":
@@ -127,6 +133,19 @@ def read_table(
     if table.integers is not None:
         raw = replace(raw, integers=np.array([table.integers[id_] for id_ in raw.ids], dtype=np.bool_))
     return replace(raw, columns=layout.summary)
+
+
+def _usable(rows: pl.LazyFrame, table: Table, layout: Layout, reading: Reading, problems: Problems) -> pl.LazyFrame:
+    """Return the rows without those that have a problem, and without those of lists that are too long."""
+    rows = usable_rows(rows, table, layout, problems)
+    return rows if reading.most_items is None else without_long_lists(rows, table, reading.most_items, problems)
+
+
+def _note_empty_lists(rows: pl.LazyFrame, table: Table, problems: Problems) -> None:
+    empty = rows.filter(pl.col("item").list.len().fill_null(0) == 0).select("row").collect(engine="streaming")
+    for row in empty["row"]:
+        problems.add(EMPTY_LIST, row)
+    table.locate(problems, [EMPTY_LIST])
 
 
 def report_layout(layout: Layout, report: Report) -> None:
@@ -150,9 +169,11 @@ def _read_wide(table: Table, layout: Layout, where: str, reading: Reading, probl
         if reading.list_time:
             selected.append(time_column(schema, layout).alias("time"))
         rows = table.frame.select(selected).with_columns(pl.col("item").cast(pl.List(dtype.inner)))
+        if reading.most_items is not None:
+            _note_empty_lists(rows, table, problems)
         rows = rows.filter(pl.col("item").list.len() > 0).explode("item")
         ids = id_column(rows.collect_schema(), "item").alias("item")
-        rows = usable_rows(rows.with_columns(ids, pl.col("row").alias("list")), table, layout, problems)
+        rows = _usable(rows.with_columns(ids, pl.col("row").alias("list")), table, layout, reading, problems)
         return index_table(rows, where, reading.list_time)
     if dtype != pl.String:
         raise BadInput(
@@ -182,6 +203,7 @@ def _read_cells(cells: pl.LazyFrame, table: Table, reading: Reading, problems: P
                 continue
             yield Row(cell["row"], items, *map(cell.get, ("group", "time", "id", "title")))
 
-    raw = index_rows(rows(), problems, reading.split_by is not None, reading.list_time is not None)
-    table.locate(problems, [NOT_ARRAY, NO_ITEM, NOT_ID, NOT_UNICODE])
+    lists = of_valid_length(rows(), reading.most_items, problems)
+    raw = index_rows(lists, problems, reading.split_by is not None, reading.list_time is not None)
+    table.locate(problems, [NOT_ARRAY, NO_ITEM, NOT_ID, NOT_UNICODE, EMPTY_LIST, LONG_LIST])
     return raw if has_json or table.typed else replace(raw, integers=None)

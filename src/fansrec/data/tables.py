@@ -42,10 +42,10 @@ SUFFIXES = {
 PAIR = r"^\s*(\S+)\s+(\S+)\s*$"
 
 
-def format_of(file: PlainFile, where: str, separator: str | None = None) -> str:
+def format_of(file: PlainFile, where: str, separator: str | None = None, content: str = "lists") -> str:
     """Return csv, tsv, parquet, jsonl or pairs: by the file name, or by the first line of a .txt file.
 
-    A text file with a given separator is a csv file.
+    A text file with a given separator is a csv file. `content` says in messages what the file should contain.
     """
     known = SUFFIXES.get(Path(file.name).suffix.lower())
     if known is None:
@@ -55,7 +55,7 @@ def format_of(file: PlainFile, where: str, separator: str | None = None) -> str:
     if known == "parquet":
         return known
     check_utf8(file.path, where)
-    first = first_line(file.path, where)
+    first = first_line(file.path, where, content)
     if known != "text":
         return known
     return _text_format(first) if separator is None else "csv"
@@ -75,12 +75,12 @@ def _is_header(cells: Sequence[str]) -> bool:
     return bool((find(cells, LIST_NAMES) and find(cells, ITEM_NAMES)) or find(cells, ITEMS_NAMES))
 
 
-def first_line(path: Path, where: str) -> str:
+def first_line(path: Path, where: str, content: str = "lists") -> str:
     with path.open(encoding="utf-8-sig") as file:
         for line in file:
             if line.strip():
                 return line.rstrip("\n")
-    raise BadInput(f"{where} is empty; give a file that contains lists")
+    raise BadInput(f"{where} is empty; give a file that contains {content}")
 
 
 @contextmanager

@@ -36,6 +36,9 @@ class RemoveList:
 
     id: str
 
+    def __post_init__(self) -> None:
+        _check_text("the id of a list", self.id, least=1)
+
 
 @dataclass(frozen=True)
 class SetItem:

@@ -10,6 +10,7 @@ from fansrec.artifact.manifest import MANIFEST, refuse_inside
 from fansrec.data.reading import Reading
 from fansrec.errors import BadSetting
 from fansrec.files import refuse_existing
+from fansrec.printable import counted
 from fansrec.updating.report import Report
 from fansrec.updating.update import check_updatable, update, write_updated
 
@@ -40,7 +41,7 @@ def update_folder(
     from fansrec.updating.sources import read_changes  # needs polars
 
     changes = read_changes(sources.lists, sources.items, sources.remove, sources.reading, report)
-    report(f"read: {len(changes):,} changes")
+    report(f"read: {counted(len(changes), 'change')}")
     updated, found = update(artifact, changes, keep_newest)
     write_updated(out, updated, force)
     report(f"written: {out}")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fansrec.artifact import Artifact
+from fansrec.printable import counted
 from fansrec.updating.changes import SetItem
 from fansrec.updating.items import Items
 from fansrec.updating.lists import ListChanges
@@ -60,12 +61,15 @@ def report_of(
 def _parts(after: Artifact, new: int) -> tuple[dict[str, str], dict[str, str]]:
     """Return the parts of a model that follow its lists, and those that do not."""
     borrowed = len(after.config["updates"]["borrowed"])
-    beside = f", and {borrowed:,} items of no list in lists of items like them" if borrowed else ""
-    updated = {"list memory": f"{after.remembered_lists:,} lists{beside}", "counts": "number of lists of every item"}
+    beside = f", and {counted(borrowed, 'item')} of no list in lists of similar items" if borrowed else ""
+    updated = {
+        "list memory": f"{counted(after.remembered_lists, 'list')}{beside}",
+        "counts": "number of lists of every item",
+    }
     kept: dict[str, str] = {}
     if after.stored.name == "vstan":
         return updated | {"popularity": "share of every item in the lists"}, kept
-    composed = f"composed for {new:,} items that were not trained"
+    composed = f"composed for {counted(new, 'item that was', 'items that were')} not trained"
     if new:
         updated["network"] = f"vectors and biases {composed}; those of trained items stay until the next training"
         updated["linear part"] = f"weights {composed}; those among trained items stay until the next training"
@@ -85,7 +89,7 @@ def _notes(after: Artifact, items: Items, described: Sequence[SetItem]) -> tuple
     trained = sum(items.index[str(one.id)] < items.trained for one in given)
     notes = []
     if unknown:
-        notes.append(f"{unknown:,} items have a category that the model does not have; theirs follows from their lists")
+        notes.append(f"the model does not have the category of {counted(unknown, 'item')}; it follows from the lists")
     if trained:
-        notes.append(f"the category of {trained:,} items cannot change, since they were trained")
+        notes.append(f"the category of {counted(trained, 'trained item')} cannot change")
     return tuple(notes)

@@ -1,13 +1,14 @@
 """Changes from files, dataframes and Python lists, read as `fans prepare` reads them. Only this part needs polars."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from fansrec.data.item_details import read_details
 from fansrec.data.list_ids import read_list_ids
 from fansrec.data.reading import Reading
 from fansrec.data.sources import Report, read_lists
-from fansrec.updating.changes import Change, RemoveList, SetItem, SetList
+from fansrec.updating.changes import MAX_LIST_ITEMS, Change, RemoveList, SetItem, SetList
 
 
 def read_changes(lists: Any, items: Any, remove: Any, reading: Reading, report: Report) -> list[Change]:
@@ -22,10 +23,12 @@ def read_changes(lists: Any, items: Any, remove: Any, reading: Reading, report: 
 
 
 def _new_lists(source: Any, reading: Reading, report: Report) -> Iterator[SetList]:
-    raw = read_lists(source, reading, report)
+    raw = read_lists(source, replace(reading, repeated_ids=True, most_items=MAX_LIST_ITEMS), report)
     ids, indices, names = [*raw.ids], raw.lists.items.tolist(), raw.names
     starts = raw.lists.offsets.tolist()
     for number in range(len(raw.lists)):
+        if starts[number] == starts[number + 1]:  # none of its items could be used, which was reported
+            continue
         items = tuple([ids[index] for index in indices[starts[number] : starts[number + 1]]])
         yield SetList(*((None, items) if names is None else (names.id(number), items, names.title(number))))
 
