@@ -23,7 +23,7 @@ from fansrec.serving.http.problems import Problem
 from fansrec.serving.http.routes import is_continue
 from fansrec.serving.json_requests import JSON
 from fansrec.serving.processes.deployment_manager import Busy, NothingToRollBackTo
-from fansrec.serving.registration import json_body, register, replies
+from fansrec.serving.registration import json_body, path_with_id, register, replies
 from fansrec.serving.requests import (
     MAX_ID_LENGTH,
     ContinueAnswer,
@@ -165,7 +165,7 @@ def _add_items(app: FastAPI, service: Service) -> None:
 
 def _add_similar(app: FastAPI, service: Service) -> None:
     @app.get(
-        routes.SIMILAR.path.replace("{id}", "{id:path}"),
+        path_with_id(routes.SIMILAR),
         summary="Find the items that are similar to one",
         openapi_extra={"parameters": [TIMEOUT_HEADER]},
         responses=replies(SimilarItems, 400, 404, 422, 429, 503, 504),

@@ -7,10 +7,31 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.types import DecoratedCallable
 from pydantic import BaseModel
+from starlette.convertors import Convertor, register_url_convertor
 
 from fansrec.serving.http.routes import Route
 from fansrec.serving.json_requests import JSON
 from fansrec.serving.requests import ProblemBody
+
+
+class IdConvertor(Convertor[str]):
+    """An id in a path. It has any characters: also slashes and line breaks, which other parameters cannot have."""
+
+    regex = "(?s:.*)"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("id", IdConvertor())
+
+
+def path_with_id(route: Route) -> str:
+    """Return the path of a route for the framework, whose parameter `id` has any characters."""
+    return route.path.replace("{id}", "{id:id}")
 
 
 def register(app: FastAPI, route: Route, **options: Any) -> Callable[[DecoratedCallable], DecoratedCallable]:

@@ -232,8 +232,11 @@ def test_refusal_does_not_contain_the_key(keys: Any) -> None:
     assert "fans_wrong" not in str(exchange.sent)
 
 
-def test_path_with_nul_is_refused() -> None:
-    assert Exchange(path="/static/a\0b").status == 400
+def test_path_with_nul_is_refused_unless_it_is_in_an_id() -> None:
+    refused = ("/static/a\0b", "/v1/models\0", "/v1/items\0")
+    assert [Exchange(path=path).status for path in refused] == [400] * 3
+    assert Exchange(path="/v1/items/a\0b/similar").status == 200
+    assert Exchange(path="/v1/lists/a\0b", method="DELETE").status in (200, 403)
 
 
 # Cross-origin requests

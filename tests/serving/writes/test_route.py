@@ -4,6 +4,7 @@ import os
 import signal
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -36,6 +37,14 @@ def test_acknowledged_writes_are_in_the_log(writing: Writing) -> None:
         {"remove": "a/b"},
     ]
     assert writing.send("GET", "/v1/models").json()["writes"]["seq"] == seq + 2
+
+
+@pytest.mark.parametrize("id", ["a\0b", "a\nb", "a/../b?c#d", " ", "é%00"])
+def test_list_with_any_characters_in_its_id_can_be_removed(writing: Writing, id: str) -> None:
+    writing.write(id, ["i1", "i2"])
+    answer = writing.send("DELETE", f"/v1/lists/{quote(id, safe='')}")
+    assert answer.status_code == 200, answer.text
+    assert [next(iter(change.values())) for change in stored(writing.folder)[-1:]] == [id]
 
 
 @pytest.mark.parametrize(

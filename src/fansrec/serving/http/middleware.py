@@ -16,7 +16,7 @@ from fansrec.serving.http.hosts import Hosts
 from fansrec.serving.http.key_ring import KeyRing
 from fansrec.serving.http.logs import current_trace, log_access, log_refusal
 from fansrec.serving.http.problems import Problem, internal_problem, problem_of, send_problem, stopping_problem
-from fansrec.serving.http.routes import METHODS, OTHER, route_name
+from fansrec.serving.http.routes import METHODS, OTHER, WITH_IDS, route_name
 from fansrec.serving.http.tracing import trace_of
 
 Refuse = Callable[[Scope], Problem | None]
@@ -146,7 +146,7 @@ class ServiceMiddleware:
 
     def _admit(self, scope: Scope, exchange: Exchange) -> None:
         """Raise a Problem for a request that is not allowed; add the ids of the others to their scope."""
-        if "\0" in scope["path"]:
+        if "\0" in scope["path"] and exchange.route not in WITH_IDS:
             raise Problem(400, "bad-path", "The path contains a NUL character; remove it.")
         refuse_repeated(scope["headers"])
         if self.hosts is not None:

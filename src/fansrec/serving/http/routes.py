@@ -44,6 +44,7 @@ ALL_ROUTES = (
 ROUTES = {route.path: route for route in reversed(ALL_ROUTES)}  # of two with one path, the first
 ACCESS = {(route.path, method): route.access for route in ALL_ROUTES for method in route.methods}
 STATIC, OTHER = "/static/*", "other"
+WITH_IDS = (SIMILAR.path, LIST.path)  # an id may have any characters, also NUL, as in bodies
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 
 

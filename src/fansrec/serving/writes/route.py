@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from fansrec.serving.http import routes
 from fansrec.serving.http.rate import Rate
 from fansrec.serving.json_requests import JSON, read_request
-from fansrec.serving.registration import json_body, register, replies
+from fansrec.serving.registration import json_body, path_with_id, register, replies
 from fansrec.serving.requests import MAX_ID_LENGTH
 from fansrec.serving.service import Service
 from fansrec.serving.writes.folder import no_model_takes_writes, writes_are_off
@@ -59,7 +59,7 @@ def add_writes(app: FastAPI, service: Service) -> None:
     async def write_items(request: Request) -> Response:
         return await store("item", [one.change for one in (await read(item_request, request)).items])
 
-    @app.delete(routes.LIST.path.replace("{id}", "{id:path}"), summary="Remove a list", responses=answers)
+    @app.delete(path_with_id(routes.LIST), summary="Remove a list", responses=answers)
     async def remove_list(
         id: Annotated[str, PathParameter(min_length=1, max_length=MAX_ID_LENGTH, description="Id of the list")],
     ) -> Response:
