@@ -8,11 +8,11 @@ import typer
 
 from fansrec.cli.options import Force, Run, path_option
 from fansrec.cli.terminal import Terminal, echo_json
+from fansrec.printable import counted
 
 DROPPED = {
     "kept": "the log keeps them",
-    "removed": "they were removed from the log",
-    "at-reload": "the service removes them from the log when it reloads a model that contains them",
+    "requested": "the service removes the writes that all of its models contain when it starts or reloads next",
 }
 
 
@@ -20,7 +20,9 @@ def compact(
     folder: Annotated[Path, typer.Argument(help="Folder of `fans serve --writes FOLDER`")],
     run: Run,
     out: Annotated[Path, path_option(help="Folder for the new model")],
-    drop: Annotated[bool, typer.Option("--drop", help="Remove the writes that the new model contains")] = False,
+    drop: Annotated[
+        bool, typer.Option("--drop", help="Request the service to remove the writes that all of its models contain")
+    ] = False,
     contains: Annotated[
         int | None, typer.Option(metavar="SEQ", help="The model was trained with the writes up to this number")
     ] = None,
@@ -32,7 +34,8 @@ def compact(
 ) -> None:
     """Write a model that contains the lists and items that were written to a service, which may continue to run.
 
-    A service that serves the new model applies only later writes to it. Without --drop the log stays as it is.
+    A service that serves the new model applies only later writes to it. Without --drop the log stays as it is. With it,
+    the service removes the writes from the log that all of its models contain, when it starts or reloads next.
 
     Example: `fans compact /var/lib/fans runs/mine --out runs/mine-2 --drop`
     """
@@ -43,8 +46,9 @@ def compact(
         done = run_compact(folder, run, out, drop, contains, copied, force)
     if json:
         return echo_json(asdict(done))
-    console.say(f"{out} has {done.lists:,} lists and {done.items:,} items")
-    console.say(f"{done.folded:,} writes up to number {done.seq:,} were added; {DROPPED[done.dropped]}")
+    console.say(f"{out} has {counted(done.lists, 'list')} and {counted(done.items, 'item')}")
+    added = counted(done.folded, "write was", "writes were")
+    console.say(f"{added} added, up to number {done.seq:,}; {DROPPED[done.dropped]}")
     if done.left:
-        console.say(f"{done.left:,} newer writes stay in the log")
+        console.say(f"{counted(done.left, 'newer write stays', 'newer writes stay')} in the log")
     return None

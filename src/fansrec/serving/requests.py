@@ -111,7 +111,8 @@ class SimilarList(BaseModel):
 
 class Explanation(BaseModel):
     parts: dict[str, float] = Field(
-        description="Shares of network, memory and linear part in the score of the item; they sum to 1"
+        description="Shares of network, memory and linear part in the score of the item, which sum to 1; popularity, "
+        "or none, where no part adds anything to it"
     )
     because: list[Reason] = Field(description="Items of the input that speak for the item, the strongest first")
     lists: list[SimilarList] = Field(description="Remembered lists that contain the item, the most similar first")

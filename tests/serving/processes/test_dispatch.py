@@ -1,6 +1,7 @@
 """The dispatcher with fake channels to workers."""
 
 import asyncio
+import functools
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -62,11 +63,11 @@ class Setup:
         return self.dispatcher.submit(Job(next(self.dispatcher.ids), "m", [], 10, {}, now, now + 60), tokens)
 
 
-def run(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
-    def wrapped() -> None:
-        asyncio.run(asyncio.wait_for(test(), DEADLINE_S))  # type: ignore[arg-type]
+def run(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    @functools.wraps(test)  # so that pytest finds its fixtures
+    def wrapped(**fixtures: Any) -> None:
+        asyncio.run(asyncio.wait_for(test(**fixtures), DEADLINE_S))  # type: ignore[arg-type]
 
-    wrapped.__name__ = test.__name__
     return wrapped
 
 

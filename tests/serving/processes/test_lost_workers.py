@@ -45,7 +45,7 @@ class FakeSupervisor:
     async def start_model_host(self, order: dict[str, Any]) -> None:
         host = FakeModelHost(self.pool, order["deployment"], lost=2)
         self.hosts.append(host)
-        introduction = {"deployment": order["deployment"], "kind": MODEL_HOST}
+        introduction = {"deployment": order["deployment"], "kind": MODEL_HOST, "pid": 0}
         self.pool._process_connected(host, introduction)  # type: ignore[arg-type]
         model = MODEL | {"base": str(len(self.hosts))}
         host.on_message({"models": [model], "version": 0}, b"")

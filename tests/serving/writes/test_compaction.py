@@ -1,8 +1,8 @@
 """Folding a log into a new artifact: nothing is applied twice, nothing is lost, also while a service writes."""
 
 import json
+import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,9 @@ from fansrec.errors import BadArtifact, BadInput, BadSetting
 from fansrec.serving.processes.live_models import LiveModels
 from fansrec.serving.writes.compaction import compact
 from fansrec.serving.writes.folder import locked_folder
-from fansrec.serving.writes.log import open_log, rewrite_log
+from fansrec.serving.writes.log import open_log
 from fansrec.serving.writes.reader import LogReader
+from fansrec.serving.writes.records import recover
 from fansrec.serving.writes.store import DROP_FILE, FILE
 from fansrec.updating.changes import Change, RemoveList, SetItem, SetList
 from fansrec.updating.records import to_json
@@ -23,7 +24,6 @@ from fansrec.updating.update import update
 from serving.service import Running, until
 from serving.writes.conftest import Writing
 
-Fans = Callable[..., tuple[int, str, str]]
 CHANGES: list[Change] = [
     SetList("a", ("new", "i1")),
     SetItem("new", name="New"),
@@ -39,6 +39,12 @@ def write(folder: Path, *groups: list[Change]) -> None:
     log = open_log(folder / FILE)
     for group in groups:
         log.append([json.dumps({"changes": [to_json(change)]}).encode() for change in group])
+    log.close()
+
+
+def drop(folder: Path, after: int) -> None:
+    log = open_log(folder / FILE)
+    log.drop(after)
     log.close()
 
 
@@ -85,9 +91,10 @@ def test_compacted_model_is_that_of_an_update_and_nothing_is_applied_twice(
 
 
 def test_dropped_writes_are_gone_and_later_ones_stay(models: Path, folder: Path, tmp_path: Path) -> None:
+    compact(folder, models / "vstan", tmp_path / "out")
     size = (folder / FILE).stat().st_size
-    done = compact(folder, models / "vstan", tmp_path / "out", drop=True)
-    assert done.dropped == "removed" and (folder / FILE).stat().st_size < size / 4
+    drop(folder, 5)
+    assert (folder / FILE).stat().st_size < size / 4
     write(folder, [SetList("d", ("i9", "i8"))])
     expected = update(read_artifact(models / "vstan"), [*CHANGES, SetList("d", ("i9", "i8"))])[0]
     assert_same_model(live(tmp_path / "out", folder, 6), expected)
@@ -106,8 +113,31 @@ def test_writes_that_may_not_be_synchronized_are_left_out_while_a_service_writes
 ) -> None:
     with locked_folder(folder):
         done = compact(folder, models / "vstan", tmp_path / "out", drop=True)
-    assert (done.seq, done.left, done.dropped) == (2, 3, "at-reload")
+    assert (done.seq, done.left, done.dropped) == (2, 3, "requested")
     assert open_log(folder / FILE).last == 5 and (folder / DROP_FILE).is_file()
+
+
+def test_last_writes_of_an_idle_writer_are_folded_while_it_runs(models: Path, folder: Path, tmp_path: Path) -> None:
+    log = open_log(folder / FILE)
+    log.mark_synced()
+    log.close()
+    done = compact(folder, models / "vstan", tmp_path / "out", copied=True)
+    assert (done.seq, done.folded, done.left) == (5, 5, 0)
+    assert_same_model(read_artifact(tmp_path / "out"), update(read_artifact(models / "vstan"), CHANGES)[0])
+    assert_same_model(live(models / "vstan", folder, 5), read_artifact(tmp_path / "out"))
+
+
+def test_position_of_a_model_is_never_lowered(models: Path, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "older").mkdir()
+    lines = (folder / FILE).read_bytes().splitlines(keepends=True)
+    (tmp_path / "older" / FILE).write_bytes(b"".join(lines[:3]))
+    compact(folder, models / "vstan", tmp_path / "out")
+    for copied in (False, True):
+        with pytest.raises(BadInput, match="contains writes up to number 5, but the log ends at 2"):
+            compact(tmp_path / "older", tmp_path / "out", tmp_path / "again", copied=copied)
+    done = compact(folder, tmp_path / "out", tmp_path / "again", copied=True)  # only 2 are known to be synchronized
+    assert (done.seq, done.folded, done.left) == (5, 0, 0)
+    assert read_artifact(tmp_path / "again").config["writes"]["seq"] == 5
 
 
 def test_copy_that_ends_in_the_middle_of_a_record_is_folded_up_to_the_last_sure_write(
@@ -138,15 +168,31 @@ def test_log_that_lost_its_end_is_refused_by_a_model_that_contains_it(
 
 def test_model_host_applies_what_follows_after_the_log_was_rewritten(models: Path, folder: Path) -> None:
     found = host(models / "vstan", folder, 2)
-    rewrite_log(folder / FILE, after=2)
+    drop(folder, 2)
     found.apply(5)
     expected = update(read_artifact(models / "vstan"), CHANGES)[0]
     assert_same_model(found.loaded["m"].continuer.artifact, expected)
-    rewrite_log(folder / FILE, after=5)
+    drop(folder, 5)
     write(folder, [CHANGES[0]], [CHANGES[1]])
-    rewrite_log(folder / FILE, after=6)
+    drop(folder, 6)
     with pytest.raises(BadArtifact, match="does not contain those after 5"):
         found.apply(7)
+
+
+def test_log_may_be_replaced_at_any_moment_while_it_is_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = LogReader(folder / FILE)
+    assert [record["seq"] for record in reader.read(3)] == [1, 2, 3]
+    real = os.path.samestat
+
+    def samestat(one: os.stat_result, other: os.stat_result) -> bool:
+        found = real(one, other)
+        drop(folder, 2)
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os.path, "samestat", samestat)
+        assert [record["seq"] for record in reader.read(4)] == [4]
+    assert [record["seq"] for record in reader.read(5)] == [5]
 
 
 def test_removal_of_all_lists_waits_for_a_later_list(models: Path, tmp_path: Path) -> None:
@@ -176,6 +222,10 @@ def test_compact_refuses_what_it_cannot_use(models: Path, folder: Path, tmp_path
     with pytest.raises(BadSetting, match="contains is 6, but the log has writes up to 5"):
         compact(folder, models / "vstan", tmp_path / "out", contains=6)
     assert not (tmp_path / "out").exists()
+    before = sorted((models / "vstan").iterdir())
+    with pytest.raises(BadSetting, match="is inside the folder of the model"):
+        compact(folder, models / "vstan", models / "vstan" / "inner")
+    assert sorted((models / "vstan").iterdir()) == before
 
 
 def test_service_drops_what_the_reloaded_model_contains(
@@ -191,11 +241,12 @@ def test_service_drops_what_the_reloaded_model_contains(
         writing = Writing(running, folder, key_file[1])
         for n in range(30):
             writing.write(f"p{n}", ["new", f"i{n}"])
+        assert until(lambda: writing.models()["m"]["seq"] == 30 and recover(folder / FILE).synced == 30)
         arguments = "compact", folder, tmp_path / "current", "--out", tmp_path / "out", "--drop", "--json"
         done = CliRunner().invoke(app, [*map(str, arguments)])
         assert done.exit_code == 0, done.output
         report: dict[str, Any] = json.loads(done.stdout)
-        assert (report["seq"], report["left"], report["dropped"]) == (29, 1, "at-reload")
+        assert (report["seq"], report["left"], report["dropped"]) == (30, 0, "requested")
         before = writing.send("GET", "/v1/models").json()
         (tmp_path / "current").unlink()
         (tmp_path / "current").symlink_to(tmp_path / "out")
@@ -210,3 +261,17 @@ def test_service_drops_what_the_reloaded_model_contains(
         assert writing.models()["m"]["items"] == after["models"][0]["items"] + 1
     with Running(f"m={tmp_path / 'out'}", "--writes", folder, "--keys", key_file[0], "--workers", 1) as running:
         assert Writing(running, folder, key_file[1]).models()["m"]["items"] == after["models"][0]["items"] + 1
+
+
+def test_service_drops_at_its_start_what_all_of_its_models_contain(
+    models: Path, key_file: tuple[Path, dict[str, str]], folder: Path, tmp_path: Path
+) -> None:
+    options = "--writes", folder, "--keys", key_file[0], "--workers", 1
+    for model in ("best", "vstan"):
+        assert compact(folder, models / model, tmp_path / model, drop=True).dropped == "requested"
+        assert recover(folder / FILE).header.record["after"] == 0  # another model may lack the writes
+        vstan = (models if model == "best" else tmp_path) / "vstan"
+        with Running(f"m={tmp_path / 'best'}", f"v={vstan}", *options) as running:
+            found = Writing(running, folder, key_file[1]).models()
+            assert {name: found[name]["seq"] for name in found} == {"m": 5, "v": 5}
+    assert recover(folder / FILE).header.record["after"] == 5 and not (folder / DROP_FILE).exists()

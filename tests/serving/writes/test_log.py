@@ -17,8 +17,9 @@ from fansrec.errors import BadArtifact
 from fansrec.serving.http.problems import Problem
 from fansrec.serving.writes import log as log_module
 from fansrec.serving.writes.log import Log, NotStored, open_log
-from fansrec.serving.writes.records import line_of, read_lines
+from fansrec.serving.writes.records import line_of, raw_lines, read_lines, recover
 from fansrec.serving.writes.writer import Limits, LogWriter
+from serving.service import until
 
 
 def content(value: object) -> bytes:
@@ -52,13 +53,16 @@ def test_records_are_numbered_and_read_back(path: Path, log: Log) -> None:
 
 def test_log_truncated_at_any_byte_of_its_last_write_keeps_all_earlier_records(path: Path, log: Log) -> None:
     log.append([content("a")])
+    log.mark_synced()
     before = log.size
     log.append([content("b"), content("c" * 30)])
+    ends = [end for _, end in raw_lines(path)][-2:]
+    log.mark_synced()
     whole = path.read_bytes()
     for size in range(before, len(whole)):
         path.write_bytes(whole[:size])
         found = open_log(path)
-        left = ["a", "b"] if size >= whole.rindex(b"\n", 0, len(whole) - 1) + 1 else ["a"]
+        left = ["a", *(value for value, end in zip(["b", "c" * 30], ends, strict=True) if end <= size)]
         assert values(path) == left and found.last == len(left)
         assert path.stat().st_size == found.size  # the rest was cut off
         found.append([content("d")])
@@ -85,6 +89,79 @@ def test_any_changed_byte_is_found(path: Path, log: Log, start: int) -> None:
             with pytest.raises(BadArtifact, match="damaged after record 0"):
                 open_log(path)
             assert path.read_bytes() == changed  # nothing was lost by the attempt
+
+
+def test_mark_says_once_that_the_last_records_are_synchronized(path: Path, log: Log) -> None:
+    log.append([content("a")])
+    log.append([content("b"), content("c")])
+    assert recover(path).synced == 1  # the records of the last append may be withdrawn
+    log.mark_synced()
+    size = log.size
+    log.mark_synced()
+    assert (log.size, path.stat().st_size, recover(path).last, recover(path).synced) == (size, size, 3, 3)
+    again = open_log(path)
+    again.mark_synced()
+    assert again.size == size and again.append([content("d")]) == 4
+    assert values(path) == ["a", "b", "c", "d"] and recover(path).synced == 3
+
+
+def test_damaged_mark_does_not_hide_the_records_after_it(path: Path, log: Log) -> None:
+    log.append([content("a")])
+    start = log.size
+    log.mark_synced()
+    newline = log.size - 1
+    log.append([content("b")])
+    whole = path.read_bytes()
+    for at in range(start, newline):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        with pytest.raises(BadArtifact, match="damaged after record 1"):
+            recover(path)
+
+
+def test_mark_that_cannot_be_stored_leaves_nothing(path: Path, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    log.append([content("a")])
+    with monkeypatch.context() as patch:
+        fail_after_some_bytes(patch, errno.ENOSPC)
+        with pytest.raises(NotStored):
+            log.mark_synced()
+    assert path.stat().st_size == log.size and log.needs_mark
+    log.append([content("b")])
+    assert values(path) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"seq":1,"changes":[]}',
+        b'{"seq":1,"first":"x"}',
+        b'{"seq":1,"first":2}',
+        b'{"seq":"x","first":1}',
+        b'{"seq":true,"first":1}',
+        b'{"seq":1e400,"first":1}',
+        b'{"seq":-1,"first":-1}',
+        b'{"seq":%d,"first":1}' % 10**30,
+        b'{"synced":"x"}',
+        b'{"synced":1}',
+        b"{}",
+    ],
+)
+def test_line_that_no_log_has_is_refused(path: Path, log: Log, line: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(line_of(line))
+    before = path.read_bytes()
+    with pytest.raises(BadArtifact, match="after record 0"):
+        open_log(path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"compacted": "x"}, {"after": -5}, {"after": True}, {"after": None}, {"id": 5}, {"fansrec_log": "1"}]
+)
+def test_header_that_no_log_has_is_refused(path: Path, wrong: dict[str, Any]) -> None:
+    header = {"fansrec_log": 1, "id": "a", "after": 0, "compacted": 0} | wrong
+    path.write_bytes(line_of(json.dumps(header).encode()) + line_of(b'{"seq":1,"first":1,"value":1}'))
+    with pytest.raises(BadArtifact, match="first line is damaged"):
+        open_log(path)
 
 
 def test_damaged_header_is_refused(path: Path, log: Log) -> None:
@@ -175,9 +252,9 @@ def test_real_limit_of_the_file_size_refuses_cleanly(path: Path) -> None:
     assert open_log(path).append([content("more")]) == last + 1
 
 
-def with_writer(path: Path, limits: Limits, work: Callable[[LogWriter], Any]) -> Any:
+def with_writer(path: Path, limits: Limits, work: Callable[[LogWriter], Any], idle_s: float | None = None) -> Any:
     async def run() -> Any:
-        writer = LogWriter(open_log(path), limits)
+        writer = LogWriter(open_log(path), limits, idle_s=idle_s)
         try:
             return await work(writer)
         finally:
@@ -231,3 +308,27 @@ def test_failed_write_reaches_the_request_and_the_next_one_works(path: Path, mon
         return await writer.append(content("b"))
 
     assert with_writer(path, Limits(), work) == 1 and values(path) == ["b"]
+
+
+def test_idle_writer_marks_its_last_records(path: Path) -> None:
+    async def work(writer: LogWriter) -> tuple[int, int]:
+        await writer.append(content("a"))
+        marked = await asyncio.to_thread(until, lambda: recover(path).synced == 1)
+        return marked, writer.counts.records
+
+    assert with_writer(path, Limits(), work, idle_s=0.01) == (True, 1)
+
+
+def test_closed_and_restarted_writers_mark_the_last_records(path: Path, log: Log) -> None:
+    async def write(writer: LogWriter) -> None:
+        await writer.append(content("b"))
+
+    async def wait(writer: LogWriter) -> None:
+        assert await asyncio.to_thread(until, lambda: recover(path).synced == 3)
+
+    log.append([content("a")])
+    with_writer(path, Limits(), write, idle_s=1000)
+    assert (recover(path).last, recover(path).synced) == (2, 2)
+    open_log(path).append([content("c")])
+    assert recover(path).synced == 2
+    with_writer(path, Limits(), wait, idle_s=0.01)

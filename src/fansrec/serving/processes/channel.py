@@ -12,6 +12,7 @@ SIZES = struct.Struct("!II")
 SUPERVISOR, MODEL_HOST, WORKER = "supervisor", "model host", "worker"  # kinds of processes, in their first message
 
 APPLY = "apply"  # kind of the message that has a model host apply writes to its models
+HEARTBEAT = "heartbeat"  # kind of the messages that a model host sends meanwhile
 
 Message = dict[str, Any]
 

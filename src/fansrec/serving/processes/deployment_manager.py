@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fansrec.errors import BadArtifact, FansError
+from fansrec.errors import FansError
 from fansrec.serving.metrics import Metrics
 from fansrec.serving.processes.deployment import Deployment
 from fansrec.serving.processes.deployment_pool import DeploymentPool
@@ -63,6 +63,8 @@ class DeploymentManager:
         await self._switch_to(await self._load(self._specs))
         if self._writes is not None:
             self._pool.run_in_background(self._writes.run())
+            async with self._lock:
+                await self._drop_contained()
 
     async def reload(self) -> list[str]:
         """Read the model folders again; return the names of the models that have changed."""
@@ -78,8 +80,7 @@ class DeploymentManager:
             except FansError:
                 self._metrics.reloads.labels("refused").inc()
                 raise
-            if self._writes is not None and self.current is not None:
-                await self._writes.drop_contained(self.current.models)
+            await self._drop_contained()
             self._metrics.reloads.labels("changed" if changed else "unchanged").inc()
             return changed
 
@@ -115,6 +116,12 @@ class DeploymentManager:
             await self.current.apply(last)
             return self.current.models
 
+    async def _drop_contained(self) -> None:
+        """Remove the writes from the log that all models contain, as far as `fans compact` has asked for it."""
+        if self._writes is not None and self.current is not None:
+            previous = self.previous if self.previous is not None and self.previous.model_host is not None else None
+            await self._writes.drop_contained(self.current.models, previous.models if previous else [])
+
     def _changed_models(self, new: Deployment) -> list[str]:
         old = self.current.hashes if self.current else {}
         return [name for name, value in new.hashes.items() if old.get(name) != value]
@@ -126,7 +133,7 @@ class DeploymentManager:
                 if self._writes is not None:
                     await new.apply(self._writes.last)  # those since it was loaded, or was served the last time
                 await self._pool.start_workers(new)
-            except BadArtifact:
+            except BaseException:  # also if its process is lost
                 if new is not self.previous:
                     self._pool.remove(new)
                 raise

@@ -5,16 +5,15 @@ import itertools
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from fansrec.errors import BadArtifact
+from fansrec.errors import BadArtifact, FansError
 from fansrec.serving.processes.channel import MODEL_HOST, Channel, Message
-from fansrec.serving.processes.deployment import Deployment
+from fansrec.serving.processes.deployment import START_SECONDS, Deployment
 from fansrec.serving.processes.dispatch import Dispatcher
 from fansrec.serving.processes.supervisor import Backoff, Supervisor, process_lost
 from fansrec.serving.settings import Settings
 from fansrec.serving.writes.store import FILE as LOG_FILE
 
 LOAD_SECONDS = 600.0
-START_SECONDS = 60.0  # for all workers of a deployment to report
 REPORT_SECONDS = {"cpu": 2.0}  # for one worker, which is forked with the models; on other devices it loads them first
 
 
@@ -72,15 +71,13 @@ class DeploymentPool:
     async def start_workers(self, deployment: Deployment) -> None:
         """Wait for all workers of a deployment; raise BadArtifact if it does not get them."""
         deployment.active = True
-        deployment.request_workers()
         try:
-            async with asyncio.timeout(START_SECONDS):
-                await deployment.started.wait()
-        except TimeoutError:
-            deployment.failure = f"their workers did not start within {START_SECONDS:.0f} s"
-        if deployment.failure is not None:
+            await deployment.start_workers()
+        except BaseException as error:
             deployment.stop_workers()
-            raise BadArtifact(f"the new models cannot be served: {deployment.failure}")
+            if isinstance(error, FansError):
+                raise BadArtifact(f"the new models cannot be served: {error.on_command_line}") from error
+            raise
 
     def remove(self, deployment: Deployment | None) -> None:
         """Close a deployment and forget it; None is ignored."""
@@ -102,15 +99,14 @@ class DeploymentPool:
         if deployment is None:
             channel.close()  # its deployment was removed meanwhile
         elif message["kind"] == MODEL_HOST:
-            deployment.add_model_host(channel, lambda: self._model_host_lost(deployment))
+            deployment.add_model_host(channel, message["pid"], lambda: self._model_host_lost(deployment))
         elif "failed" in message:
-            deployment.fail(BadArtifact(message["failed"]))
+            deployment.worker_failed(message["failed"], message["version"])
         else:
             deployment.add_worker(channel, message["pid"], message["version"])
 
     def _model_host_lost(self, deployment: Deployment) -> None:
-        deployment.model_host = None
-        deployment.fail(process_lost())
+        deployment.lose_model_host()
         if not self._closing:
             self._on_model_host_lost(deployment)
 
@@ -124,9 +120,11 @@ class DeploymentPool:
         deployment.request_workers()
 
     async def _watch(self) -> None:
-        """Replace workers that hang, and request workers again that never reported."""
+        """Replace workers and model hosts that hang, and request workers again that never reported."""
         while True:
             await asyncio.sleep(min(0.25, self._settings.hang_s / 4))
             self._dispatcher.check_workers()
             for deployment in self._deployments.values():  # also one that does not serve yet
+                if deployment.model_host is not None:
+                    deployment.model_host.check(self._settings.hang_s)
                 deployment.request_workers()

@@ -47,10 +47,14 @@ class LiveUpdates:
                 await asyncio.sleep(RETRY_SECONDS)
             await asyncio.sleep(min(max(time.monotonic() - since, LEAST_PAUSE_SECONDS), MOST_PAUSE_SECONDS))
 
-    async def drop_contained(self, models: list[dict[str, Any]]) -> None:
-        """Remove the writes from the log that all models contained when they were read, if that was asked for."""
-        contained = min((model["folded"] for model in models if model["seq"] is not None), default=0)
-        await asyncio.to_thread(self._store.drop, contained)
+    async def drop_contained(self, models: list[dict[str, Any]], previous: list[dict[str, Any]]) -> None:
+        """Remove the writes from the log that all models contained when they were read, if that was asked for.
+
+        Those that `previous`, the models of a rollback, have not applied stay. Model hosts may read the log meanwhile.
+        """
+        contained = [model["folded"] for model in models if model["seq"] is not None]
+        applied = [model["seq"] for model in previous if model["seq"] is not None]
+        await asyncio.to_thread(self._store.drop, min(contained + applied) if contained else 0)
 
     def _note(self, seq: int) -> None:
         self._stored.append((seq, time.monotonic()))

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import NoReturn
 
 from fansrec.engine.threads import use_one_thread
@@ -24,7 +24,7 @@ from fansrec.errors import FansError
 from fansrec.files import format_os_error
 from fansrec.serving.http.logs import setup_logs
 from fansrec.serving.processes.batching import answer_jobs
-from fansrec.serving.processes.channel import APPLY, MODEL_HOST, SUPERVISOR, WORKER, Message, pack, receive
+from fansrec.serving.processes.channel import APPLY, HEARTBEAT, MODEL_HOST, SUPERVISOR, WORKER, Message, pack, receive
 from fansrec.serving.processes.jobs import Job, pack_replies
 from fansrec.serving.processes.live_models import LiveModels
 from fansrec.serving.processes.loading import warm_up
@@ -97,7 +97,7 @@ def _run_model_host(path: str, order: Message) -> None:
         if message["kind"] != APPLY:
             return False
         try:
-            _run_nicely(lambda: live.apply(message["last"]))
+            _run_nicely(lambda: live.apply(message["last"]), lambda: front.sendall(pack({"kind": HEARTBEAT})))
             front.sendall(pack(live.describe()))
         except (FansError, OSError) as error:
             front.sendall(pack({"not_applied": _reason(error)}))
@@ -107,8 +107,11 @@ def _run_model_host(path: str, order: Message) -> None:
     _fork_on_request(front, lambda request: _run_worker(path, order["deployment"], live), apply)
 
 
-def _run_nicely(work: Callable[[], None]) -> None:
-    """Run work in a thread with the priority of workers, which this process could not return from by itself."""
+def _run_nicely(work: Callable[[], None], heartbeat: Callable[[], None]) -> None:
+    """Run work in a thread with the priority of workers, which this process could not return from by itself.
+
+    `heartbeat` is called regularly meanwhile.
+    """
 
     def run() -> None:
         with contextlib.suppress(OSError):
@@ -116,7 +119,10 @@ def _run_nicely(work: Callable[[], None]) -> None:
         work()
 
     with ThreadPoolExecutor(1) as thread:  # it has ended when workers are forked
-        thread.submit(run).result()
+        running = thread.submit(run)
+        while not wait([running], HEARTBEAT_SECONDS).done:
+            heartbeat()
+        running.result()
 
 
 def _reason(error: FansError | OSError) -> str:

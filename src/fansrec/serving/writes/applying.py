@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from fansrec.artifact import Artifact
-from fansrec.errors import BadInput
+from fansrec.errors import BadArtifact, BadInput
 from fansrec.serving.writes.reader import LogReader
+from fansrec.serving.writes.records import Record
 from fansrec.updating.changes import Change
 from fansrec.updating.records import from_json
 from fansrec.updating.update import update
@@ -22,12 +23,26 @@ def read_changes(reader: LogReader, last: int) -> Iterator[list[Numbered]]:
     """Yield the changes that follow, up to the write `last`, in chunks of whole writes."""
     chunk: list[Numbered] = []
     for record in reader.read(last):
-        chunk += [(record["seq"], from_json(change)) for change in record["changes"]]
+        chunk += [(record["seq"], change) for change in _changes_of(record)]
         if len(chunk) >= MAX_CHANGES:
             yield chunk
             chunk = []
     if chunk:
         yield chunk
+
+
+def _changes_of(record: Record) -> list[Change]:
+    """Return the changes of a record; raise BadArtifact if it does not have what a service writes."""
+    changes = record.get("changes")
+    try:
+        if not isinstance(changes, list):
+            raise BadInput(f"its changes are {changes!r:.80}, and should be an array")
+        return [from_json(change) for change in changes]
+    except BadInput as error:
+        raise BadArtifact(
+            f"record {record['seq']} of the log of writes is not one that fansrec writes: {error}; restore the log "
+            "from a copy"
+        ) from error
 
 
 @dataclass

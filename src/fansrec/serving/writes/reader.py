@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fansrec.errors import BadArtifact
-from fansrec.serving.writes.records import Record, read_header, read_lines
+from fansrec.serving.writes.records import Record, check_numbers, header_of, lines_of
 
 
 class LogReader:
@@ -18,9 +18,11 @@ class LogReader:
         self.id = self._id
 
     def _open(self) -> None:
-        self._file = self._path.open("rb")  # held, so that no other file can get its inode number
-        header = read_header(self._path)
-        self._id, self.after = str(header.record.get("id")), int(header.record["after"])
+        # Held and always read, so that a replacement cannot come between; unbuffered, since bytes at the end of the
+        # file change if a write fails.
+        self._file = self._path.open("rb", buffering=0)
+        header = header_of(self._file, self._path)
+        self._id, self.after = str(header.record["id"]), int(header.record["after"])
         self._position = header.end
 
     def read(self, last: int) -> Iterator[Record]:
@@ -35,7 +37,8 @@ class LogReader:
             )
         if self.seq >= last:
             return
-        for record, end in read_lines(self._path, self._position):
+        for record, end in lines_of(self._file, self._position):
+            check_numbers(record, self._path, self.seq)
             if record["seq"] > last:
                 break
             self._position = end

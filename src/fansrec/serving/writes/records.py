@@ -2,14 +2,15 @@
 
     5f3a91c2 {"seq":7,"first":6,"changes":[…]}
 
-The first line is the header of the file. Every other line is a record with the next number (`seq`); `first` is the
-number of the first record that was written together with it, before the same fsync.
+The first line is the header of the file. A record is a line with the next number (`seq`); `first` is the number of the
+first record that was written together with it, before the same fsync. A mark is a line without a number:
+`{"synced":7}` says that the records up to number 7 were synchronized before it was written.
 """
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeGuard
 from zlib import crc32
 
 from pydantic_core import from_json
@@ -20,6 +21,8 @@ FORMAT = 1
 CHECKSUM = 8  # hexadecimal digits, and then a space
 BLOCK_BYTES = 1 << 20
 MAX_LINE_BYTES = 64 << 20  # a longer line is damage
+MAX_NUMBER = 1 << 53  # of a record: every reader of JSON has it exactly
+MARK = "synced"
 
 Record = dict[str, Any]
 
@@ -49,65 +52,114 @@ def parse_line(line: bytes) -> Record | None:
 
 
 def read_lines(path: Path, start: int = 0, end: int | None = None) -> Iterator[Line]:
-    """Yield the lines from `start` up to `end`, or up to the first one that is damaged or incomplete."""
-    for line, position in raw_lines(path, start, end):
+    """Yield the header and the records from `start` up to `end`, or up to the first damaged or incomplete line."""
+    with path.open("rb") as file:
+        yield from lines_of(file, start, end)
+
+
+def lines_of(file: BinaryIO, start: int = 0, end: int | None = None) -> Iterator[Line]:
+    """Yield what `read_lines` yields, from an open file."""
+    for line, position in _raw_lines_of(file, start, end):
         record = parse_line(line)
         if record is None:
             return
-        yield Line(record, position)
+        if not is_mark(record):
+            yield Line(record, position)
 
 
 def raw_lines(path: Path, start: int = 0, end: int | None = None) -> Iterator[tuple[bytes, int]]:
     """Yield every complete line without its newline, and the position after it."""
-    rest, position = b"", start
     with path.open("rb") as file:
-        file.seek(start)
-        while block := file.read(BLOCK_BYTES if end is None else min(BLOCK_BYTES, max(0, end - file.tell()))):
-            *lines, rest = (rest + block).split(b"\n")
-            for line in lines:
-                position += len(line) + 1
-                yield line, position
-            if len(rest) > MAX_LINE_BYTES:
-                return
+        yield from _raw_lines_of(file, start, end)
 
 
-def read_header(path: Path) -> Line:
-    """Return the header of a log; raise BadArtifact if the file does not have one that can be read."""
-    header = next(read_lines(path), None)
-    found = None if header is None else header.record.get("fansrec_log")
-    if header is None or not isinstance(found, int) or not isinstance(header.record.get("after"), int):
+def _raw_lines_of(file: BinaryIO, start: int, end: int | None) -> Iterator[tuple[bytes, int]]:
+    rest, position = b"", start
+    file.seek(start)
+    while block := file.read(BLOCK_BYTES if end is None else min(BLOCK_BYTES, max(0, end - file.tell()))):
+        *lines, rest = (rest + block).split(b"\n")
+        for line in lines:
+            position += len(line) + 1
+            yield line, position
+        if len(rest) > MAX_LINE_BYTES:
+            return
+
+
+def header_of(file: BinaryIO, path: Path) -> Line:
+    """Return the header of a log, `file`, which is open; raise BadArtifact if it does not have one that can be read."""
+    header = next(lines_of(file), None)
+    record = {} if header is None else header.record
+    format_ = record.get("fansrec_log")
+    if _is_number(format_) and format_ > FORMAT:
+        raise BadArtifact(f"{path} has format {format_}, and this fansrec reads up to {FORMAT}; upgrade fansrec")
+    numbers = format_, record.get("after"), record.get("compacted", 0)
+    if header is None or not all(map(_is_number, numbers)) or not isinstance(record.get("id"), str):
         raise BadArtifact(f"{path} is not a log of writes: its first line is damaged; restore the file from a copy")
-    if found > FORMAT:
-        raise BadArtifact(f"{path} has format {found}, and this fansrec reads up to {FORMAT}; upgrade fansrec")
     return header
 
 
-def recover(path: Path) -> tuple[Line, int, int]:
-    """Return the header of a log, its last number, and the position after its last record; the file stays as it is.
+def is_mark(record: Record) -> bool:
+    """Return whether a line says up to which number the records are synchronized, instead of being a record."""
+    return MARK in record and "seq" not in record
 
-    What follows that position was never acknowledged: the records of one fsync of which not all reached the disk.
-    Damage before later records raises BadArtifact.
+
+def check_numbers(record: Record, path: Path, last: int) -> None:
+    """Raise BadArtifact if the line after record `last`, whose checksum is right, is neither a record nor a mark."""
+    seq, first = record.get("seq"), record.get("first")
+    right = _is_number(record[MARK]) if is_mark(record) else _is_number(first) and _is_number(seq) and 0 < first <= seq
+    if not right:
+        raise BadArtifact(
+            f"{path} has a line after record {last} that fansrec does not write: its numbers are missing or wrong; "
+            "restore the file from a copy"
+        )
+
+
+def _is_number(value: Any) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value <= MAX_NUMBER
+
+
+class Recovered(NamedTuple):
+    """What can be read of a log."""
+
+    header: Line
+    last: int  # number of the newest record
+    end: int  # position in the file after the last good line
+    synced: int  # number of the newest record of which the file says that it is synchronized
+
+
+def recover(path: Path) -> Recovered:
+    """Return what can be read of a log; the file stays as it is.
+
+    What follows the end was never acknowledged: the records of one fsync of which not all reached the disk. Damage
+    before later records raises BadArtifact.
     """
-    header = read_header(path)
-    last, good, damaged = int(header.record["after"]), header.end, False
+    with path.open("rb") as file:
+        header = header_of(file, path)
+    last = synced = int(header.record["after"])
+    good, damaged = header.end, False
     for line, position in raw_lines(path, header.end):
         record = parse_line(line)
-        if record is not None and not damaged and _follows(record, last, header.record):
-            last, good = int(record["seq"]), position
-        elif record is None or record.get("first", 0) <= last + 1:
+        if record is None:
             damaged = True
+            continue
+        check_numbers(record, path, last)
+        if not damaged and is_mark(record) and record[MARK] <= last:
+            synced, good = max(synced, record[MARK]), position
+        elif not damaged and not is_mark(record) and _follows(record, last, header.record):
+            last, synced, good = record["seq"], max(synced, record["first"] - 1), position
+        elif not is_mark(record) and record["first"] <= last + 1 < record["seq"]:
+            damaged = True  # a record before it, of the same fsync, is missing
         else:
             raise BadArtifact(
                 f"{path} is damaged after record {last} (byte {good:,}), and later records are there; restore the "
                 f"file from a copy, or cut it off there with `truncate --size {good}`: that loses the later records"
             )
-    return header, last, good
+    return Recovered(header, last, good, synced)
 
 
 def _follows(record: Record, last: int, header: Record) -> bool:
     """Return whether a record may come after the one numbered `last`: only a compacted part has gaps."""
-    seq = record.get("seq")
-    return isinstance(seq, int) and (seq == last + 1 or last < seq <= int(header.get("compacted", 0)))
+    return bool(record["seq"] == last + 1 or last < record["seq"] <= header.get("compacted", 0))
 
 
 def sync_folder(folder: Path) -> None:

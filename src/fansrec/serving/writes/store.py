@@ -11,7 +11,7 @@ from fansrec.errors import BadSetting, FansError
 from fansrec.files import format_os_error, read_json
 from fansrec.serving.metrics import Metrics
 from fansrec.serving.settings import Settings
-from fansrec.serving.writes.log import open_log, rewrite_log
+from fansrec.serving.writes.log import open_log
 from fansrec.serving.writes.writer import Limits, LogWriter
 from fansrec.updating.changes import Change
 from fansrec.updating.records import to_json
@@ -19,6 +19,7 @@ from fansrec.updating.records import to_json
 log = logging.getLogger("fansrec.serving")
 
 FILE = "writes.log"  # in the folder of the writes
+IDLE_SECONDS = 1.0  # without a write, before a mark says that all are synchronized
 DROP_FILE = "drop.json"  # beside it: which writes may be removed as soon as the models that are served contain them
 
 
@@ -44,7 +45,7 @@ class WriteStore:
         self._metrics, self._clock, self._folder = metrics, clock, settings.writes
         self.on_stored: Callable[[int], None] = lambda seq: None
         limits = Limits(log_bytes=settings.writes_bytes)
-        self._writer = LogWriter(open_log(settings.writes / FILE), limits, self._synchronized)
+        self._writer = LogWriter(open_log(settings.writes / FILE), limits, self._synchronized, IDLE_SECONDS)
         metrics.log_bytes.set_function(lambda: self._writer.log.size)
         metrics.log_limit_bytes.set(settings.writes_bytes)
 
@@ -70,20 +71,20 @@ class WriteStore:
             return
         try:
             wanted = read_json(request)
-            if wanted["log"] == self._writer.log.id and contained > 0:
-                self._rewrite(min(int(wanted["seq"]), contained))
+            if wanted["log"] == self._writer.log.id:
+                self._drop(min(int(wanted["seq"]), contained))
             if wanted["seq"] <= contained:
                 request.unlink()
-        except (OSError, FansError, ValueError, KeyError, TypeError) as error:
+        except (OSError, FansError, ArithmeticError, ValueError, KeyError, TypeError) as error:
             log.error("the log of writes was not compacted: %s", error)
 
-    def _rewrite(self, after: int) -> None:
+    def _drop(self, after: int) -> None:
         with self._writer.lock:
-            old, path = self._writer.log, self._writer.log.path
-            rewrite_log(path, after)
-            self._writer.log = open_log(path)
-            old.close()
-        log.info("the log of writes has lost those up to number %d, which the models contain", after)
+            stored = self._writer.log
+            before = stored.after
+            stored.drop(after)
+        if stored.after > before:
+            log.info("the log of writes has lost those up to number %d, which the models contain", stored.after)
 
     def close(self) -> None:
         self._writer.close()

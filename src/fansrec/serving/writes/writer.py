@@ -5,6 +5,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,14 +39,19 @@ class Counts:
 class LogWriter:
     """Writes the records of an event loop to a log.
 
-    `on_sync(records, seconds)` is called in the loop after each synchronization.
+    `on_sync(records, seconds)` is called in the loop after each synchronization of records. After `idle_s` seconds
+    without a record, and when it is closed, the log gets a mark for its last records; None: never.
     """
 
     def __init__(
-        self, log: Log, limits: Limits, on_sync: Callable[[int, float], None] = lambda records, seconds: None
+        self,
+        log: Log,
+        limits: Limits,
+        on_sync: Callable[[int, float], None] = lambda records, seconds: None,
+        idle_s: float | None = None,
     ) -> None:
         self.log, self.limits, self.counts = log, limits, Counts()
-        self._on_sync = on_sync
+        self._on_sync, self._idle_s = on_sync, idle_s
         self._pending: list[tuple[bytes, asyncio.Future[int]]] = []
         self._pending_bytes = 0
         self._wanted = threading.Condition()
@@ -76,7 +82,8 @@ class LogWriter:
             self._closing = True
             self._wanted.notify()
         self._thread.join()
-        self.log.close()
+        with self.lock:
+            self.log.close()
 
     def _check_size(self, size: int) -> None:
         limits = self.limits
@@ -95,13 +102,21 @@ class LogWriter:
         return Problem(status, kind, detail, **members)
 
     def _run(self) -> None:
-        while True:
+        closing = False
+        while not closing:
             with self._wanted:
-                self._wanted.wait_for(lambda: self._pending or self._closing)
+                timeout = self._idle_s if self.log.needs_mark else None
+                self._wanted.wait_for(lambda: self._pending or self._closing, timeout)
                 batch, self._pending = self._pending, []
-            if not batch:
-                return
-            self._store(batch)
+                closing = self._closing
+            if batch:
+                self._store(batch)
+            if self._idle_s is not None and (closing or not batch):
+                self._mark()
+
+    def _mark(self) -> None:
+        with self.lock, suppress(NotStored):  # nothing is lost without a mark, and the next write has the same problem
+            self.log.mark_synced()
 
     def _store(self, batch: list[tuple[bytes, "asyncio.Future[int]"]]) -> None:
         since, first, problem = time.perf_counter(), 0, None
