@@ -60,6 +60,14 @@ def test_titles_of_lists_are_named(model: Continuer) -> None:
     assert ("l0", "First") in named
 
 
+def test_score_without_votes_comes_from_popularity(tmp_path: Path) -> None:
+    model = load(write_songs(tmp_path / "run", "vstan"))
+    (answer,) = model.continue_lists([["i3", "i4"]], k=58, explain=True)
+    parts = [position.explanation.parts for position in answer.positions if position.explanation]
+    assert len(parts) == 58 and all(sum(one.values()) == pytest.approx(1) for one in parts)
+    assert parts[0] == {"memory": 1} and parts[-1] == {"memory": 0, "popularity": 1}
+
+
 def test_models_without_explanations_are_refused(tmp_path: Path) -> None:
     model = Continuer(read_artifact(write_kind(tmp_path / "run", "popularity")))
     with pytest.raises(BadSetting, match="popularity cannot explain its answers; leave out explain"):

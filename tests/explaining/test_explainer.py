@@ -1,6 +1,7 @@
 """Explanations of models with random weights: shares of the parts, input items, similar lists."""
 
 import copy
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from fansrec.errors import BadSetting
 from fansrec.explaining.evidence import Input
 from fansrec.explaining.explainer import Explainer, why_not
 from fansrec.models.stored import StoredModel, stored_model
-from linear_models import CORPUS, fitted
+from linear_models import CORPUS, fitted, fitted_to
 from linear_models import INPUTS as LINEAR_INPUTS
 
 HYBRIDS: dict[str, dict[str, Any]] = {
@@ -98,8 +99,52 @@ def test_score_of_other_models_is_lower_without_the_first_input_item(name: str) 
     answers, explanations = explained(model, LINEAR_INPUTS, [5] * 4, Rules())
     assert assert_faithful(model, LINEAR_INPUTS, [5] * 4, answers, explanations) > 10
     part = "memory" if name == "vstan" else "linear"
-    assert {share for found in explanations for one in found for share in one.parts.values()} <= {0.0, 1.0}
+    assert all(sum(one.parts.values()) == pytest.approx(1) for found in explanations for one in found)
+    assert {*chain(*(one.parts for found in explanations for one in found))} <= {part, "popularity"}
     assert all(one.parts == {part: 1.0} for one in explanations[0])
+
+
+NO_REASON = {
+    "vstan": ("vstan", [0, 1], {"memory": 0.0, "popularity": 1.0}),
+    "item-knn": ("item-knn", [0, 1], {"linear": 0.0, "popularity": 1.0}),
+    "vstan without input": ("vstan", [], {"popularity": 1.0}),
+    "ease without input": ("ease", [], {"popularity": 1.0}),
+}
+
+
+@pytest.mark.parametrize(("name", "given", "parts"), NO_REASON.values(), ids=NO_REASON)
+def test_score_that_no_part_explains_comes_from_popularity(
+    name: str, given: list[int], parts: dict[str, float]
+) -> None:
+    model = fitted_to([[0, 1], [2, 3], [2, 4]], 5, name)
+    rules = Rules(allow=[2, 3, 4])
+    ((answer,), (found,)) = explained(model, [np.array(given, dtype=np.int64)], [3], rules)
+    assert answer.items[0] == 2 and (answer.scores > 0).all()  # the most popular of these items
+    assert [one.parts for one in found] == [parts] * 3 and not any(one.because or one.lists for one in found)
+
+
+def test_score_below_zero_comes_from_the_weights() -> None:
+    model = fitted_to([[0, 1, 2], [0, 1], [2, 3], [0, 3]], 4, "ease", regularization=0.1)
+    ((answer,), (found,)) = explained(model, [np.array([0])], [3], Rules())
+    assert answer.scores[-1] < -0.01
+    assert [one.parts for one in found] == [{"linear": 1.0}] * 3 and not found[-1].because
+
+
+def test_popularity_has_the_rest_of_a_tiny_score() -> None:
+    model = OTHERS["ease"]
+    ((answer,), (found,)) = explained(model, [np.array([3, 4, 5])], [57], Rules())
+    shares = np.array([one.parts.get("popularity", 0) for one in found])
+    assert (
+        (shares[answer.scores > 1e-3] == 0).all() and (shares[answer.scores < 1e-10] > 0.5).all() and shares.max() > 0.5
+    )
+
+
+def test_score_of_zero_has_no_part() -> None:
+    model = hybrid_model(**HYBRIDS["without a network"])
+    ((answer,), (found,)) = explained(model, [np.zeros(0, dtype=np.int64)], [2], Rules())
+    assert (answer.scores == 0).all() and [one.parts for one in found] == [{"none": 1.0}] * 2
+    for given, count, one in zip(INPUTS, COUNTS, explained(model, INPUTS, COUNTS, Rules())[1], strict=True):
+        assert all(sum(item.parts.values()) == pytest.approx(1) for item in one), (given, count)
 
 
 @pytest.mark.parametrize("model", [hybrid_model(**TRAINED), OTHERS["vstan"]], ids=["hybrid", "vstan"])

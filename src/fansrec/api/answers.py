@@ -42,7 +42,7 @@ class SimilarList:
 class Explanation:
     """Why an item is in an answer."""
 
-    parts: dict[str, float]  # shares of network, memory and linear in the score; they sum to 1
+    parts: dict[str, float]  # shares in the score: network, memory, linear, popularity, none; they sum to 1
     because: list[Reason]  # the strongest first
     lists: list[SimilarList]  # the most similar first
 

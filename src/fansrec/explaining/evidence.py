@@ -31,7 +31,7 @@ class Evidence:
     """Evidence of one part, or of all of them, for K items after an input of D distinct items."""
 
     terms: dict[str, Floats]  # (K,) of each part that was computed, in units of the score
-    by_input: Floats  # (K, D): the terms, divided among the input items that add to them
+    by_input: Floats  # (K, D): the positive terms, divided among the input items that add to them
     lists: Sequence[Lists]  # (K) the most similar lists that contain the item
 
 

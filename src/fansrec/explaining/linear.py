@@ -28,11 +28,12 @@ class LinearEvidence:
         by_input = np.zeros((len(input.distinct), len(items)))
         np.add.at(by_input, np.searchsorted(input.distinct, given), weights)
         sums = by_input.sum(0)
-        terms = np.maximum(sums, 0)
+        positive = np.maximum(sums, 0)
         if self.weight is not None:
-            terms[(items[:, None] == input.distinct).any(1)] = 0
-            terms = self.weight * np.log1p(terms / self._highest(given, recency) / FLOOR)
-        return Evidence({"linear": terms}, divided(terms, np.maximum(by_input.T, 0)), [[]] * len(items))
+            positive[(items[:, None] == input.distinct).any(1)] = 0
+            positive = self.weight * np.log1p(positive / self._highest(given, recency) / FLOOR)
+        terms = sums if self.weight is None else positive
+        return Evidence({"linear": terms}, divided(positive, np.maximum(by_input.T, 0)), [[]] * len(items))
 
     def _weights(self, given: Indices, items: Indices) -> Floats:
         """Return the weights (L, K) from the input's items to `items`."""

@@ -4,7 +4,10 @@ import { explainItem } from "./api.js";
 import { make, part } from "./dom.js";
 import { formatCount, labelOf, titleOf } from "./format.js";
 
-const PARTS = { network: "the network", memory: "lists that are similar to yours", linear: "items that often go together" };
+const PARTS = {
+  network: "the network", memory: "lists that are similar to yours", linear: "items that often go together",
+  popularity: "how many lists have it", none: "nothing: its score is 0",
+};
 const percent = (share) => `${Math.round(100 * share)}%`;
 
 /** A row with a bar; screen readers read the number. */
@@ -47,8 +50,8 @@ export function createWhyDialog({ entryOf, needsKey }) {
     show("because", own.map(([item, weight]) => barRow(titleOf({ group: null, ...item }), weight)));
     show("lists", listRows(lists));
     show("parts", Object.entries(parts).map(([name, share]) => barRow(PARTS[name] ?? name, share)));
-    const none = own.length === 0 && lists.length === 0;
-    part("why-note").textContent = none ? "No item of your list speaks for it: many people like it." : "";
+    part("why-note").textContent = own.length || lists.length ? ""
+      : `No item of your list speaks for it${parts.none ? "" : ": many people like it"}.`;
   }
 
   return async function open(position, request) {
