@@ -1,5 +1,6 @@
 """The result of updates depends on the final lists and descriptions alone, and removed lists leave no trace."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ DESCRIBED = st.builds(
     category=st.sampled_from([None, "c2"]),
     date=st.sampled_from([None, "2026-01-31"]),
 )
+TRAINED = {"network_weight": 0.1, "linear_weight": 0.3, "trained_lists": 1}
 CHANGES = st.lists(st.one_of(SET, st.builds(RemoveList, LISTS), DESCRIBED), max_size=8)
 
 
@@ -213,8 +215,8 @@ def test_model_without_a_list_memory_is_refused(tmp_path: Path) -> None:
     [
         [],
         {},
-        {"trained_items": [1], "trained_counts": [2], "bias_shifts": [0.0], "linear_neighbors": 6},
-        {"trained_items": "abcd", "trained_counts": "abcd", "bias_shifts": "abcd", "linear_neighbors": 6},
+        {"trained_items": [1], "trained_counts": [2], "bias_shifts": [0.0], "linear_neighbors": 6} | TRAINED,
+        {"trained_items": "abcd", "trained_counts": "abcd", "bias_shifts": "abcd", "linear_neighbors": 6} | TRAINED,
     ],
 )
 def test_damaged_section_on_updates_is_refused(hybrid: Artifact, broken: object) -> None:
@@ -222,9 +224,42 @@ def test_damaged_section_on_updates_is_refused(hybrid: Artifact, broken: object)
         update(hybrid_with_section(hybrid, broken), [])
 
 
-def hybrid_with_section(artifact: Artifact, section: object) -> Artifact:
-    from dataclasses import replace
+@pytest.mark.parametrize(
+    "broken", [{"trained_lists": 10**9}, {"trained_lists": -1}, {"network_weight": -1.0}, {"linear_weight": "0.1"}]
+)
+def test_damaged_weights_and_lists_in_the_section_are_refused(hybrid: Artifact, broken: dict[str, object]) -> None:
+    updated = hybrid_with(hybrid, "a")
+    with pytest.raises(BadArtifact):
+        update(hybrid_with_section(updated, updated.config["updates"] | broken), [])
 
+
+def weighing(artifact: Artifact, **weights: float) -> Artifact:
+    """Return the model with other weights of its mixture."""
+    config = artifact.stored.config
+    config = replace(config, weights=replace(config.weights, **weights))
+    return replace(artifact, stored=replace(artifact.stored, config=config))
+
+
+def test_parts_that_learned_from_fewer_of_the_lists_weigh_less(hybrid: Artifact) -> None:
+    model, lists = weighing(hybrid, network=0.4, memory=1.0, linear=0.2), hybrid.remembered_lists
+    added: list[Change] = [SetList(f"a{n}", ("i1", "i2")) for n in range(lists)]
+    half, most = (update(model, changes)[0] for changes in (added[: lists // 4], added))
+    share = lists / (lists + lists // 4)
+    assert vars(half.stored.config.weights) == pytest.approx(
+        {"network": 0.4 * share**3, "memory": 1.0, "linear": 0.2 * share**3}
+    )
+    assert vars(most.stored.config.weights) == pytest.approx({"network": 0.1, "memory": 1.0, "linear": 0.05})
+    again, _ = update(most, [RemoveList(f"a{n}") for n in range(lists)])
+    assert again.stored.config.weights == model.stored.config.weights
+
+
+def test_weights_stay_if_the_memory_has_none(hybrid: Artifact) -> None:
+    model = weighing(hybrid, network=0.4, memory=0.0, linear=0.2)
+    updated, _ = update(model, [SetList("a", ("i1", "i2"))])
+    assert updated.stored.config.weights == model.stored.config.weights
+
+
+def hybrid_with_section(artifact: Artifact, section: object) -> Artifact:
     return replace(artifact, config=artifact.config | {"updates": section})
 
 

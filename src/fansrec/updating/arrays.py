@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fansrec.models.hybrid.config import MixtureWeights
 from fansrec.models.hybrid.new_items import category_means, composed_vectors, new_biases
 from fansrec.updating.evidence import Evidence
 from fansrec.updating.linear import Fitted, new_weights
@@ -17,6 +18,9 @@ Arrays = Mapping[str, NDArray[Any]]
 # Times the length of trained vectors: a mean of vectors points less exactly to the lists that its item fits in than a
 # trained vector does, so that a new item of the same length would be behind trained ones.
 LENGTH = 1.5
+# Network and linear part learned nothing from the other lists of the memory: they weigh the share of the trained lists
+# to this power, but at least a share of their trained weights.
+STALENESS, LEAST_WEIGHT = 3.0, 0.25
 EMBEDDINGS, PRIOR, LINEAR = "embed.items.weight", "tied.prior", ("linear.items", "linear.weights")
 
 
@@ -25,6 +29,7 @@ class Change:
     """The items of a model before and after an update, and what is known of the new ones."""
 
     trained: Trained
+    trained_share: float  # of the lists of the memory
     places: Indices  # (T,): the index of every trained item before the update
     order: Indices  # (M,): the items of the working order in their new order
     indices: Indices  # (M,): the new index of every item of the working order
@@ -58,8 +63,17 @@ def hybrid(arrays: Arrays, config: Any, change: Change) -> tuple[dict[str, NDArr
         found |= dict(zip(LINEAR, (items, weights), strict=True))
         width = items.shape[1]
     sizes = {"lists": len(change.held), "items": len(change.held.items)}
-    config = replace(config, memory=replace(config.memory, **sizes), linear=replace(config.linear, neighbors=width))
-    return found, config
+    memory, linear = replace(config.memory, **sizes), replace(config.linear, neighbors=width)
+    return found, replace(config, memory=memory, linear=linear, weights=_weights(config.weights, change))
+
+
+def _weights(weights: MixtureWeights, change: Change) -> MixtureWeights:
+    """Return the weights of the mixture: parts that learned from fewer of the lists weigh less beside the memory."""
+    if not weights.memory:
+        return weights
+    factor = max(change.trained_share**STALENESS, LEAST_WEIGHT)
+    trained = change.trained
+    return replace(weights, network=factor * trained.network_weight, linear=factor * trained.linear_weight)
 
 
 def _vectors(vectors: NDArray[np.float32], change: Change) -> NDArray[np.float32]:

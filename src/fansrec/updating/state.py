@@ -28,13 +28,15 @@ Floats = NDArray[np.float64]
 class Trained:
     """What an update needs to know of the model as it was trained, by category.
 
-    V-STAN has no network: its counts are those of items without lists, and its bias shifts are 0.
+    V-STAN has no network: its counts are those of items without lists, its bias shifts and weights are 0.
     """
 
     sizes: Indices  # (N,): the number of trained items
     counts: Indices  # (N,): the sum over these items of their number of lists plus 1
     bias_shifts: Floats  # (N,): see models/hybrid/new_items.py
     linear_neighbors: int  # columns of the linear part
+    network_weight: float  # in the mixture
+    linear_weight: float
 
     @property
     def starts(self) -> Indices:
@@ -59,6 +61,7 @@ class State:
     places: Indices  # (M,): the index in the artifact of each of them
     described: frozenset[str]  # new items that were described: they stay, even if no list contains them
     categories: Mapping[str, str]  # the names of the categories that were given for new items
+    trained_lists: int  # how many lists of the memory, the first ones, the model was trained with
     memory: Memory  # without borrowed lists
     names: ListNames
 
@@ -69,6 +72,7 @@ def read_state(artifact: Artifact) -> State:
     try:
         trained = _new(artifact) if section is None else _read_trained(section, vocabulary)
         described, categories = _read_new(section or {})
+        trained_lists = _read_trained_lists(artifact, section)
         borrowed = _read_borrowed(section or {}, vocabulary)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise unfit(artifact.folder, error) from error
@@ -80,11 +84,16 @@ def read_state(artifact: Artifact) -> State:
     working = inverse(places)
     names = artifact.list_names or ListNames([None] * len(memory))
     ordered = [ids[place] for place in places.tolist()] if len(ids) > trained.items else ids
-    return State(trained, ordered, places, described, categories, memory.with_items(working, len(ids)), names)
+    memory = memory.with_items(working, len(ids))
+    return State(trained, ordered, places, described, categories, trained_lists, memory, names)
 
 
 def section_of(
-    trained: Trained, described: frozenset[str], categories: Mapping[str, str], borrowed: Sequence[str]
+    trained: Trained,
+    trained_lists: int,
+    described: frozenset[str],
+    categories: Mapping[str, str],
+    borrowed: Sequence[str],
 ) -> dict[str, Any]:
     """Return the section of config.json from which the state can be read again."""
     return {
@@ -92,6 +101,9 @@ def section_of(
         "trained_counts": trained.counts.tolist(),
         "bias_shifts": trained.bias_shifts.tolist(),
         "linear_neighbors": trained.linear_neighbors,
+        "network_weight": trained.network_weight,
+        "linear_weight": trained.linear_weight,
+        "trained_lists": trained_lists,
         "described": sorted(described),
         "categories": dict(sorted(categories.items())),
         "borrowed": sorted(borrowed),
@@ -108,8 +120,11 @@ def _new(artifact: Artifact) -> Trained:
         shifts = bias_shifts(arrays[BIAS], counts, starts)
     else:  # nothing was trained, so that nothing remembers the training lists
         counts = np.zeros_like(counts)
-    linear = getattr(getattr(artifact.stored.config, "linear", None), "neighbors", 0)
-    return Trained(np.diff(starts), np.add.reduceat(counts + 1, starts[:-1]), shifts, linear)
+    sums, config = np.add.reduceat(counts + 1, starts[:-1]), artifact.stored.config
+    if BIAS not in arrays:
+        return Trained(np.diff(starts), sums, shifts, 0, 0.0, 0.0)
+    weights = float(config.weights.network), float(config.weights.linear)
+    return Trained(np.diff(starts), sums, shifts, config.linear.neighbors, *weights)
 
 
 def _read_trained(section: Mapping[str, Any], vocabulary: Vocabulary) -> Trained:
@@ -118,11 +133,24 @@ def _read_trained(section: Mapping[str, Any], vocabulary: Vocabulary) -> Trained
     whole = all(type(count) is int and 0 < count < 2**40 for count in [*sizes, *counts])
     numbers = all(type(shift) is float and abs(shift) < 1e6 for shift in shifts)
     width, most = section["linear_neighbors"], np.diff(vocabulary.starts)
+    weights = section["network_weight"], section["linear_weight"]
+    numbers = numbers and all(type(weight) is float and 0 <= weight < 1e6 for weight in weights)
     fits = len(sizes) == len(counts) == len(shifts) == len(most) and whole and bool((np.array(sizes) <= most).all())
     if not (fits and numbers and type(width) is int and width >= 0):
         raise ValueError(f"the section {UPDATES} of its configuration does not fit its vocabulary")
     integers = [np.array(values, dtype=np.int64) for values in (sizes, counts)]
-    return Trained(integers[0], integers[1], np.array(shifts, dtype=np.float64), width)
+    return Trained(integers[0], integers[1], np.array(shifts, dtype=np.float64), width, *weights)
+
+
+def _read_trained_lists(artifact: Artifact, section: Mapping[str, Any] | None) -> int:
+    """Return how many lists of the memory the model was trained with; V-STAN counts none, since nothing is trained."""
+    if section is None:
+        assert isinstance(artifact.stored, StoredModel)
+        return artifact.remembered_lists if BIAS in artifact.stored.arrays else 0
+    lists = section["trained_lists"]
+    if type(lists) is not int or not 0 <= lists <= artifact.remembered_lists:
+        raise ValueError(f"the section {UPDATES} of its configuration does not fit its lists")
+    return lists
 
 
 def _read_new(section: Mapping[str, Any]) -> tuple[frozenset[str], dict[str, str]]:

@@ -82,13 +82,15 @@ def _updated(artifact: Artifact, state: State, items: Items, memory: Memory, pla
     order = np.argsort(categories, kind="stable")
     places = state.places[: items.trained]
     held = with_borrowed(memory, items.new, proxies)
-    change = ArrayChange(trained, places, order, inverse(order), categories, memory, held, evidence)
+    trained_lists = int(plan.kept[: state.trained_lists].sum())
+    share = trained_lists / len(memory)
+    change = ArrayChange(trained, share, places, order, inverse(order), categories, memory, held, evidence)
     stored = artifact.stored
     arrays, config = updated_arrays(stored.name, stored.arrays, stored.config, change)
     vocabulary = new_vocabulary(items, order, categories, before, integers_of(items, before, places))
     known = {id_: name for id_, name in items.categories.items() if id_ in items.index}
     borrowed = [items.ids[item] for item in borrowing(memory, items.new, proxies).tolist()]
-    section = section_of(trained, items.described, known, borrowed)
+    section = section_of(trained, trained_lists, items.described, known, borrowed)
     return replace(
         artifact,
         stored=StoredModel(stored.kind, config, arrays),
