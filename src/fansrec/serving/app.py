@@ -73,7 +73,7 @@ def _hosts(settings: Settings) -> Hosts | None:
 def build_routes(service: Service) -> ASGIApp:
     """Return all routes; requests to continue lists go around the framework, which takes longer than a short answer."""
     continue_route = ContinueRoute(service)
-    framework = _framework(service, continue_route)
+    framework = framework(service, continue_route)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and is_continue(scope["path"], scope["method"]):
@@ -84,7 +84,7 @@ def build_routes(service: Service) -> ASGIApp:
     return app
 
 
-def _framework(service: Service, continue_route: ContinueRoute) -> FastAPI:
+def framework(service: Service, continue_route: ContinueRoute) -> FastAPI:
     app = FastAPI(
         title="fansrec",
         summary="List continuation: the first part of a list in, the rest out.",

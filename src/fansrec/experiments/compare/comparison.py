@@ -81,7 +81,7 @@ def compare(
 ) -> Comparison:
     """Train `models` on a corpus, compare them on its test lists and recommend the cheapest of the best.
 
-    A model is written NAME[:RECIPE][+SETTING=VALUE...]. The settings of a model in closed form are searched on the
+    A model is written `NAME[:RECIPE][+SETTING=VALUE...]`. The settings of a model in closed form are searched on the
     validation lists for at most `seconds`, a number or a text such as 10m. Models and figures are kept in `out`
     (default: CORPUS-compare beside the corpus), with a report as comparison.json, .md and .png. The same call resumes
     an interrupted one and trains only models that are not there yet or whose search ended early and now has more time,
