@@ -42,7 +42,7 @@ def _command(command: Any, name: str) -> Iterator[str]:
             panel = getattr(parameter, "rich_help_panel", None) or ("Arguments" if is_argument else "Options")
             groups.setdefault(panel, []).append(parameter)
     for panel, parameters in groups.items():
-        yield f"| {panel} | | default |\n|---|---|---|"
+        yield f"| {panel} | meaning | default |\n|---|---|---|"
         yield from (_row(parameter, context) for parameter in parameters)
         yield ""
 

@@ -11,18 +11,18 @@ from matplotlib.patches import FancyBboxPatch
 
 FOLDER = Path(__file__).parents[2] / "docs/images/how-fans-works"
 GIVEN, MASK, FOUND, NETWORK = "#dbe7f6", "#f1f1f4", "#d6f0dc", "#fdeccf"
-INK = "#1f2430"
+INK, LINE = "#1f2430", "#5b6472"
 
 
 def box(axes: Axes, x: float, y: float, text: str, color: str, width: float = 0.9, height: float = 0.6) -> None:
     """Draw a rounded box with its lower left corner at (x, y)."""
-    shape = FancyBboxPatch((x, y), width, height, "round,pad=0,rounding_size=0.08", facecolor=color, edgecolor="#5b6472", lw=0.8)
-    axes.add_patch(shape)
+    style = "round,pad=0,rounding_size=0.08"
+    axes.add_patch(FancyBboxPatch((x, y), width, height, style, facecolor=color, edgecolor=LINE, lw=0.8))
     axes.text(x + width / 2, y + height / 2, text, ha="center", va="center", fontsize=9, color=INK)
 
 
 def arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float]) -> None:
-    axes.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": "#5b6472", "lw": 0.9})
+    axes.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": LINE, "lw": 0.9})
 
 
 def label(axes: Axes, x: float, y: float, text: str) -> None:

@@ -1,5 +1,6 @@
 """Hooks of mkdocs: the navigation, pages that are generated from the code, and links that leave docs/."""
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -49,5 +50,14 @@ def on_files(files: Files, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Return the text of a page with links that leave docs/ changed to pages of the site or of the repository."""
-    source = page.file.src_uri
-    return markdown if page.file.generated_by else links.outward(markdown, source)
+    return markdown if page.file.generated_by else links.outward(markdown, page.file.src_uri)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Return the content of a page with empty heads of columns as plain cells, which screen readers skip."""
+    return re.sub(r"<th([^>]*)></th>", r"<td\1></td>", html)
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Return the whole page with a name for the search dialog, which the theme leaves without one."""
+    return output.replace('role="dialog"', 'role="dialog" aria-label="Search"', 1)

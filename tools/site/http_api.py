@@ -22,7 +22,9 @@ SUCCESS = "200"
 def page() -> str:
     """Return the page as Markdown."""
     api = _describe()
-    operations = [_operation(method, path, one) for path, methods in api["paths"].items() for method, one in methods.items()]
+    operations = [
+        _operation(method, path, one) for path, methods in api["paths"].items() for method, one in methods.items()
+    ]
     schemas = [_schema(name, schema) for name, schema in api["components"]["schemas"].items()]
     return INTRODUCTION + "".join(operations) + "\n## Types\n" + "".join(schemas)
 
@@ -88,10 +90,11 @@ def _type(schema: dict[str, Any]) -> str:
 
 def _limits(schema: dict[str, Any], of: str, unit: str) -> str:
     least, most = (schema.get(f"{end}{of}") for end in ("min", "max"))
-    if (least, most) == (None, None) or max(abs(least or 0), abs(most or 0)) > 2**53:
+    if (least, most) == (None, None) or max(abs(least or 0), abs(most or 0)) > 2**53:  # or the range of 64 bits
         return ""
-    text = f"{least:,} to {most:,}" if None not in (least, most) else f"at least {least:,}" if most is None else f"at most {most:,}"
-    return f" ({text}{unit})"
+    if most is None:
+        return f" (at least {least:,}{unit})"
+    return f" (at most {most:,}{unit})" if least is None else f" ({least:,} to {most:,}{unit})"
 
 
 def _example(value: Any) -> str:

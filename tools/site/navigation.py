@@ -11,10 +11,11 @@ ENTRY = re.compile(r"\[([^\]]+)\]\(([^)\s#]+\.md)\)")
 
 
 def from_overview(overview: Path, generated: list[str]) -> list[Any]:
-    """Return the navigation: a tab for each section that lists pages; `generated` pages follow those of their folder."""
+    """Return the navigation: a tab for each section that lists pages, with the `generated` pages of its folder."""
     nav: list[Any] = [{"Home": overview.name}]
     for title, text in SECTION.findall(overview.read_text(encoding="utf-8")):
-        entries = [{name: _page(path)} for line in text.splitlines() if line.startswith("- ") for name, path in ENTRY.findall(line)]
+        lines = [line for line in text.splitlines() if line.startswith("- ")]
+        entries = [{name: _page(path)} for line in lines for name, path in ENTRY.findall(line)]
         if entries:
             nav.append({title: entries + [path for path in generated if path.startswith(f"{title.lower()}/")]})
     return nav
