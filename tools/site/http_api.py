@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from fansrec.serving.app import framework
+from fansrec.serving.app import framework_app
 from fansrec.serving.continue_route import ContinueRoute
 from fansrec.serving.settings import ModelSpec, Settings
 
@@ -33,7 +33,7 @@ def _describe() -> dict[str, Any]:
     """Return the OpenAPI document of a service with default settings; registering routes needs no models."""
     settings = Settings(models=(ModelSpec(name="model", run=Path("model")),))
     service: Any = SimpleNamespace(settings=settings)
-    return framework(service, ContinueRoute(service)).openapi()
+    return framework_app(service, ContinueRoute(service)).openapi()
 
 
 def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
