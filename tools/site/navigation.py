@@ -15,7 +15,7 @@ def from_overview(overview: Path, generated: list[str]) -> list[Any]:
     nav: list[Any] = [{"Home": overview.name}]
     for title, text in SECTION.findall(overview.read_text(encoding="utf-8")):
         lines = [line for line in text.splitlines() if line.startswith("- ")]
-        entries = [{name: _page(path)} for line in lines for name, path in ENTRY.findall(line)]
+        entries = [{name[0].upper() + name[1:]: _page(path)} for line in lines for name, path in ENTRY.findall(line)]
         if entries:
             nav.append({title: entries + [path for path in generated if path.startswith(f"{title.lower()}/")]})
     return nav
