@@ -54,7 +54,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Return the content of a page with tables as the repository host shows them, and without empty heads of columns."""
+    """Return the content of a page with tables as the repository host shows them, without empty heads of columns."""
     html = re.sub(r"<th([^>]*)></th>", r"<td\1></td>", html)  # screen readers expect text in heads
     return re.sub(r"<table>.*?</table>", lambda table: table[0].replace("\\|", "|"), html, flags=re.DOTALL)
 
