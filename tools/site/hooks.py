@@ -11,7 +11,7 @@ import links
 import navigation
 import python_api
 from mkdocs.exceptions import PluginError
-from mkdocs.structure.files import File, Files
+from mkdocs.structure.files import File, Files, InclusionLevel
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = Path(sys.prefix) / "node_modules"  # `make programs` fetches them
@@ -40,7 +40,8 @@ def on_files(files: Files, config: Any) -> Files:
         files.append(File.generated(config, path, content=page()))
     for name in links.PROJECT:
         content = links.relative_to_site(ROOT / name)
-        files.append(File.generated(config, links.project_page(name), content=content))
+        page = links.project_page(name)
+        files.append(File.generated(config, page, content=content, inclusion=InclusionLevel.NOT_IN_NAV))  # or in it
     for path, source in ASSETS.items():
         if not source.is_file():
             raise PluginError(f"{source} is missing; fetch it with: make programs (needs npm)")
