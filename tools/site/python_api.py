@@ -18,6 +18,7 @@ ANSWERS: dict[str, list[str]] = {
     "fansrec.api.answers.FoundItem": [],
     "fansrec.client.requests.Answers": [],
     "fansrec.updating.report.Report": [],
+    "fansrec.training.plan.Plan": ["variant", "settings"],
 }
 
 

@@ -82,7 +82,7 @@ def train(
             without the searches and the comparison.
 
     Returns:
-        The model, its settings and its size.
+        What was trained: the model with all of its settings, those that were found included.
 
     Raises:
         FansError: For anything that is refused; the message names the parameter.
