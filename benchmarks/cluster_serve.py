@@ -1,10 +1,9 @@
-"""Compare the service on Ray Serve with the service on one machine: requests/s, latency, replicas killed under load.
+"""Compare a service that Ray placed with the same service without Ray: requests/s, processor time, a killed front.
 
     python -m benchmarks.cluster_serve [--quick] [--json ROWS.json]
 
-One list and ten items per request. Everything runs on this machine: the load generator, Ray's own processes (about as
-much work as the service itself), its proxy, two fronts and the replicas that hold the models share its cores, so the
-figures show the cost of a request, not the capacity of a cluster.
+Both run on this machine, and are sent requests in turns, so that changes of its speed affect both alike. What Ray's own
+processes cost while the service runs is reported beside it.
 """
 
 import argparse
@@ -14,88 +13,91 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
+from typing import NamedTuple
 
-from benchmarks.reliability.capacity import peak
-from benchmarks.reliability.load import Load
-from benchmarks.reliability.load_process import run_load, start_load
+from benchmarks.reliability.load import Load, run_here
 from benchmarks.reliability.models import make_model, make_requests, size_of
 from benchmarks.reliability.report import Report, argument_parser, run
 from benchmarks.reliability.service import Service, service
+from psutil import NoSuchProcess, Process
 
-SHARE = 0.5  # of the capacity, while replicas are killed
-EVERY = 15.0  # seconds between two kills: a replica takes about ten to come back
-TITLE = "ray::ServeReplica:fansrec:"
+ROUNDS, SECONDS = 10, 1.5
+CONNECTIONS = 16
+SHARE = 0.8  # of the throughput without Ray, at least
+LISTS = (1, 16)  # in a request
+FRONT = "fansrec.cluster.serving.service_process"
+IDLE_SECONDS = 10.0  # in which the processes that Ray starts in advance have started
+RESTART_SECONDS = 60.0
 
 
 def measure(report: Report, options: argparse.Namespace) -> None:
-    size, seconds = size_of(options.quick), 1.0 if options.quick else 5.0
-    requests = [request.encoded for request in make_requests(size, 512)]
+    size, rounds = size_of(options.quick), 2 if options.quick else ROUNDS
     with tempfile.TemporaryDirectory() as folder:
         artifact = make_model(Path(folder) / "fans", size)
-        for count in (1, 2):
-            with service([artifact], workers=count) as running:
-                speed(report, f"one machine, {count} workers", running, requests, seconds)
-        for count in (1, 2):
-            with service([artifact, "--engine", "ray", "--replicas", str(count)]) as running:
-                wait_for_replicas(running, count)
-                best = speed(report, f"Ray, {count} replicas", running, requests, seconds)
-                if count == 2:
-                    load = Load(running.port, requests, 3600, rate=SHARE * best, connections=64)
-                    for kind in ("Models", "Front"):
-                        killed(report, kind, running, load, 1 if options.quick else 3)
+        with service([artifact]) as alone, service([artifact, "--engine", "ray"]) as placed:
+            time.sleep(IDLE_SECONDS)
+            before = cpu_seconds(placed)
+            time.sleep(IDLE_SECONDS)
+            idle = (cpu_seconds(placed) - before) / IDLE_SECONDS
+            report.note("processes of Ray and of the service without requests, share of a core", f"{idle:.1%}")
+            for lists in LISTS:
+                requests = [request.encoded for request in make_requests(size, 512, lists)]
+                compare(report, f"{lists} lists a request", alone, placed, requests, rounds)
+            restart(report, placed)
 
 
-def speed(report: Report, what: str, running: Service, requests: Sequence[bytes], seconds: float) -> float:
-    alone = run_load(Load(running.port, requests, seconds, connections=1))
-    best = peak(running, requests, seconds)
-    times = f"{alone.percentile(50):.2f} and {alone.percentile(99):.2f} ms"
-    report.note(f"{what}, p50 and p99 of one connection", times, load=alone.row())
-    report.note(f"{what}, capacity, requests/s", best.goodput(), load=best.row())
-    return best.goodput()
+def compare(report: Report, what: str, alone: Service, placed: Service, requests: Sequence[bytes], rounds: int) -> None:
+    """Send requests to both in turns and compare each pair of turns."""
+    turns: list[tuple[Turn, Turn]] = []
+    for number in range(rounds + 1):  # the first is a warm-up
+        pair = {running: send(running, requests) for running in ((alone, placed), (placed, alone))[number % 2]}
+        turns.append((pair[alone], pair[placed]))
+    del turns[0]
+    for name, made in (("without Ray", [a for a, _ in turns]), ("placed by Ray", [b for _, b in turns])):
+        report.note(f"{name}, {what}, requests/s, median", median(turn.rate for turn in made))
+        report.note(f"{name}, {what}, processor time per request, ms", median(turn.cpu_ms for turn in made))
+    ratio = median(b.rate / a.rate for a, b in turns)
+    report.require_speed(f"requests/s with Ray / without, {what}", f"at least {SHARE:.0%}", f"{ratio:.0%}",
+                         ratio >= SHARE, pairs=[(a.rate, b.rate) for a, b in turns])  # fmt: skip
 
 
-def killed(report: Report, kind: str, running: Service, load: Load, times: int) -> None:
-    """Kill replicas of a kind one after another, under a load that never retries."""
-    with start_load(load) as under_load:
-        time.sleep(1.0)
-        for _ in range(times):
-            began = time.monotonic()
-            os.kill(replicas(running.process.pid, kind)[0], signal.SIGKILL)
-            time.sleep(max(0.0, began + EVERY - time.monotonic()))
-        tally = under_load.end()
-    failed = tally.wrong(report.quick)
-    what = f"Ray, {times} replicas of {kind} killed, failed of {tally.sent:,} requests"
-    report.require(what, "0", failed or 0, not failed, load=tally.row())
-    shown = ", ".join(f"{tally.percentile(percent):.0f}" for percent in (50, 99, 100))
-    report.note(f"Ray, {kind} killed, p50, p99 and slowest", f"{shown} ms")
+class Turn(NamedTuple):
+    rate: float  # requests/s
+    cpu_ms: float  # of all processes, per request
 
 
-def wait_for_replicas(running: Service, count: int) -> None:
-    """Wait until all replicas are running."""
-    end = time.monotonic() + 120
-    while len(replicas(running.process.pid, "Models")) < count or not running.is_ready():
-        if time.monotonic() > end:
-            raise RuntimeError(f"fewer than {count} replicas after two minutes")
-        time.sleep(0.2)
-    time.sleep(2.0)
+def send(running: Service, requests: Sequence[bytes]) -> Turn:
+    before = cpu_seconds(running)
+    tally = run_here(Load(running.port, requests, SECONDS, connections=CONNECTIONS))
+    return Turn(tally.goodput(), 1e3 * (cpu_seconds(running) - before) / tally.sent)
 
 
-def replicas(driver: int, kind: str) -> list[int]:
-    """Return the processes of a kind that Ray started for this service."""
-    return [pid for pid in descendants(driver) if read(pid, "cmdline").startswith(TITLE + kind)]
+def cpu_seconds(running: Service) -> float:
+    """Return the processor time of all processes, those of Ray too."""
+    return sum(running.processes.cpu_seconds().values())
 
 
-def descendants(pid: int) -> list[int]:
-    parents = {int(at.name): read(int(at.name), "stat") for at in Path("/proc").iterdir() if at.name.isdigit()}
-    children = [one for one, stat in parents.items() if stat and int(stat.rpartition(")")[2].split()[1]) == pid]
-    return children + [further for child in children for further in descendants(child)]
+def restart(report: Report, running: Service) -> None:
+    """Kill the front process and wait until the service that Ray's actor starts in its place answers."""
+    began, before = time.monotonic(), fronts(running)
+    os.kill(before[0], signal.SIGKILL)
+    while fronts(running) in ([], before) or not running.is_ready():
+        if time.monotonic() - began > RESTART_SECONDS:
+            raise RuntimeError("the service was not started again")
+        time.sleep(0.02)
+    report.note("placed by Ray, front process killed, seconds until requests are answered", time.monotonic() - began)
 
 
-def read(pid: int, what: str) -> str:
+def fronts(running: Service) -> list[int]:
+    return [process.pid for process in Process(running.process.pid).children(recursive=True) if is_front(process)]
+
+
+def is_front(process: Process) -> bool:
     try:
-        return Path(f"/proc/{pid}/{what}").read_text(errors="replace")
-    except OSError:  # it has ended
-        return ""
+        return FRONT in process.cmdline()
+    except NoSuchProcess:
+        return False
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from benchmarks.scale.simulation import Reliability, Steps, serving, tasks, trai
 PIECE = 20e6  # interactions per task
 LISTS_AT_ONCE = 50_000  # per task that continues lists
 BATCH = 512  # lists per call of the engine
-TOGETHER = 8  # waiting requests that a free replica takes under load
+TOGETHER = 8  # waiting requests that a free worker takes under load
 BUSY = 0.7
 MEASURED = Measured()
 
@@ -118,15 +118,15 @@ def answers_per_second(world: World, network: Network, machine: Machine, togethe
 
 
 def serve(world: World, network: Network, rate: float, reliability: Reliability, random: np.random.Generator) -> None:
-    """Plan replicas of one core each; replicas of a machine share the mapped model."""
+    """Plan workers of one core each, in one service per machine, whose workers share the mapped model."""
     a_request = CPU_MACHINE.cores / answers_per_second(world, network, CPU_MACHINE, TOGETHER)  # seconds of one core
-    replicas = math.ceil(rate * a_request / BUSY)
-    fronts = math.ceil(rate * MEASURED.served / BUSY)
-    queue = serving(rate, a_request, replicas, reliability, random)
-    machines = math.ceil((replicas + fronts) / CPU_MACHINE.cores)
-    print(f"{'serving':24}{f'{machines} CPU':>10}  {rate:,.0f} requests/s: {replicas} cores for replicas, "
-          f"{fronts} for Ray's proxies and fronts, at {BUSY:.0%}")  # fmt: skip
-    print(f"  replicas, simulated: p50 {queue.p50 * 1e3:.1f} ms, p99 {queue.p99 * 1e3:.1f} ms, busy {queue.busy:.0%}")
+    workers = math.ceil(rate * a_request / BUSY)
+    http = math.ceil(rate * MEASURED.served / BUSY)
+    queue = serving(rate, a_request, workers, reliability, random)
+    machines = math.ceil((workers + http) / CPU_MACHINE.cores)
+    print(f"{'serving':24}{f'{machines} CPU':>10}  {rate:,.0f} requests/s: {workers} cores for answers, "
+          f"{http} for HTTP and JSON, at {BUSY:.0%}")  # fmt: skip
+    print(f"  workers, simulated: p50 {queue.p50 * 1e3:.1f} ms, p99 {queue.p99 * 1e3:.1f} ms, busy {queue.busy:.0%}")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ class Measured:
     prepared: float = 1.85e5  # interactions per second and core, without the vectors (benchmarks/cluster_prepare.py)
     vectors: float = 400.0  # seconds: a quarter is CBOW (17 s for 3.2 million interactions), the rest is an estimate
     continued_efficiency: float = 0.96  # of two workers (benchmarks/cluster_many.py)
-    served: float = 0.0088  # core seconds per request of Ray's proxy and front (docs/how-to/operate-the-service.md)
+    served: float = 0.0005  # core seconds per request for HTTP and JSON (docs/explanation/serving-performance.md)
 
 
 @dataclass(frozen=True)

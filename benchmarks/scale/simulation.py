@@ -80,16 +80,16 @@ def training(steps: Steps, reliability: Reliability, random: Random, simulated: 
 class Queue:
     p50: float  # seconds from arrival to answer
     p99: float
-    busy: float  # share of the replicas' time
+    busy: float  # share of the workers' time
 
 
 def serving(
-    rate: float, seconds: float, replicas: int, reliability: Reliability, random: Random, requests: int = 50_000
+    rate: float, seconds: float, workers: int, reliability: Reliability, random: Random, requests: int = 50_000
 ) -> Queue:
-    """Simulate random arrivals at replicas that process one request at a time."""
+    """Simulate random arrivals at workers that process one request at a time."""
     comes = np.cumsum(random.exponential(1 / rate, requests))
     takes = reliability.times(seconds, requests, random)
-    free = [0.0] * replicas
+    free = [0.0] * workers
     took = np.empty(requests)
     for number, (now, work) in enumerate(zip(comes.tolist(), takes.tolist(), strict=True)):
         begins = max(now, heapq.heappop(free))
@@ -97,4 +97,4 @@ def serving(
         took[number] = begins + work - now
     settled = took[requests // 10 :]
     p50, p99 = np.percentile(settled, [50, 99])
-    return Queue(float(p50), float(p99), float(takes.sum() / (replicas * comes[-1])))
+    return Queue(float(p50), float(p99), float(takes.sum() / (workers * comes[-1])))

@@ -37,7 +37,7 @@ def test_defaults_in_the_help_equal_those_of_the_settings() -> None:
 
 
 def test_every_flag_is_a_setting() -> None:
-    of_ray = {"engine", "address", "replicas", "stop"}
+    of_ray = {"engine", "address", "replicas", "status", "reload", "stop"}
     assert {*inspect.signature(serve).parameters} - {"config"} - of_ray <= {*Settings.model_fields}
 
 

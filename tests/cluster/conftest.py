@@ -7,7 +7,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ NORMAL_PRIORITY = {"RAY_worker_niceness": "0"}  # Ray's workers would otherwise 
 OUTSIDE = dict(os.environ) | NORMAL_PRIORITY  # the environment of other processes, without the token of the local Ray
 TWO_NODES = Path(__file__).with_name("two_nodes.py")
 RELEASE_SECONDS = 180
+START_ATTEMPTS = 5
 
 
 @pytest.fixture(scope="session")
@@ -66,27 +69,39 @@ class TwoNodes:
     address: str
     environment: dict[str, str]  # of a driver, with the token
     kill_one: Callable[[], None]
+    add_one: Callable[[], None]
 
 
-@pytest.fixture
-def two_nodes() -> Iterator[TwoNodes]:
+@contextmanager
+def simulated_cluster() -> Iterator[TwoNodes]:
     """Simulate a cluster of two machines with one core each, which requires a token, in another process."""
     token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen([sys.executable, TWO_NODES], env=OUTSIDE | token, **pipes) as process:
+    for _ in range(START_ATTEMPTS):
+        process = subprocess.Popen([sys.executable, TWO_NODES], env=OUTSIDE | token, **pipes)
+        if address := process.stdout.readline().strip():
+            break
+        process.communicate()  # Ray waits 30 seconds for its processes, which a busy machine may exceed
+    with process:
         assert process.stdin and process.stdout
 
-        def kill_one() -> None:
-            print("kill", file=process.stdin, flush=True)
-            assert process.stdout.readline() == "killed\n"
+        def order(what: str) -> None:
+            print(what, file=process.stdin, flush=True)
+            assert process.stdout.readline() == "done\n"
 
-        yield TwoNodes(process.stdout.readline().strip(), token, kill_one)
+        yield TwoNodes(address, token, partial(order, "kill"), partial(order, "add"))
         process.stdin.close()  # ends the cluster
 
 
 @pytest.fixture
-def fans() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Return a function that runs `fans …` in another process, which is ended with the test."""
+def two_nodes() -> Iterator[TwoNodes]:
+    with simulated_cluster() as nodes:
+        yield nodes
+
+
+@contextmanager
+def commands() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Yield a function that runs `fans …` in another process, which is ended with the block."""
     started: list[subprocess.Popen[str]] = []
 
     def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
@@ -106,3 +121,9 @@ def fans() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     for process in started:
         process.kill()
         process.communicate()
+
+
+@pytest.fixture
+def fans() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    with commands() as start:
+        yield start

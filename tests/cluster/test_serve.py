@@ -1,255 +1,155 @@
-"""The service on Ray Serve, started once: two fronts, two replicas of the models, on a local Ray."""
+"""Services on a cluster of two simulated machines, deployed once, and on a local Ray."""
 
 import os
+import re
 import signal
-import threading
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import httpx2
+import psutil
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
-from ray import serve
 from typer.testing import CliRunner
 
 import fansrec
+from cluster.conftest import commands, simulated_cluster
+from cluster.processes import workers_named
 from fansrec.cli.main import app
-from fansrec.cluster.serving.application import Scale
-from fansrec.cluster.serving.command import deploy_service, stop_on_ray
-from fansrec.errors import BadArtifact, BadSetting
-from fansrec.serving.http.keys import new_key
-from fansrec.serving.settings import read_settings
-from serving.service import descendants, until
+from serving.service import DEADLINE_S, PATIENT, descendants, free_ports, until
 
 LISTS: list[list[object]] = [["i1", "i17", "Song 31"], ["i2"], ["i40", "i41", "nobody"]]
-THREADS = 6
 
 
-class Served:
-    def __init__(self, folder: Path, songs: Path) -> None:
-        self.songs, self.link, self.keys = songs, folder / "current", folder / "fans.keys"
+class Fleet:
+    """The services of a cluster, and the commands that change them."""
+
+    def __init__(self, folder: Path, songs: Path, fans: Callable[..., Any], nodes: Any) -> None:
+        self.songs, self.link, self.nodes = songs, folder / "current", nodes
+        self._fans, self._settings = fans, PATIENT | {"FANS_SEARCH_FOLDER": str(folder), "FANS_NOTICE_S": "0"}
         self.point_to("run")
-        self.user, self.admin = new_key(self.keys, "user", "use"), new_key(self.keys, "operator", "admin")
-        self.folder, self.port = folder, free_port()
-        self.url = self.deploy(f"fans={self.link}").rstrip("/")
-        self.http = httpx2.Client(base_url=self.url, headers={"X-API-Key": self.user}, timeout=120)
+        deployed = self.order(f"fans={self.link}", "--port", free_ports(2))
+        self.urls = re.findall(r"http://\S+(?=/)", deployed)
 
-    def deploy(self, *models: str) -> str:
-        """Deploy like `fans serve MODELS --engine ray --address …`."""
-        more = {"keys": self.keys, "search_folder": self.folder, "max_body_bytes": 4000, "log_level": "warning"}
-        return deploy_service(read_settings({"models": [*models], "port": self.port} | more, None, {}), Scale(2, 2))
+    def order(self, *arguments: object, code: int = 0) -> str:
+        """Return what `fans serve …` prints."""
+        cluster = ("--engine", "ray", "--address", self.nodes.address)
+        command = self._fans("serve", *arguments, *cluster, **self.nodes.environment, **self._settings)
+        output, errors = command.communicate(timeout=DEADLINE_S)
+        assert command.returncode == code, errors
+        return str(output if code == 0 else errors)
 
     def point_to(self, run: str) -> None:
         self.link.unlink(missing_ok=True)
         self.link.symlink_to(self.songs / run)
 
-    def reload(self) -> Any:
-        return self.http.post("/v1/models/reload", headers={"X-API-Key": self.admin}).json()
+    def status(self) -> list[tuple[str, str]]:
+        """Return URL and state of each service."""
+        return re.findall(r"(http://\S+)/  (.*?)  ", self.order("--status"))
 
-    def hash(self) -> str:
-        return str(self.http.get("/v1/models").json()["models"][0]["hash"])
+    def processes(self) -> list[int]:
+        """Return the front process of each service."""
+        return [int(pid) for pid in re.findall(r"process (\d+)", self.order("--status"))]
 
-    def samples(self) -> list[Any]:
-        families = text_string_to_metric_families(self.http.get("/metrics", headers={"X-API-Key": self.admin}).text)
-        return [sample for family in families for sample in family.samples]
+    def hashes(self) -> list[str]:
+        return [httpx2.get(f"{url}/v1/models", timeout=60).json()["models"][0]["hash"] for url in self.urls]
 
 
 @pytest.fixture(scope="module")
-def served(two_free_cores: None, songs: Path, best: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def fleet(songs: Path, best: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    with simulated_cluster() as nodes, commands() as fans:
+        yield Fleet(tmp_path_factory.mktemp("fleet"), songs, fans, nodes)
+
+
+def is_ready(url: str) -> bool:
     try:
-        made = Served(tmp_path_factory.mktemp("served"), songs)
-        yield made
-        made.http.close()
-    finally:
-        serve.shutdown()
+        return httpx2.get(f"{url}/health/ready", timeout=60).status_code == 200
+    except httpx2.TransportError:
+        return False
 
 
-class Load:
-    """Threads that send requests continuously and never retry."""
-
-    def __init__(self, served: Served) -> None:
-        self.served, self.outcomes, self.hashes, self._over = served, Counter[str](), Counter[str](), False
-        self._threads = [threading.Thread(target=self._ask) for _ in range(THREADS)]
-
-    def _ask(self) -> None:
-        with httpx2.Client(base_url=self.served.url, headers={"X-API-Key": self.served.user}, timeout=120) as http:
-            while not self._over:
-                try:
-                    reply = http.post("/v1/continue", json={"lists": LISTS})
-                    self.outcomes[str(reply.status_code)] += 1
-                    self.hashes[reply.json()["model"]["hash"]] += 1
-                except Exception as error:
-                    self.outcomes[repr(error)] += 1
-
-    def wait(self) -> None:
-        """Wait for some more requests."""
-        now = self.outcomes.total()
-        assert until(lambda: self.outcomes.total() > now + 5 * THREADS)
-
-    def __enter__(self) -> "Load":
-        for thread in self._threads:
-            thread.start()
-        self.wait()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._over = True
-        for thread in self._threads:
-            thread.join()
+def test_each_machine_answers_like_the_library(fleet: Fleet) -> None:
+    assert len(set(fleet.urls)) == 2  # on one address, so with two ports
+    expected = fansrec.load(fleet.songs / "run").continue_lists(LISTS, 7, max_per_group=2)
+    for url in fleet.urls:
+        with fansrec.Client(url) as client:
+            answers = client.continue_lists(LISTS, k=7, max_per_group=2)
+        assert [answer.items for answer in answers] == [answer.items for answer in expected]
+    assert fleet.status() == [(url, "ready") for url in fleet.urls]
 
 
-def free_port() -> int:
-    import socket
-
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
-def processes(deployment: str) -> set[int]:
-    """Return the processes of the replicas of a deployment."""
-
-    def is_one(pid: int) -> bool:
-        try:
-            return f"ServeReplica:fansrec:{deployment}" in Path(f"/proc/{pid}/cmdline").read_text()
-        except OSError:
-            return False
-
-    return {pid for pid, _ in descendants(os.getpid()) if is_one(pid)}
+def test_lost_processes_are_replaced(fleet: Fleet) -> None:
+    """The service of one machine is killed; so are the actor of the other one and the actor that replaces actors."""
+    fronts = fleet.processes()
+    actors = [psutil.Process(pid).parent() for pid in fronts]
+    [supervisor] = workers_named("ray::Fleet")
+    os.kill(fronts[0], signal.SIGKILL)
+    actors[1].kill()
+    os.kill(supervisor, signal.SIGKILL)
+    assert until(lambda: not any(map(psutil.pid_exists, fronts)))
+    assert until(lambda: all(map(is_ready, fleet.urls)))
+    assert until(lambda: fleet.status() == [(url, "ready") for url in fleet.urls])
 
 
-def kill_under_load(served: Served, deployment: str) -> Load:
-    """Kill a replica under load; the load continues until another one has replaced it."""
-    assert until(lambda: len(processes(deployment)) == 2, 300)
-    with Load(served) as load:
-        victim = min(processes(deployment))
-        os.kill(victim, signal.SIGKILL)
-        load.wait()
-        assert until(lambda: len(processes(deployment) - {victim}) == 2, 300)
-        load.wait()
-    return load
+def test_reload_changes_one_service_after_another(fleet: Fleet) -> None:
+    old = fleet.hashes()
+    fleet.point_to("best")
+    assert fleet.order("--reload") == "".join(f"{url}/  fans changed\n" for url in fleet.urls)
+    new = fleet.hashes()
+    assert len({*new}) == 1 and not {*new} & {*old}
 
 
-def test_answers_equal_those_of_the_library(served: Served, songs: Path) -> None:
-    with fansrec.Client(served.url, served.user) as client:
-        answers = client.continue_lists(LISTS, k=7, max_per_group=2)
-    expected = fansrec.load(songs / "run").continue_lists(LISTS, 7, max_per_group=2)
-    assert [answer.items for answer in answers] == [answer.items for answer in expected]
-    assert [answer.unknown for answer in answers] == [answer.unknown for answer in expected]
-    assert answers.hash == fansrec.load(songs / "run").artifact.hash
+def test_refused_model_stops_the_reload_and_the_old_one_stays(fleet: Fleet) -> None:
+    old = fleet.hashes()
+    fleet.point_to("corpus")
+    errors = fleet.order("--reload", code=2)
+    assert re.fullmatch(r"fans: http://\S+ \S+ is not a trained model.*\(0 of 2 services were changed\)\n", errors)
+    assert fleet.hashes() == old
 
 
-@pytest.mark.parametrize(
-    ("body", "headers", "status", "kind"),
-    [
-        ({"lists": []}, {}, 422, "invalid-request"),
-        ({"lists": [["nobody"]]}, {}, 422, "unknown-items"),
-        ({"lists": [["i1"]], "model": "other"}, {}, 404, "unknown-model"),
-        ({"lists": [["i1"] * 2000]}, {}, 413, "too-large"),
-        ({"lists": [["i1"]]}, {"X-API-Key": "fans_wrong"}, 401, "wrong-key"),
-        ({"lists": [["i1"]]}, {"Content-Type": "text/plain"}, 415, "not-json"),
-        ({"lists": [["i1"]]}, {"Fans-Timeout-Ms": "0"}, 400, "bad-timeout"),
-        ({"lists": [["i1"]]}, {"Fans-Timeout-Ms": "1"}, 504, "deadline"),
-    ],
-)  # fmt: skip
-def test_refusals_equal_those_of_one_machine(
-    served: Served, body: dict[str, Any], headers: dict[str, str], status: int, kind: str
-) -> None:
-    reply = served.http.post("/v1/continue", json=body, headers={"X-Request-Id": "mine"} | headers)
-    assert (reply.status_code, reply.json()["type"]) == (status, f"urn:fansrec:{kind}")
-    assert reply.json()["request_id"] == reply.headers["x-request-id"] == "mine"
+@pytest.mark.long
+def test_machines_that_are_lost_and_join_change_the_services(fleet: Fleet) -> None:
+    fleet.point_to("run")
+    fleet.nodes.kill_one()
+    assert until(lambda: [state for _, state in fleet.status()] == ["ready"])
+    fleet.nodes.add_one()
+    assert until(lambda: sorted(fleet.status()) == [(url, "ready") for url in sorted(fleet.urls)])
 
 
-def test_page_and_search_work(served: Served) -> None:
-    assert "text/html" in served.http.get("/").headers["content-type"]
-    assert until(lambda: served.http.get("/v1/items", params={"search": "song 17"}).status_code == 200)
-    assert served.http.get("/v1/items", params={"search": "song 17"}).json()["items"][0]["item"] == "i17"
+def test_services_are_removed_from_the_cluster_without_a_trace(fleet: Fleet) -> None:
+    fronts = fleet.processes()
+    processes = [*fronts, *(child for pid in fronts for child, _ in descendants(pid))]
+    fleet.order("--stop")
+    assert until(lambda: not any(map(psutil.pid_exists, processes)))
+    assert not any(map(is_ready, fleet.urls))
+    assert "there is no service of fansrec on the cluster" in fleet.order("--status", code=2)
 
 
-def test_metrics_contain_every_replica(served: Served) -> None:
-    def requests() -> float:
-        name, labels = "fans_http_requests_total", {"route": "/v1/continue", "status": "200"}
-        return float(sum(s.value for s in served.samples() if s.name == name and labels.items() <= s.labels.items()))
-
-    before = requests()
-    for _ in range(20):
-        served.http.post("/v1/continue", json={"lists": LISTS})
-    assert requests() == before + 20
-    memory = {s.labels["replica"].partition("-")[0] for s in served.samples() if s.name.startswith("process_resident")}
-    assert memory == {"Front", "Models"}
-
-
-def test_killed_model_replica_loses_no_request(served: Served) -> None:
-    load = kill_under_load(served, "Models")
-    assert load.outcomes.keys() == {"200"}
+@pytest.mark.long
+def test_local_ray_serves_until_a_signal(songs: Path, fans: Callable[..., Any]) -> None:
+    command = fans("serve", songs / "run", "--engine", "ray", "--port", 0, **PATIENT)
+    [url] = re.findall(r"http://\S+(?=/)", command.stdout.readline())
+    with fansrec.Client(url) as client:
+        assert len(client.continue_lists(LISTS, k=3)) == 3
+    processes = [child for child, _ in descendants(command.pid)]
+    command.send_signal(signal.SIGTERM)
+    assert command.wait(DEADLINE_S) == 0
+    assert until(lambda: not any(map(psutil.pid_exists, processes)))
 
 
-def test_killed_front_loses_no_request(served: Served) -> None:
-    load = kill_under_load(served, "Front")
-    assert load.outcomes.keys() == {"200"}
+def refusal(*arguments: object) -> str:
+    run = CliRunner().invoke(app, ["serve", *map(str, arguments)])
+    assert run.exit_code != 0
+    return str(run.exception)
 
 
-def test_reload_changes_models_and_loses_no_request(served: Served) -> None:
-    old = served.hash()
-    with Load(served) as load:
-        served.point_to("best")
-        assert served.reload()["changed"] == ["fans"]
-        load.wait()
-    assert load.outcomes.keys() == {"200"}
-    new = fansrec.load(served.songs / "best").artifact.hash
-    assert load.hashes.keys() == {old, new}
-    assert {served.hash() for _ in range(8)} == {new}
-
-
-def test_model_changes_need_an_admin_key(served: Served) -> None:
-    for change in ("reload", "rollback"):
-        assert served.http.post(f"/v1/models/{change}").status_code == 403
-
-
-def test_bad_model_is_refused_and_the_old_one_stays(served: Served) -> None:
-    old = served.hash()
-    served.point_to("corpus")
-    assert served.reload()["type"] == "urn:fansrec:bad-artifact"
-    assert served.hash() == old
-    with pytest.raises(BadArtifact):
-        served.deploy(f"fans={served.folder / 'nothing'}")
-    assert served.http.post("/v1/continue", json={"lists": LISTS}).json()["model"]["hash"] == old
-
-
-def test_deploying_another_run_replaces_the_old_one_and_loses_no_request(served: Served) -> None:
-    old, new = served.hash(), fansrec.load(served.songs / "run").artifact.hash
-    with Load(served) as load:
-        served.deploy(f"other={served.songs / 'run'}")
-        load.wait()
-    assert load.outcomes.keys() == {"200"}
-    assert load.hashes.keys() == {old, new}
-    assert {served.http.post("/v1/continue", json={"lists": LISTS}).json()["model"]["name"] for _ in range(8)} == {
-        "other"
-    }
-
-
-def test_rollback_returns_to_the_previous_models(served: Served) -> None:
-    with fansrec.Client(served.url, served.admin) as client:
-        assert client.rollback()["models"][0]["name"] == "fans"
-        assert client.continue_lists(LISTS).model == "fans"
-
-
-def test_service_is_removed_from_the_cluster_once(served: Served) -> None:
-    stop_on_ray("where this process is connected")
-    assert "fansrec" not in serve.status().applications
-    with pytest.raises(BadSetting, match="there is no service of fansrec"):
-        stop_on_ray("where this process is connected")
-
-
-def test_mistakes_are_reported_in_one_line(songs: Path) -> None:
-    def refusal(*arguments: str) -> str:
-        run = CliRunner().invoke(app, ["serve", *arguments])
-        assert run.exit_code != 0
-        return str(run.exception)
-
-    assert "MIN..MAX" in refusal(str(songs / "run"), "--engine", "ray", "--replicas", "3..2")
-    assert "engine ray" in refusal(str(songs / "run"), "--replicas", "2")
-    assert "stop needs the address" in refusal("--engine", "ray", "--stop")
+def test_mistakes_are_reported_in_one_line(songs: Path, tmp_path: Path) -> None:
+    ray, elsewhere = ("--engine", "ray"), ("--engine", "ray", "--address", "HOST:1")
+    assert "MIN..MAX" in refusal(songs / "run", *ray, "--replicas", "3..2")
+    assert "engine ray" in refusal(songs / "run", "--replicas", "2")
+    assert "stop needs the address" in refusal(*ray, "--stop")
+    assert "engine ray" in refusal("--reload")
+    for other in ("--stop", songs / "run", "--port=1", "--replicas=1"):
+        assert "reload needs only engine and address; leave out the other" in refusal(*elsewhere, "--reload", other)
+    assert "writes needs the service of one machine" in refusal(songs / "run", *ray, "--writes", tmp_path)
+    assert "port 0 changes with every restart" in refusal(songs / "run", *elsewhere, "--port", 0)

@@ -1,6 +1,6 @@
 """Run a Ray cluster of two simulated machines of one core each; prints its address.
 
-The first line on stdin kills the second machine, the end of stdin ends the cluster.
+A line on stdin kills the second machine (`kill`) or adds another one (`add`), the end of stdin ends the cluster.
 """
 
 import sys
@@ -14,9 +14,11 @@ try:
     other = nodes.add_node(num_cpus=1)
     nodes.wait_for_nodes(NODES_SECONDS)
     print(nodes.address, flush=True)
-    if sys.stdin.readline():
-        nodes.remove_node(other, allow_graceful=False)
-        print("killed", flush=True)
-    sys.stdin.read()
+    for line in sys.stdin:
+        if line == "kill\n":
+            nodes.remove_node(other, allow_graceful=False)
+        else:
+            other = nodes.add_node(num_cpus=1)
+        print("done", flush=True)
 finally:
     nodes.shutdown()

@@ -1,14 +1,17 @@
 """A real service for tests: `fans serve` in its own processes, on a free port of this machine."""
 
 import os
+import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -114,6 +117,16 @@ def descendants(pid: int) -> list[tuple[int, int]]:
         found += rows
         new = {child for child, _ in rows}
     return found
+
+
+def free_ports(count: int = 1) -> int:
+    """Return the first of some free ports in a row, outside of the range that connections take theirs from."""
+    while True:
+        first = random.randrange(20_000, 30_000)
+        with suppress(OSError), ExitStack() as taken:
+            for port in range(first, first + count):
+                taken.enter_context(socket.create_server(("127.0.0.1", port)))
+            return first
 
 
 def until(condition: Callable[[], bool], seconds: float = DEADLINE_S) -> bool:

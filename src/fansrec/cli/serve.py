@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 import typer
 
 from fansrec.cli.options import Address, Backend, Engine, cluster_option, refuse_without_ray
-from fansrec.cli.terminal import Terminal, echo
+from fansrec.cli.terminal import Terminal
 from fansrec.cli.urls import refuse_url
 from fansrec.errors import BadSetting
 
-NOT_SETTINGS = ("config", "engine", "address", "replicas", "stop")
+NOT_SETTINGS = ("config", "engine", "address", "replicas", "status", "reload", "stop")
 LogFormat = Literal["auto", "json", "text"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
@@ -59,9 +59,13 @@ def serve(
     address: Address = None,
     replicas: Annotated[
         str | None,
-        cluster_option(metavar="MIN..MAX", help="Number of model replicas [2..number of cores of the cluster]"),
+        cluster_option(metavar="MIN..MAX", help="Number of services, one per machine [all machines]"),
     ] = None,
-    stop: Annotated[bool | None, cluster_option("--stop", help="Remove the service from the cluster")] = None,
+    status: Annotated[bool | None, cluster_option("--status", help="Print the state of each service")] = None,
+    reload: Annotated[
+        bool | None, cluster_option("--reload", help="Have one service after another read its models again")
+    ] = None,
+    stop: Annotated[bool | None, cluster_option("--stop", help="Remove the services from the cluster")] = None,
 ) -> None:
     """Serve trained models over HTTP, with a page to try them at `/`.
 
@@ -74,39 +78,58 @@ def serve(
 
     To compare two models on real traffic: `fans serve a=runs/a b=runs/b --split a:90,b:10`
 
-    On a Ray cluster, where it keeps running: `fans serve runs/mine --engine ray --address HOST:6379 --replicas 2..8`
+    On each machine of a Ray cluster, where it keeps running: `fans serve runs/mine --engine ray --address HOST:6379`
     """
     arguments = dict(locals())
     flags = {name: value for name, value in arguments.items() if name not in NOT_SETTINGS and value not in (None, [])}
-    refuse_without_ray(engine, replicas=replicas, stop=stop)  # not the address, which RAY_ADDRESS may give
+    orders = {"status": status, "reload": reload, "stop": stop}
+    refuse_without_ray(engine, replicas=replicas, **orders)  # not the address, which RAY_ADDRESS may give
     if engine == "ray":
-        return _on_ray(flags, config, address, replicas, bool(stop))
+        return _on_ray(flags, config, address, replicas, [f"--{name}" for name, given in orders.items() if given])
     from fansrec.serving.run import serve as run_service
     from fansrec.serving.settings import read_settings
 
     console = Terminal()
     settings = read_settings(flags, config, os.environ)
     names = ", ".join(spec.name for spec in settings.models)
-    run_service(settings, lambda url: console.say(f"serving {names} at {url} (Ctrl-C stops)"))
+    run_service(settings, lambda url, _: console.say(f"serving {names} at {url} (Ctrl-C stops)"))
     return None
 
 
-def _on_ray(flags: dict[str, Any], config: Path | None, address: str | None, replicas: str | None, stop: bool) -> None:
-    from fansrec.cluster.serving.application import Scale
-    from fansrec.cluster.serving.command import ignored_settings, serve_on_ray, stop_on_ray
+def _on_ray(
+    flags: dict[str, Any], config: Path | None, address: str | None, replicas: str | None, orders: list[str]
+) -> None:
+    from fansrec.cluster.serving.command import serve_on_ray
     from fansrec.serving.settings import read_settings
 
-    console = Terminal()
-    if stop:
-        stop_on_ray(address)
-        return console.say("the service is removed from the cluster; Ray Serve still runs there")
+    if orders:
+        return _order(orders, address, bool(flags or config or replicas))
     settings = read_settings(flags, config, os.environ)
-    for name in ignored_settings(settings):
-        echo(f"{name} has no effect on Ray: its proxies hold connections, --replicas sets processes", err=True)
-    names, end = ", ".join(spec.name for spec in settings.models), "--stop ends it" if address else "Ctrl-C stops"
-    scale = Scale(*_parse_range(replicas)) if replicas else None
-    serve_on_ray(settings, address, scale, lambda url: console.say(f"serving {names} at {url} ({end})"))
+    count = _parse_range(replicas) if replicas else None
+    console, names = Terminal(), ", ".join(spec.name for spec in settings.models)
+    end = "--stop ends it" if address else "Ctrl-C stops"
+    serve_on_ray(settings, address, count, lambda urls: console.say(f"serving {names} at {', '.join(urls)} ({end})"))
     return None
+
+
+def _order(orders: list[str], address: str | None, others: bool) -> None:
+    """Carry out `--status`, `--reload` or `--stop`."""
+    from fansrec.cluster.serving.command import reload_on_ray, status_on_ray, stop_on_ray
+
+    if len(orders) > 1 or others:
+        raise BadSetting(f"{orders[0]} needs only --engine and --address; leave out the other options and models")
+    console = Terminal()
+    if orders == ["--status"]:
+        for report in status_on_ray(address):
+            models = ", ".join(f"{model['name']} {model['hash'][:12]}" for model in report.get("models", ()))
+            detail = f"process {report.get('pid', 0)}, restarted {report.get('restarts', 0)} times"
+            console.say(f"{report['url']}  {report['state']}  {models or 'no models'}  ({detail})")
+    elif orders == ["--reload"]:
+        for url, changed in reload_on_ray(address).items():
+            console.say(f"{url}  {', '.join(changed) + ' changed' if changed else 'unchanged'}")
+    else:
+        stop_on_ray(address)
+        console.say("the services are removed from the cluster")
 
 
 def _parse_range(text: str) -> tuple[int, int]:

@@ -21,7 +21,7 @@ from fansrec.errors import BadSetting
 
 LOCAL, AUTO = "local", "auto"
 CONNECT_SECONDS = 20.0  # a busy machine may take several seconds
-LOGGERS = ("ray", "ray.data", "ray.train", "ray.serve")
+LOGGERS = ("ray", "ray.data", "ray.train")
 
 
 @contextmanager

@@ -193,7 +193,7 @@ def _add_monitoring(app: FastAPI, service: Service) -> None:
 
     @register(app, routes.METRICS, summary="Metrics for Prometheus", response_class=Response)
     async def metrics() -> Response:
-        return Response(await service.metrics_text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 def _add_page(app: FastAPI) -> None:

@@ -18,7 +18,7 @@ from fansrec.serving.writes.folder import locked_folder
 if TYPE_CHECKING:
     from fansrec.serving.server import Server
 
-Announce = Callable[[str], None]  # gets the URL as soon as requests can be answered
+Announce = Callable[[str, Service], None]  # gets the URL and the service as soon as requests can be answered
 
 
 def serve(settings: Settings, announce: Announce) -> None:
@@ -44,7 +44,7 @@ async def _serve(settings: Settings, listening: socket.socket, owned: bool, anno
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, _on_signal, stop, notice_over, server)
     serving = asyncio.ensure_future(server.serve(sockets=[listening]))
-    starting = asyncio.ensure_future(_announce(loading, announce, url_of(*listening.getsockname()[:2])))
+    starting = asyncio.ensure_future(_announce(loading, announce, url_of(*listening.getsockname()[:2]), service))
     stopping = asyncio.ensure_future(stop.wait())
     try:
         await asyncio.wait((serving, starting, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -71,9 +71,9 @@ def _import_server() -> type["Server"]:
     return Server
 
 
-async def _announce(loading: "asyncio.Future[None]", announce: Announce, url: str) -> None:
+async def _announce(loading: "asyncio.Future[None]", announce: Announce, url: str, service: Service) -> None:
     await loading
-    announce(url)
+    announce(url, service)
 
 
 async def _give_notice(seconds: float, serving: "asyncio.Future[None]", over: asyncio.Event) -> None:

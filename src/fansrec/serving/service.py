@@ -3,9 +3,8 @@
 import asyncio
 import logging
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from fansrec.errors import BadArtifact
 from fansrec.serving.events.segments import FOLDER
@@ -27,38 +26,20 @@ INTERNAL = ("folder", "vocabulary", "base", "folded")  # fields of a model's des
 INDEX_CHECK_SECONDS = 0.5
 
 
-class Deployments(Protocol):
-    """What holds the models and changes them: processes of this machine, or replicas of a cluster."""
-
-    @property
-    def models(self) -> list[dict[str, Any]] | None: ...
-    @property
-    def ready(self) -> bool: ...
-    async def start(self) -> None: ...
-    async def reload(self) -> list[str]: ...
-    async def roll_back(self) -> list[str]: ...
-    async def close(self) -> None: ...
-
-
-CreateDeployments = Callable[[Settings, Metrics, Dispatcher, Callable[[], None]], Deployments]
-
-
 class Service:
-    def __init__(
-        self, settings: Settings, loop: asyncio.AbstractEventLoop, create: CreateDeployments = DeploymentManager
-    ) -> None:
+    def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
         self.settings = settings
         self.metrics = Metrics()
         self.keys = KeyRing(settings.keys, grace_s=settings.key_file_grace_s) if settings.keys else None
         self.unread = UnreadAnswers(settings.max_unsent_bytes, on_close=self.metrics.cut_off.inc)
         self.metrics.unsent_bytes.set_function(lambda: self.unread.size)
         self.dispatcher = Dispatcher(settings, self.metrics, loop)
-        self.deployments = create(settings, self.metrics, self.dispatcher, self.update_indexes)
+        self.deployments = DeploymentManager(settings, self.metrics, self.dispatcher, self.update_indexes)
         self.indexes = Indexes(index_folder(settings))
         self.split = Split(settings.split, settings.split_salt) if settings.split else None
         self.events = open_events(settings.writes / FOLDER, settings.events_bytes) if settings.writes else None
         self.writes = open_store(settings, self.metrics) if settings.writes else None
-        if self.writes is not None and isinstance(self.deployments, DeploymentManager):
+        if self.writes is not None:
             self.deployments.take_writes(self.writes)
         self.draining = False
         self.metrics.ready.set_function(lambda: self.ready)
@@ -73,10 +54,6 @@ class Service:
         if self.writes is not None:
             self.writes.close()
         await self.deployments.close()
-
-    async def metrics_text(self) -> bytes:
-        """Return the answer to `GET /metrics`."""
-        return self.metrics.text()
 
     @property
     def ready(self) -> bool:

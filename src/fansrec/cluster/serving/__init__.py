@@ -1,1 +1,1 @@
-"""The HTTP service on Ray Serve: replicas that take requests, and replicas that hold the models."""
+"""`fans serve` on a Ray cluster: Ray places one whole service on each machine and starts it again when it is lost."""
