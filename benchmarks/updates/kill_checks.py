@@ -1,6 +1,6 @@
 """Whether a log, a model and answers agree with what clients have written, whatever was killed meanwhile."""
 
-from collections import Counter, defaultdict
+from collections import ChainMap, Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -100,13 +100,29 @@ def possible_lists(writes: Sequence[Write]) -> dict[str, set[SetList | None]]:
 
 
 def check_answers(
-    run: Path, records: Records, readers: Sequence[Reader], requests: Sequence[list[list[str]]]
+    runs: Sequence[Path], records: Records, readers: Sequence[Reader], requests: Sequence[list[list[str]]]
 ) -> Iterator[str]:
-    """Yield what is wrong with answers: each is that of the model after some record, and never goes back to fewer."""
-    states = {state: seq for seq, state in states_of(run, records)}
+    """Yield what is wrong with answers: each is that of a model after some record, and never goes back to fewer.
+
+    `runs` are the models that the service was started with, or has read when it reloaded.
+    """
+    states = [{state: seq for seq, state in states_of(run, records)} for run in runs]
+    for reader in readers:
+        yield from check_order(reader, ChainMap(*states))
+    for run, own in zip(runs, states, strict=True):
+        yield from check_items(run, records, own, readers, requests)
+
+
+def check_items(
+    run: Path,
+    records: Records,
+    states: Mapping[str, int],
+    readers: Sequence[Reader],
+    requests: Sequence[list[list[str]]],
+) -> Iterator[str]:
+    """Yield answers that are not those of this model after the record that they were answered from."""
     seen: dict[int, dict[int, list[object]]] = defaultdict(lambda: defaultdict(list))  # by record, by request
     for reader in readers:
-        yield from check_order(reader, states)
         for (state, number), items in reader.answers.items():
             if state in states:
                 seen[states[state]][number].append(items)

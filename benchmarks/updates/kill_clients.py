@@ -19,7 +19,6 @@ from fansrec.updating.records import to_json
 
 GROUP, SINGLES, MOST_LISTS = 3, 150, 5  # lists that are written together, other lists, and of these in one request
 SHARE_GROUP, SHARE_REMOVED, SHARE_SEVERAL = 0.3, 0.15, 0.2  # of the requests
-WRITE_PAUSE, READ_PAUSE = 0.04, 0.05  # mean seconds
 PROBED = 10  # groups of one writer in a request
 K = 10
 ACKNOWLEDGED, REFUSED, IN_DOUBT, NOT_SENT = "acknowledged", "refused", "in doubt", "not sent"
@@ -48,10 +47,14 @@ class Client(threading.Thread):
 
     def run(self) -> None:
         try:
-            while not self.over.wait(self.chance.expovariate(1 / self._pause)):
+            while not self.over.wait(self.pause_s()):
                 self.step()
         except Exception as error:
             self.error = error
+
+    def pause_s(self) -> float:
+        """Return the seconds until the next request."""
+        return self.chance.expovariate(1 / self._pause)
 
     def end(self) -> None:
         """Wait for the last answer; raise what has stopped the client, if anything has."""
@@ -80,8 +83,8 @@ class Client(threading.Thread):
 class Writer(Client):
     """Adds, replaces and removes lists whose ids no other writer has."""
 
-    def __init__(self, target: KilledService, items: Sequence[str], name: str) -> None:
-        super().__init__(target, items, name, WRITE_PAUSE)
+    def __init__(self, target: KilledService, items: Sequence[str], name: str, pause: float) -> None:
+        super().__init__(target, items, name, pause)
         self.writes: list[Write] = []
         self.group = f"{name}-group-"  # what the ids of the lists of its group begin with
         self.groups: list[list[str]] = []  # the own items of each group that was sent
@@ -126,9 +129,15 @@ class Reader(Client):
     """Continues lists and checks that each answer comes from one state."""
 
     def __init__(
-        self, target: KilledService, items: Sequence[str], name: str, requests: Sequence[Any], writers: Sequence[Writer]
+        self,
+        target: KilledService,
+        items: Sequence[str],
+        name: str,
+        requests: Sequence[Any],
+        writers: Sequence[Writer],
+        pause: float,
     ) -> None:
-        super().__init__(target, items, name, READ_PAUSE)
+        super().__init__(target, items, name, pause)
         self._requests, self._writers = requests, writers
         self.states: list[tuple[str, int]] = []  # of each answer: its hash, and the least number of a write in it
         self.answers: dict[tuple[str, int], Any] = {}  # items by hash and number of the request
