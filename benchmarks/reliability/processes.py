@@ -66,8 +66,11 @@ class Processes:
 
 
 def _role(pid: int, likely: str) -> str:
-    """Return the role; besides the supervisor, the front process starts processes that build search indexes."""
-    return likely if "fansrec.serving.processes.supervisor_process" in _read(PROC / str(pid) / "cmdline") else "indexer"
+    """Return the role; the front process also starts processes that build search indexes or validate large bodies."""
+    command = _read(PROC / str(pid) / "cmdline")
+    if "fansrec.serving.validation.process" in command:
+        return "validator"
+    return likely if "fansrec.serving.processes.supervisor_process" in command else "indexer"
 
 
 def _own(pid: int) -> int:
