@@ -2,8 +2,9 @@
 
     python -m benchmarks.reliability.endurance [--minutes 60] [--seed 0] [--json FILE]
 
-Two models are served in turns. Four clients write lists, three read; workers, model hosts, supervisors, the front
-process, or all processes at once get SIGKILL at random moments. In the end the log, the model of `fans compact` and all
+Two models are served in turns. Four clients write lists, three read, some of them with large bodies; workers, model
+hosts, supervisors, the process that validates large bodies, the front process, or all processes at once get SIGKILL at
+random moments. In the end the log, the model of `fans compact` and all
 answers are compared with what was acknowledged, as in `benchmarks.updates.kills`.
 """
 
@@ -22,11 +23,11 @@ from benchmarks.reliability.reload import point
 from benchmarks.reliability.report import Report, argument_parser
 from benchmarks.reliability.report import run as run_script
 from benchmarks.updates.kill_clients import Client
-from benchmarks.updates.killed_service import ALL, FRONT, MODEL_HOST, SUPERVISOR, WORKER
+from benchmarks.updates.killed_service import ALL, FRONT, MODEL_HOST, SUPERVISOR, VALIDATOR, WORKER
 from benchmarks.updates.kills import Pace, Run, disturb, none, report_run
 
-PACE = Pace(writers=4, write_s=1.0, read_s=0.3, kill_s=40.0)
-WEIGHTS = {WORKER: 12, MODEL_HOST: 4, SUPERVISOR: 2, FRONT: 1, ALL: 1}
+PACE = Pace(writers=4, write_s=1.0, read_s=0.3, kill_s=40.0, share_large=0.1)
+WEIGHTS = {WORKER: 12, MODEL_HOST: 4, SUPERVISOR: 2, VALIDATOR: 2, FRONT: 1, ALL: 1}
 RELOAD_S, SAMPLE_S = 60.0, 2.0
 MOST_SLOPE = 1.0  # megabytes per minute
 

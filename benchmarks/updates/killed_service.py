@@ -10,7 +10,14 @@ from benchmarks.reliability.kill import all_there, until
 from benchmarks.reliability.processes import Processes
 from benchmarks.reliability.service import Service
 
-WORKER, MODEL_HOST, SUPERVISOR, FRONT, ALL = "worker", "model host", "supervisor", "front process", "all processes"
+WORKER, MODEL_HOST, SUPERVISOR, VALIDATOR, FRONT, ALL = (
+    "worker",
+    "model host",
+    "supervisor",
+    "validator",
+    "front process",
+    "all processes",
+)
 WEIGHTS = {WORKER: 8, MODEL_HOST: 5, SUPERVISOR: 3, FRONT: 3, ALL: 2}
 WHOLE = {FRONT, ALL}  # after these the service is started again
 DEADLINE = 300.0  # seconds for everything that is waited for: it only ends runs that would never end

@@ -61,6 +61,7 @@ class Pace:
     write_s: float = 0.04
     read_s: float = 0.05
     kill_s: float = 3.0
+    share_large: float = 0.0  # of the reads
 
 
 PACE = Pace()
@@ -85,7 +86,7 @@ class Run:
         self.target = KilledService(self.link, folder, new_key(folder / "keys", "kills", "admin"))
         self.writers = [Writer(self.target, items, f"writer-{number}", pace.write_s) for number in range(pace.writers)]
         self.readers = [
-            Reader(self.target, items, f"reader-{number}", self.requests, self.writers, pace.read_s)
+            Reader(self.target, items, f"reader-{number}", self.requests, self.writers, pace.read_s, pace.share_large)
             for number in range(READERS)
         ]
         self.target.newest = lambda: max(writer.newest for writer in self.writers)
