@@ -15,6 +15,8 @@ from fansrec.updating.records import from_json
 from fansrec.updating.state import read_state
 from fansrec.updating.update import hash_after, update
 
+MOST_MODELS = 1000  # that answers are compared with, of each model that the service has read
+
 Lists = dict[str, SetList]  # by id
 Records = Sequence[tuple[int, tuple[Change, ...]]]  # numbers and changes
 
@@ -120,17 +122,27 @@ def check_items(
     readers: Sequence[Reader],
     requests: Sequence[list[list[str]]],
 ) -> Iterator[str]:
-    """Yield answers that are not those of this model after the record that they were answered from."""
+    """Yield answers that are not those of this model after the record that they were answered from.
+
+    Of more than `MOST_MODELS` such records, as many are compared, spread over all of them: a model is made for each.
+    """
     seen: dict[int, dict[int, list[object]]] = defaultdict(lambda: defaultdict(list))  # by record, by request
     for reader in readers:
         for (state, number), items in reader.answers.items():
             if state in states:
                 seen[states[state]][number].append(items)
-    for seq, model in models_after(run, records, sorted(seen)):
+    for seq, model in models_after(run, records, spread(sorted(seen), MOST_MODELS)):
         for number, answers in seen[seq].items():
             expected = [answer.items for answer in model.continue_lists(requests[number], K)]
             if any(items != expected for items in answers):
                 yield f"request {number} after record {seq}: {answers} instead of {expected}"
+
+
+def spread(numbers: Sequence[int], most: int) -> Sequence[int]:
+    """Return at most that many of the numbers, at regular intervals, with the first and the last one."""
+    if len(numbers) <= most:
+        return numbers
+    return [numbers[round(at * (len(numbers) - 1) / (most - 1))] for at in range(most)]
 
 
 def states_of(run: Path, records: Records) -> Iterator[tuple[int, str]]:
