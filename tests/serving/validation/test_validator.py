@@ -17,7 +17,7 @@ from fansrec.serving.settings import Settings
 from fansrec.serving.validation import validator as module
 from fansrec.serving.validation.parsers import EVENTS, ITEMS, LISTS, make_parsers
 from fansrec.serving.validation.validator import ValidationProcess, Validator
-from serving.service import DEADLINE_S
+from serving.service import DEADLINE_S, Running
 
 Work = Callable[[Validator], Awaitable[Any]]
 LONG = "é" * 300
@@ -167,6 +167,16 @@ def test_process_ends_with_the_validator() -> None:
     run(work)
     with pytest.raises(ProcessLookupError):
         os.kill(pids[0], 0)
+
+
+def test_large_request_is_answered_as_a_small_one(service: Running) -> None:
+    small = service.ask([["i1", "i2"]], k=3).json()["answers"][0]["positions"]
+    large = service.ask([["i1", "i2", LONG]] * 200, k=3)
+    assert len(large.request.content) > make_parsers(settings())[CONTINUE].large
+    answers = large.json()["answers"]
+    assert len(answers) == 200
+    assert all(answer["unknown"] == [LONG] for answer in answers)
+    assert all([one["item"] for one in answer["positions"]] == [one["item"] for one in small] for answer in answers)
 
 
 def test_lists_that_are_json_travel_beside_the_others() -> None:

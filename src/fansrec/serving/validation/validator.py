@@ -1,6 +1,7 @@
 """The front process's side of validation: parses small bodies itself, and has large ones parsed by a process."""
 
 import asyncio
+import contextlib
 import itertools
 import logging
 import os
@@ -88,7 +89,10 @@ class ValidationProcess:
             self._waiting.pop(number, None)
 
     async def close(self) -> None:
+        """End the process, which has nothing to lose."""
         self._channel.close()
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
         await self._process.wait()
 
     def _receive(self, message: Message, content: bytes) -> None:
