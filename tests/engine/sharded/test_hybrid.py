@@ -14,6 +14,7 @@ from engine.parity import faults
 from engine.random_models import ITEMS, STARTS, lists
 from engine.random_models import RULES as engine_rules
 from engine.sharded.test_backend import assert_same, model_of, write
+from fansrec.api.continuer import Continuer
 from fansrec.artifact import WEIGHTS, seal
 from fansrec.engine.interface import Continuation
 from fansrec.engine.rules import Rules
@@ -21,7 +22,8 @@ from fansrec.engine.sharded.backend import ShardedEngine
 from fansrec.engine.sharded.hybrid import backend, evidence
 from fansrec.engine.sharded.loading import in_process
 from fansrec.engine.torch.backend import TorchEngine
-from fansrec.errors import BadArtifact
+from fansrec.engine.traits import ItemTraits, traits_of
+from fansrec.errors import BadArtifact, BadSetting
 from fansrec.models.hybrid.model import HybridFans, LinearPart
 from fansrec.models.linear.item_weights import Table
 from fansrec.models.neighbors.list_memory import ListMemory
@@ -164,6 +166,21 @@ def test_shard_that_was_restarted_counts_the_votes_again(run: Path) -> None:
 
     engine.shards.ask = forgetful
     assert_same(answers(engine, Rules()), answers(whole(), Rules()))
+
+
+def test_shards_know_which_items_are_similar(run: Path) -> None:
+    items = np.array([30, 2, 17])
+    in_shards = in_process(run, ["cpu"] * 2)[0]
+    vocabulary = in_shards.vocabulary
+    for position in range(len(items)):
+        right = ItemTraits(whole().model, vocabulary, None).similarities(items)(position)
+        np.testing.assert_allclose(traits_of(in_shards).similarities(items)(position), right, atol=1e-6)
+
+
+def test_explanations_are_refused(run: Path) -> None:
+    artifact, engine = in_process(run, ["cpu"])
+    with pytest.raises(BadSetting, match="sharded model cannot explain"):
+        Continuer(artifact, engine=engine).continue_lists([["i3"]], explain=True)
 
 
 def damaged(run: Path, folder: Path, name: str, values: Any) -> Path:

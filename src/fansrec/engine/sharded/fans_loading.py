@@ -1,17 +1,13 @@
 """Reading FANS of `--recipe paper` in parts."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from fansrec.engine.interface import CategoryLookup
 from fansrec.engine.sharded.backend import ShardedEngine
-from fansrec.engine.sharded.rows import ITEMS, FetchedItems, assign, coordinator_weights, open_rows
+from fansrec.engine.sharded.rows import ITEMS, Fetch, coordinator_weights, fetch_items, open_rows
 from fansrec.engine.sharded.shard import LocalShard, ShardWeights
 from fansrec.engine.sharded.shards import Plan, Shards, fetch_vectors
 from fansrec.models.fans import Fans, FansConfig, LocalTransforms
@@ -42,20 +38,16 @@ def read_shard(path: Path, settings: FansConfig, plan: Plan, number: int, device
 def open_engine(path: Path, settings: FansConfig, plan: Plan, shards: Shards) -> ShardedEngine:
     """Return an engine that asks the shards for items."""
     weights = coordinator_weights(path, ELSEWHERE, settings.alphabet.items)
-    return ShardedEngine(
-        without_items(settings, weights, lambda items: fetch_vectors(shards, plan, items)), plan, shards
-    )
+    model = without_items(settings, weights, lambda items: fetch_vectors(shards, plan, items))
+    return ShardedEngine(model, plan, shards)
 
 
-def without_items(config: FansConfig, weights: dict[str, Tensor], fetch: Callable[[NDArray[np.int64]], object]) -> Fans:
+def without_items(config: FansConfig, weights: dict[str, Tensor], fetch: Fetch) -> Fans:
     """Return FANS without items; `weights` has all but `ELSEWHERE`, and under `ITEMS` only rows of special tokens."""
     categories = len(config.category_starts) - 1
     with torch.device("meta"):  # one item per category, so that nothing of the catalog's size is allocated
         model = Fans(replace(config, category_starts=tuple(range(categories + 1))))
-        for name in ("items", "local", "bounds"):  # the second stage of the classifier
-            delattr(model.classifier, name)
-        model.embed.items = FetchedItems(torch.empty(4, config.width), config.alphabet.items, fetch)  # type: ignore[assignment]
-    model.config = config
-    model._categories = CategoryLookup(config.category_starts)  # type: ignore[assignment]
-    assign(model, weights)
+    for name in ("items", "local", "bounds"):  # the second stage of the classifier
+        delattr(model.classifier, name)
+    fetch_items(model, config, weights, fetch)
     return model

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 from torch import Tensor, nn
 
+from fansrec.engine.interface import CategoryLookup
 from fansrec.models.validation import check_tensor
 
 ITEMS = "embed.items.weight"
 
 Rows = Callable[[str, slice], Tensor]
+Fetch = Callable[[NDArray[np.int64]], Any]  # of the vectors of distinct items in ascending order
 
 
 @contextmanager
@@ -41,7 +43,7 @@ def coordinator_weights(path: Path, elsewhere: tuple[str, ...], items: int) -> d
 class FetchedItems(nn.Module):
     """Replaces the item table: rows are fetched when they are looked up; those of the special tokens are held here."""
 
-    def __init__(self, specials: Tensor, items: int, fetch: Callable[[NDArray[np.int64]], object]) -> None:
+    def __init__(self, specials: Tensor, items: int, fetch: Fetch) -> None:
         super().__init__()
         self.weight = nn.Parameter(specials, requires_grad=False)  # (4, D)
         self.items, self.fetch = items, fetch
@@ -55,7 +57,13 @@ class FetchedItems(nn.Module):
         return rows[inverse]
 
 
-def assign(model: Any, weights: dict[str, Tensor]) -> None:
-    """Give a model without items its other weights."""
+def fetch_items(model: Any, config: Any, weights: dict[str, Tensor], fetch: Fetch) -> None:
+    """Let a model that was built with one item per category read its item vectors with `fetch`.
+
+    `config` is that of the whole model; `weights` are the other ones, and under `ITEMS` the rows of special tokens.
+    """
+    model.embed.items = FetchedItems(weights[ITEMS], config.alphabet.items, fetch)
+    model.fetch_vectors = fetch  # for ItemTraits
+    model.config, model._categories = config, CategoryLookup(config.category_starts)
     model.load_state_dict({name: weight.float() for name, weight in weights.items()}, assign=True)
     model.train(False)

@@ -12,10 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fansrec.engine.interface import CategoryLookup
 from fansrec.engine.sharded.hybrid.backend import ShardedHybridEngine
 from fansrec.engine.sharded.hybrid.shard import HybridShard, HybridShardWeights
-from fansrec.engine.sharded.rows import ITEMS, FetchedItems, Rows, assign, coordinator_weights, open_rows
+from fansrec.engine.sharded.rows import ITEMS, Fetch, Rows, coordinator_weights, fetch_items, open_rows
 from fansrec.engine.sharded.shards import Plan, Shards, fetch_vectors
 from fansrec.errors import BadArtifact
 from fansrec.models.config import with_settings
@@ -91,11 +90,7 @@ def _memory(rows: Rows, settings: HybridConfig, items: slice) -> Lookup:
 def open_engine(path: Path, settings: HybridConfig, plan: Plan, shards: Shards) -> ShardedHybridEngine:
     """Return an engine that asks the shards for items."""
     weights = coordinator_weights(path, ELSEWHERE, settings.alphabet.items)
-    model = without_items(
-        settings,
-        weights,
-        FetchedItems(weights[ITEMS], settings.alphabet.items, lambda items: fetch_vectors(shards, plan, items)),
-    )
+    model = without_items(settings, weights, lambda items: fetch_vectors(shards, plan, items))
     starts = None
     if uses_memory(settings):
         with open_rows(path) as rows:
@@ -104,15 +99,12 @@ def open_engine(path: Path, settings: HybridConfig, plan: Plan, shards: Shards) 
     return ShardedHybridEngine(model, plan, shards, starts)
 
 
-def without_items(config: HybridConfig, weights: dict[str, Tensor], items: FetchedItems) -> HybridFans:
+def without_items(config: HybridConfig, weights: dict[str, Tensor], fetch: Fetch) -> HybridFans:
     """Return a hybrid model without items, memory and linear part; `weights` has all but `ELSEWHERE`."""
     categories = len(config.category_starts) - 1
     with torch.device("meta"):  # one item per category, so that nothing of the catalog's size is allocated
         model = HybridFans(replace(with_settings(config, NO_PARTS), category_starts=tuple(range(categories + 1))))
     for name in ("bias", "prior", "categories"):  # the second stage of the classifier
         delattr(model.tied, name)
-    model.embed.items = items  # type: ignore[assignment]
-    model.config = config
-    model._categories = CategoryLookup(config.category_starts)  # type: ignore[assignment]
-    assign(model, weights)
+    fetch_items(model, config, weights, fetch)
     return model
