@@ -49,14 +49,18 @@ class Piece:
 
 def split_source(source: str) -> list[Piece]:
     """Return the pieces of a file, of the Parquet or JSONL files in a folder, or of the files of a pattern."""
+    return [piece for file in shard_files(source) for piece in _split_file(file)]
+
+
+def shard_files(source: str) -> list[StoredFile]:
+    """Return a file, the Parquet or JSONL files in a folder, or the files of a pattern."""
     files = list_files(source, (*PARQUET, *JSONL))
     kinds = {kind for file in files for kind in (PARQUET, JSONL) if file.name.lower().endswith(kind)}
     if len(kinds) > 1:
         raise BadInput(
             f"{source} contains both Parquet and JSON lines; give a pattern for one of them, such as {source}/*.parquet"
         )
-    filled = [file for file in files if file.size] or files  # some writers create empty files for shards without lists
-    return [piece for file in filled for piece in _split_file(file)]
+    return [file for file in files if file.size] or files  # some writers create empty files for shards without lists
 
 
 def _split_file(file: StoredFile) -> list[Piece]:
