@@ -24,7 +24,7 @@ SPLIT_BYTES = 1 << 28  # larger files are split if possible
 PIECE_ROWS = 10_000_000  # of a Parquet file
 PIECE_BYTES = 1 << 27  # of JSON lines
 BLOCK_BYTES = 1 << 20  # read at once: a line may have any length
-PIECE_FORMAT = 3  # of the files that are kept of a piece
+PIECE_FORMAT = 4  # of the files that are kept of a piece
 
 
 @dataclass(frozen=True)
