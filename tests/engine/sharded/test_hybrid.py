@@ -33,7 +33,7 @@ RULES = engine_rules | {
     "arranged": Rules(fill="arranged"),
     "depth first": Rules(fill="depth-first", exclude=[1, 30]),
 }
-KERNEL = {"before": 0.4, "recency": 0.6, "near": 0.5, "aligned": 0.3, "newer": 0.5, "neighbours": 20}
+KERNEL = {"before": 0.4, "recency": 0.6, "near": 0.5, "aligned": 0.3, "newer": 0.5, "neighbours": 20}  # words: keep
 NETWORK = {"causal": True, "transform": False, "next_share": 0.5, "read_masks": 3, "asked_categories": 2}
 
 
