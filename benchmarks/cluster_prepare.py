@@ -91,6 +91,8 @@ def prepared(source: Path, out: Path, workers: int, items: str) -> dict[str, Any
     done = subprocess.run(child, env=environment, stdout=subprocess.PIPE, check=True, text=True)
     shutil.rmtree(out)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    for ends in (found["stages"], found["busy"]):
+        ends.setdefault("categorized", ends["categories"])  # not reported if no categories were learned
     return found
 
 
@@ -152,10 +154,10 @@ def main() -> int:
         print(f"{options.interactions:,} interactions in {options.shards} shards, {whole.stat().st_size / 1e6:,.0f} MB")
         heads = [*STAGES.values(), "total, s", "processors, s", "interactions/s", "driver, GB"]
         print(f"| | {' | '.join(heads)} |\n|---{'|---' * len(heads)}|")
-        for _ in range(options.turns):
+        for turn in range(options.turns):
             for workers in options.workers:
                 source = folder / "shards" if workers else whole
-                found[workers].append(prepared(source, folder / str(workers), workers, items))
+                found[workers].append(prepared(source, Path(temporary) / f"{turn}-{workers}", workers, items))
                 who = f"Ray, {workers} worker{'s' * (workers > 1)}" if workers else "one process"
                 print(row(who, found[workers][-1], options.interactions), flush=True)
     if found.get(1) and found.get(2):

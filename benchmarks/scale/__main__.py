@@ -61,7 +61,11 @@ def print_bytes(world: World, network: Network) -> None:
         ("held by the driver", done.driver(world)),
         ("item table and head", network.table_bytes(world)),
         ("with gradients and moments", weights_in_training(world, network)),
-        *zip(("list memory of all lists", "copied by its shards", "held by the coordinator"), memory_bytes(world), strict=False),
+        *zip(
+            ("list memory of all lists", "copied by its shards", "held by the coordinator"),
+            memory_bytes(world),
+            strict=True,
+        ),
     ):
         print(f"  {name:34}{amount / GB:12,.1f} GB")
     print(f"  {'training, per list':34}{network.training_flop(world) / 1e9:12,.2f} GFLOP")
