@@ -49,7 +49,7 @@ def seconds_per_epoch(run: Path) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", type=Path, help="a folder made by `fans prepare`")
-    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--workers", type=int, nargs="+", default=[0, 1, 2], help="0: one process without Ray")
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--batch-size", type=int, default=256)
     parser.add_argument("--turns", type=int, default=1)
@@ -57,7 +57,7 @@ def main() -> None:
     os.environ.setdefault("RAY_worker_niceness", "0")  # the priority of the process that trains alone
     torch.set_num_threads(1)
     settings = SETTINGS | {"epochs": options.epochs, "batch_size": options.batch_size}
-    found: dict[int, list[tuple[float, float]]] = {workers: [] for workers in (0, *options.workers)}
+    found: dict[int, list[tuple[float, float]]] = {workers: [] for workers in options.workers}
     with tempfile.TemporaryDirectory() as place:
         for turn in range(options.turns):
             for workers, times in found.items():
@@ -68,7 +68,7 @@ def main() -> None:
                 )
     print(f"{'least of all turns':24}{'s per epoch':>12}{'speed-up':>10}{'processor, s':>14}{'speed-up':>10}")
     least = {workers: [min(column) for column in zip(*times, strict=True)] for workers, times in found.items()}
-    base = least[1] if 1 in least else least[0]
+    base = least[min(least)]
     for workers, (clock, processor) in least.items():
         gains = base[0] / clock, base[1] / processor
         print(f"{name(workers):24}{clock:12.2f}{gains[0]:10.2f}{processor:14.2f}{gains[1]:10.2f}")

@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 import ray
 
-from engine.random_models import lists as few_lists
-from engine.sharded.test_backend import write
-from engine.sharded.test_hybrid import hybrid_model
 from fansrec.api.continuer import Continuer
 from fansrec.artifact import write_artifact
 from fansrec.cluster import sharded
@@ -95,17 +92,6 @@ def test_killed_actors_are_restarted_and_no_answer_is_lost(in_shards: Continuer,
     while midway.is_alive():
         assert_same(in_shards.engine.continue_lists(inputs, counts, Rules()), right)
     assert_same(in_shards.engine.continue_lists(inputs, counts, Rules()), right)
-
-
-def test_two_shards_of_a_hybrid_model_survive_a_kill(two_free_cores: None, tmp_path: Path) -> None:
-    model = hybrid_model()
-    expected = TorchEngine(model, len(model.tied.bias)).continue_lists(*few_lists(12), Rules())
-    continuer = sharded.load(write(tmp_path, model, recipe="best"), 2)
-    assert_same(continuer.engine.continue_lists(*few_lists(12), Rules()), expected)
-    ray.kill(continuer.engine.shards.actors[1], no_restart=False)
-    assert_same(continuer.engine.continue_lists(*few_lists(12), Rules()), expected)
-    for actor in continuer.engine.shards.actors:
-        ray.kill(actor)
 
 
 def test_more_shards_than_cores_are_refused(ray_local: None, run: Path) -> None:
