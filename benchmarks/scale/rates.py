@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Measured:
     """Measured on the machine of docs/explanation/scale.md, with the commands given there."""
 
-    # Interactions per second of a processor, the driver's included, without the vectors (benchmarks/cluster_prepare.py).
+    # Interactions per second of a processor, with the driver's time, without vectors (benchmarks/cluster_prepare.py).
     prepared: float = 6.1e5
     # Seconds: half is CBOW (13.5 s for 1.25 million interactions in 5 epochs, 20 million are read), half an estimate.
     vectors: float = 400.0
