@@ -18,6 +18,7 @@ from fansrec.serving.processes.dispatch import Dispatcher
 from fansrec.serving.search.indexes import Indexes
 from fansrec.serving.settings import Settings
 from fansrec.serving.split import Split
+from fansrec.serving.validation.validator import Validator
 from fansrec.serving.writes.store import open_store
 
 log = logging.getLogger("fansrec.serving")
@@ -34,6 +35,7 @@ class Service:
         self.unread = UnreadAnswers(settings.max_unsent_bytes, on_close=self.metrics.cut_off.inc)
         self.metrics.unsent_bytes.set_function(lambda: self.unread.size)
         self.dispatcher = Dispatcher(settings, self.metrics, loop)
+        self.validator = Validator(settings, self.dispatcher.load.body_bytes)
         self.deployments = DeploymentManager(settings, self.metrics, self.dispatcher, self.update_indexes)
         self.indexes = Indexes(index_folder(settings))
         self.split = Split(settings.split, settings.split_salt) if settings.split else None
@@ -53,6 +55,7 @@ class Service:
             self.events.close()
         if self.writes is not None:
             self.writes.close()
+        await self.validator.close()
         await self.deployments.close()
 
     @property
