@@ -43,7 +43,9 @@ def test_installation_without_extras_is_small_and_continues_a_list(wheel: Path, 
     assert not [*(tmp_path / "env").rglob("site-packages/torch")]
     size = sum(path.stat().st_size for path in (tmp_path / "env").rglob("*") if path.is_file())
     assert size < 150e6
-    assert len(run(programs / "fans", "continue", write_kind(tmp_path / "ease", "ease"), "i3", cwd=tmp_path).split()) > 9
+    assert (
+        len(run(programs / "fans", "continue", write_kind(tmp_path / "ease", "ease"), "i3", cwd=tmp_path).split()) > 9
+    )
     report = json.loads(run(programs / "fans", "doctor", "--json", cwd=tmp_path))
     assert report["self_test"]["backend"] == "native" and not report["extras"]["train"]["installed"]
 
