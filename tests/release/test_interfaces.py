@@ -1,7 +1,12 @@
 """Nothing that programs rely on is removed or changed: Python names, command line and HTTP API (tests/golden)."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
+from fansrec.cli import main
 from release.interfaces import INTERFACES, breaks, read_snapshot
 
 
@@ -41,3 +46,12 @@ def test_changed_default_and_choice_are_noticed() -> None:
     assert breaks(snapshot, changed) and snapshot["fansrec.load(device)"].startswith("default 'cpu'")
     commands = read_snapshot("command-line")
     assert "fans train --recipe=best" in commands and "POST /v1/continue request.lists" in read_snapshot("http")
+
+
+def test_exit_codes_of_the_command_line(tmp_path: Path) -> None:
+    """0: done, 2: refused with one line on stderr; 130 after Ctrl-C."""
+    command = [sys.executable, "-c", "from fansrec.cli.main import run; run()"]
+    assert subprocess.run([*command, "--version"], capture_output=True).returncode == 0
+    refused = subprocess.run([*command, "continue", tmp_path / "nowhere", "i1"], capture_output=True, text=True)
+    assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
+    assert main.STOPPED == 130
