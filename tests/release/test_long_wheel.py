@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from artifacts import write_kind
-from release.wheels import ROOT, environment, install, run
+from release.wheels import ROOT, environment, install, run, variables
 
 pytestmark = pytest.mark.long
 DEADLINE_S = 600
@@ -56,7 +56,7 @@ def test_installation_without_extras_is_small_and_continues_a_list(wheel: Path, 
 def test_service_answers_from_the_wheel(wheel: Path, tmp_path: Path) -> None:
     programs, model = programs_with(tmp_path, wheel, "[serve]"), write_kind(tmp_path / "ease", "ease")
     command = [programs / "fans", "serve", model, "--port", "0", "--workers", "1"]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, cwd=tmp_path, env=variables(tmp_path), stdout=subprocess.PIPE, text=True) as process:
         timer = threading.Timer(DEADLINE_S, process.kill)
         timer.start()
         try:

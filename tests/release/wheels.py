@@ -9,10 +9,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(*command: object, cwd: Path, **variables: str) -> str:
-    """Run a command outside of the source tree, without variables that could lead back to it; return its output."""
-    clean = {"PATH": "/usr/bin:/bin", "HOME": str(cwd), "OMP_NUM_THREADS": "1"} | variables
-    done = subprocess.run([*map(str, command)], cwd=cwd, env=clean, capture_output=True, text=True)
+def variables(home: Path) -> dict[str, str]:
+    """Return the environment of a process, without variables that could lead back to the source tree."""
+    return {"PATH": "/usr/bin:/bin", "HOME": str(home), "OMP_NUM_THREADS": "1"}
+
+
+def run(*command: object, cwd: Path) -> str:
+    """Run a command outside of the source tree; return its output."""
+    done = subprocess.run([*map(str, command)], cwd=cwd, env=variables(cwd), capture_output=True, text=True)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
