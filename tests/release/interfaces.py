@@ -19,7 +19,7 @@ import fansrec
 from fansrec import client, errors
 from fansrec.api import answers, continuer
 from fansrec.cli.main import app
-from fansrec.serving.app import _framework
+from fansrec.serving.app import framework_app
 from fansrec.serving.continue_route import ContinueRoute
 from fansrec.serving.settings import ModelSpec, Settings
 
@@ -120,7 +120,7 @@ def http_api() -> Table:
     """Return the operations of the service with the fields of their requests and answers."""
     models = [ModelSpec.parse("a=a"), ModelSpec.parse("b=b")]
     service: Any = SimpleNamespace(settings=Settings(models=models))
-    schema = _framework(service, ContinueRoute(service)).openapi()
+    schema = framework_app(service, ContinueRoute(service)).openapi()
     table: Table = {}
     for path, methods in schema["paths"].items():
         for method, operation in methods.items():
