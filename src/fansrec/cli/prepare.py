@@ -177,7 +177,7 @@ def prepare(
         else:
             from fansrec.data.prepare import prepare as prepare_here
 
-            summary = prepare_here(path, out, preparation, details, columns, say, force, bar.advance)
+            summary = prepare_here(path, out, preparation, details, columns, say, force, progress=bar.advance)
     splits = ", ".join(f"{name} {count:,}" for name, count in summary["splits"].items())
     echo(
         f"{out}: {summary['lists']:,} lists of {summary['shortest']} to {summary['longest']} items, "
