@@ -35,7 +35,7 @@ def serve(
     ] = None,
     writes: Annotated[
         Path | None,
-        running(metavar="FOLDER", help="Keep events, lists and items that clients write in this folder [refused]"),
+        running(metavar="FOLDER", help="Keep events, lists and items that clients write in this folder [not accepted]"),
     ] = None,
     host: Annotated[str | None, running(help="Address to listen on [127.0.0.1]")] = None,
     port: Annotated[int | None, running(help="Port; 0: any free port [8080]")] = None,
