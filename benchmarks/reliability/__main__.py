@@ -15,7 +15,9 @@ from pathlib import Path
 
 from fansrec.experiments.speed.rows import Row, write_rows
 
-SCRIPTS = ("overhead", "cold_start", "counters", "terminate", "kill", "reload", "overload", "bad_input", "soak")
+SCRIPTS = (
+    "overhead", "cold_start", "counters", "terminate", "kill", "reload", "overload", "bad_input", "balancer", "soak",
+)  # fmt: skip
 
 
 def main() -> None:

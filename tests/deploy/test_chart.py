@@ -159,7 +159,7 @@ def test_one_pod_at_a_time_has_the_log_of_writes() -> None:
 
 
 def rule() -> dict[str, Any]:
-    (rule,) = yaml.safe_load((DEPLOY / "helm/prometheus-adapter.yaml").read_text())["rules"]["custom"]
+    (rule,) = yaml.safe_load((CHART / "prometheus-adapter.yaml").read_text())["rules"]["custom"]
     return dict(rule)
 
 

@@ -24,6 +24,8 @@ def check(event: str, arguments: tuple[Any, ...]) -> None:
         paths = arguments[:1] if arguments[2] and arguments[2] & WRITING else ()
     elif event == "socket.bind":
         paths = (arguments[1],)
+    elif event == "sqlite3.connect":
+        paths = () if "mode=ro" in str(arguments[0]) else arguments[:1]
     else:
         paths = arguments[: CHANGES.get(event, 0)]
         if event in ("os.remove", "os.rmdir") and arguments[1] >= 0:  # the descriptor of the folder, of shutil.rmtree
