@@ -1,27 +1,33 @@
 """What HAProxy's configuration does with each route, in front of services whose connections break."""
 
+import json
 import socket
 import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import httpx2
 import pytest
 
 from deploy.balancer import CONFIGURATION, Balancer, haproxy
 from fansrec.serving.http import routes
 from fansrec.serving.server import KEEP_ALIVE_SECONDS
 from fansrec.serving.settings import Settings
-from serving.service import until
+from serving.service import DEADLINE_S, until
 
 OF_ONE_SERVICE = {routes.METRICS, routes.RELOAD, routes.ROLLBACK}
 CASES = [
     (method, route.path.replace("{id}", "a"))
     for route in routes.ALL_ROUTES
     for method in route.methods
-    if route not in OF_ONE_SERVICE
-]
+    if route not in OF_ONE_SERVICE | {routes.READY}
+] + [("OPTIONS", routes.LISTS.path), ("PUT", "/v1/new")]
 DEFAULTS = {name: field.default for name, field in Settings.model_fields.items()}
 
 
@@ -29,7 +35,7 @@ class BreaksConnections(BaseHTTPRequestHandler):
     """Answers health checks; notes every other request and closes its connection without an answer."""
 
     protocol_version = "HTTP/1.1"
-    received: list[tuple[str, str]] = []  # noqa: RUF012 — of all connections
+    received: list[tuple[str, str, int]] = []  # noqa: RUF012 — method, path and port, of all connections
 
     def answer(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -38,25 +44,37 @@ class BreaksConnections(BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
         else:
-            self.received.append((self.command, self.path))
+            self.received.append((self.command, self.path, self.server.server_address[1]))
             self.close_connection = True
 
-    do_GET = do_HEAD = do_POST = do_DELETE = answer
+    do_GET = do_HEAD = do_POST = do_DELETE = do_OPTIONS = do_PUT = answer
 
     def log_message(self, format: str, *args: object) -> None:
         pass
 
 
+@dataclass
+class Broken:
+    """A balancer in front of two services that break every connection, and their ports."""
+
+    balancer: Balancer
+    ports: dict[str, int]
+
+    def ask(self, method: str, path: str, content: bytes | None = None) -> httpx2.Response:
+        # After an earlier answer on the same connection, HAProxy closes it instead of answering 502.
+        headers = {"Connection": "close"}
+        return self.balancer.http.request(method, path, content=content, headers=headers)
+
+
 @pytest.fixture(scope="module")
-def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Balancer]:
-    """Return a balancer in front of two services that break every connection."""
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broken]:
     servers = {name: ThreadingHTTPServer(("127.0.0.1", 0), BreaksConnections) for name in ("one", "two")}
     for server in servers.values():
         threading.Thread(target=server.serve_forever, daemon=True).start()
     ports = {name: server.server_port for name, server in servers.items()}
     with Balancer(tmp_path_factory.mktemp("haproxy"), ports) as balancer:
         assert until(lambda: balancer.is_up("one") and balancer.is_up("two"))
-        yield balancer
+        yield Broken(balancer, ports)
     for server in servers.values():
         server.shutdown()
         server.server_close()
@@ -78,20 +96,19 @@ def test_haproxy_accepts_its_configuration_without_warnings(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("method", "path"), CASES)
 def test_only_requests_that_change_nothing_are_repeated_when_a_connection_breaks(
-    broken: Balancer, method: str, path: str
+    broken: Broken, method: str, path: str
 ) -> None:
     BreaksConnections.received.clear()
-    body = b"{}" if method == "POST" else None
-    # After an earlier answer on the same connection, HAProxy closes it instead of answering 502.
-    answer = broken.http.request(method, path, content=body, headers={"Connection": "close"})
-    changes_nothing = method in ("GET", "HEAD") or path == routes.CONTINUE.path
-    if path == routes.READY.path:
-        assert answer.status_code == 200
-        return
+    answer = broken.ask(method, path, b"{}" if method == "POST" else None)
     assert answer.status_code == 502
-    assert BreaksConnections.received == [(method, path)] * (4 if changes_nothing else 1)
     if method != "HEAD":
         assert answer.headers["content-type"] == "application/problem+json" and answer.json()["status"] == 502
+    received = BreaksConnections.received
+    if method in ("GET", "HEAD", "OPTIONS") or path == routes.CONTINUE.path:
+        assert [one[:2] for one in received] == [(method, path)] * 4
+        assert {port for *_, port in received} == {*broken.ports.values()}
+    else:
+        assert received == [(method, path, broken.ports["one"])]
 
 
 def test_requests_are_refused_with_a_problem_while_no_service_is_ready(tmp_path: Path) -> None:
@@ -106,17 +123,23 @@ def test_requests_are_refused_with_a_problem_while_no_service_is_ready(tmp_path:
 
 
 @pytest.mark.parametrize("path", [*(route.path for route in sorted(OF_ONE_SERVICE, key=str)), "/metric%73"])
-def test_routes_that_concern_one_service_are_not_balanced(broken: Balancer, path: str) -> None:
+def test_routes_that_concern_one_service_are_not_balanced(broken: Broken, path: str) -> None:
     BreaksConnections.received.clear()
     for method in ("GET", "POST"):
-        assert broken.http.request(method, path).status_code == 404
+        refused = broken.ask(method, path)
+        assert refused.status_code == refused.json()["status"] == 404
     assert not BreaksConnections.received
 
 
-def test_bodies_that_services_would_refuse_are_refused(broken: Balancer) -> None:
+def test_bodies_that_services_would_refuse_are_refused(broken: Broken) -> None:
     BreaksConnections.received.clear()
-    body = b" " * (DEFAULTS["max_body_bytes"] + 1)
-    assert broken.http.post("/v1/lists", content=body).status_code == 413
+    connection = HTTPConnection(urlsplit(broken.balancer.url).netloc, timeout=DEADLINE_S)
+    with closing(connection):  # only the head is sent: a client that is still sending might not read the answer
+        connection.putrequest("POST", "/v1/lists")
+        connection.putheader("Content-Length", str(DEFAULTS["max_body_bytes"] + 1))
+        connection.endheaders()
+        refused = connection.getresponse()
+        assert refused.status == json.loads(refused.read())["status"] == 413
     assert not BreaksConnections.received
 
 
