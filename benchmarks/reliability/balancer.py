@@ -48,8 +48,12 @@ class Balancer:
         return float(re.findall(rf"^{sample} (\S+)$", text, re.M)[0])
 
     def is_up(self, server: str) -> bool:
-        up = self.metric("status", server, ',state="UP"') == 1
-        return up and self.metric("check_code", server) == 200
+        """Return whether a server gets requests."""
+        return self.metric("status", server, ',state="UP"') == 1
+
+    def is_checked(self, server: str) -> bool:
+        """Return whether the last health check has succeeded; servers are up before their first one."""
+        return self.metric("check_code", server) == 200
 
     def repeated(self) -> float:
         """Return how often a request was sent again."""
@@ -59,7 +63,7 @@ class Balancer:
     def wait_until(self, server: str, up: bool) -> float:
         """Wait until a server is up, or is not, and return the seconds that took."""
         began = time.monotonic()
-        while self.is_up(server) != up:
+        while self.is_up(server) != up or (up and not self.is_checked(server)):
             if time.monotonic() - began > READY:
                 raise RuntimeError(f"HAProxy does not see that service {server} is {'up' if up else 'down'}")
             time.sleep(0.02)

@@ -65,9 +65,12 @@ class Balancer:
         return float(re.findall(rf"^{sample} (\S+)$", text, re.M)[0])
 
     def is_up(self, server: str) -> bool:
-        """Return whether health checks say that a server is ready."""
-        state = self.metric("status", server, ',state="UP"') == 1
-        return state and self.metric("check_code", server) == 200
+        """Return whether a server gets requests."""
+        return self.metric("status", server, ',state="UP"') == 1
+
+    def is_checked(self, server: str) -> bool:
+        """Return whether a server is up and was ready at the last health check; before the first one it is up, too."""
+        return self.is_up(server) and self.metric("check_code", server) == 200
 
     def __enter__(self) -> "Balancer":
         return self

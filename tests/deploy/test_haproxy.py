@@ -73,7 +73,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broken]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
     ports = {name: server.server_port for name, server in servers.items()}
     with Balancer(tmp_path_factory.mktemp("haproxy"), ports) as balancer:
-        assert until(lambda: balancer.is_up("one") and balancer.is_up("two"))
+        assert until(lambda: balancer.is_checked("one") and balancer.is_checked("two"))
         yield Broken(balancer, ports)
     for server in servers.values():
         server.shutdown()

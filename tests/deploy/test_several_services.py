@@ -29,7 +29,7 @@ def services(songs: Path) -> Iterator[dict[str, Running]]:
 def balancer(services: dict[str, Running], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Balancer]:
     ports = {name: port_of(service) for name, service in services.items()}
     with Balancer(tmp_path_factory.mktemp("haproxy"), ports) as balancer:
-        assert until(lambda: all(map(balancer.is_up, services)))
+        assert until(lambda: all(map(balancer.is_checked, services)))
         yield balancer
 
 
