@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from fansrec.cli.options import Address, Engine, Force, path_option
+from fansrec.cli.options import Address, Engine, Force, cluster_option, path_option, refuse_without_ray
+from fansrec.cli.progress_bars import StageBar
 from fansrec.cli.table_options import (
     CategoryColumn,
     DateColumn,
@@ -31,8 +32,9 @@ from fansrec.data.settings import Preparation, Split
 from fansrec.errors import BadSetting
 
 DEFAULT = Preparation()
+LEARNING = "learning the categories"
 # The stage that follows each line of progress.
-NEXT_STAGE = {"read": "filtering …", "split": "learning the categories …", "categorized": "writing …"}
+NEXT_STAGE = {"read": "filtering", "split": LEARNING, "categories": LEARNING, "categorized": "writing"}
 SOURCE = (
     "File of lists (csv, tsv, parquet, jsonl, txt; also .gz, .zip) or name of a public data set; "
     "with --engine ray also a folder, pattern or URL of Parquet or JSONL shards"
@@ -105,6 +107,10 @@ def prepare(
     force: Force = False,
     engine: Engine = "local",
     address: Address = None,
+    ray: Annotated[
+        Literal["auto", "always"] | None,
+        cluster_option(help="Use Ray only for data that do not fit this machine, or always", show_default="auto"),
+    ] = None,
 ) -> None:
     """Prepare a corpus from lists: filter them, split them, and assign a category to every item.
 
@@ -121,6 +127,7 @@ def prepare(
     """
     from fansrec.data.locating import locate_source
 
+    refuse_without_ray(engine, ray=ray)
     is_shards = engine == "ray" and not Path(source).is_file() and not _is_public(source)
     path, details, own = (source, items, DEFAULT) if is_shards else locate_source(source, items)
     preparation = Preparation(
@@ -153,20 +160,24 @@ def prepare(
         date=date_column,
     )
     console = Terminal()
-    with console.status("reading …") as status:
+    with StageBar(console, "reading") as bar:
 
         def say(line: str) -> None:
             console.say(line)
-            status.update(NEXT_STAGE.get(line.split(":")[0], "preparing …"))
+            bar.stage(NEXT_STAGE.get(line.split(":")[0], "preparing"))
 
         if engine == "ray":
+            from fansrec.cluster.preparing.local import fits_here, prepare_locally
             from fansrec.cluster.preparing.run import prepare_on_cluster
 
-            summary = prepare_on_cluster(path, out, preparation, details, columns, say, address, force)
+            if ray != "always" and fits_here(str(path), say):
+                summary = prepare_locally(str(path), out, preparation, details, columns, say, force)
+            else:
+                summary = prepare_on_cluster(path, out, preparation, details, columns, say, address, force)
         else:
             from fansrec.data.prepare import prepare as prepare_here
 
-            summary = prepare_here(path, out, preparation, details, columns, say, force)
+            summary = prepare_here(path, out, preparation, details, columns, say, force, progress=bar.advance)
     splits = ", ".join(f"{name} {count:,}" for name, count in summary["splits"].items())
     echo(
         f"{out}: {summary['lists']:,} lists of {summary['shortest']} to {summary['longest']} items, "
