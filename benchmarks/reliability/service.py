@@ -34,8 +34,10 @@ def free_port() -> int:
 class Service:
     """A running service."""
 
-    def __init__(self, models: Sequence[str | Path], folder: Path, key: str | None = None, **settings: Any) -> None:
-        self.port, self.key, self.log = free_port(), key, folder / "service.log"
+    def __init__(
+        self, models: Sequence[str | Path], folder: Path, key: str | None = None, port: int = 0, **settings: Any
+    ) -> None:
+        self.port, self.key, self.log = port or free_port(), key, folder / "service.log"
         command = [str(Path(sys.executable).with_name("fans")), "serve", *map(str, models), "--port", str(self.port)]
         values = {"search_folder": folder / "search", "log_level": "warning"} | settings
         environment = {name: value for name, value in os.environ.items() if not name.startswith("FANS_")}
