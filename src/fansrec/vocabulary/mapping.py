@@ -24,7 +24,7 @@ MAX_GROUP_NAME = 40  # characters of the word for groups, which is shown in sent
 GROUP = "group"  # that word, unless the data has its own
 MAX_DIGITS = 18  # of integer ids, so that they fit into 64 bits
 MAX_SUGGESTED = 500_000  # items, among which those that a misspelled one may mean are searched
-CACHED_LOOKUPS = 1 << 14  # a cached lookup is ten times as fast
+CACHED_LOOKUPS = 1 << 16  # a cached lookup is ten times as fast; a full cache takes 11 MB
 
 
 @dataclass(frozen=True)
@@ -121,15 +121,12 @@ class Vocabulary:
 
     def indices(self, items: Iterable[object]) -> tuple[list[int], list[object]]:
         """Return the indices of the known items, in order, and the unknown items."""
-        known: list[int] = []
-        unknown: list[object] = []
-        for item in items:
-            index = self.find(item)
-            if index is None:
-                unknown.append(item)
-            else:
-                known.append(index)
-        return known, unknown
+        items = [*items]
+        found = [*map(self._cached_find, map(str, items))]  # no Python loop: most of a short answer's time was here
+        if None not in found:
+            return cast(list[int], found), []
+        unknown = [item for item, index in zip(items, found, strict=True) if index is None]
+        return [index for index in found if index is not None], unknown
 
     def id(self, index: int) -> str | int:
         is_integer = self.integer_ids if self.integer_items is None else self.integer_items[index]
