@@ -121,12 +121,7 @@ class Dispatcher:
             self._release(worker)
 
     def _record_metrics(self, answered: list[tuple[str, int, int]], seconds: float) -> None:
-        for model, lists, items in answered:
-            self._metrics.lists.labels(model).inc(lists)
-            self._metrics.items.labels(model).inc(items)
-        self._metrics.engine_seconds.labels(answered[0][0]).observe(seconds)
-        if total := sum(lists for _, lists, _ in answered):
-            self._metrics.batch_lists.observe(total)
+        self._metrics.observe_replies(answered, seconds)
 
     def _release(self, worker: Worker) -> None:
         worker.waiting_since = 0.0

@@ -80,7 +80,7 @@ class LoadLimits:
 
     def observe_delay(self) -> None:
         """Take note of how long the first request of the queue has waited; called on arrivals and after each batch."""
-        first = self._queue.first
+        first = self._queue.first if self._queue else None
         self._delay.observe(0.0 if first is None else self._clock() - first.queued)
 
     def observe_pace(self, seconds: float, tokens: int) -> None:
