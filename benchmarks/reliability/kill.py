@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 from benchmarks.reliability.capacity import peak
 from benchmarks.reliability.load import Load
 from benchmarks.reliability.load_process import start_load
@@ -27,8 +28,11 @@ from benchmarks.reliability.tally import Tally
 SHARE, SHARE_WHILE_HUNG = 0.6, 0.3
 EVERY = 5.0  # seconds
 MOST_BACK = 2.0  # seconds until all workers are back
+MOST_SLOWEST = 0.1  # seconds of a request when a worker is killed
 HANG = 2.0  # seconds without an answer that this service allows
 POLL = 0.02
+AFTERMATH = 1.0  # seconds after a kill in which requests count as affected by it
+harmed: list[float] = []  # when processes were killed, in time.monotonic()
 
 
 def measure(report: Report, options: argparse.Namespace) -> None:
@@ -56,12 +60,16 @@ def disturbed(report: Report, what: str, load: Load, disturb: Callable[[], list[
     """Run `disturb` under load and report what clients see."""
     with start_load(load) as under_load:
         time.sleep(1.0)
+        harmed.clear()
         back = disturb()
         time.sleep(1.0)
         tally: Tally = under_load.end()
+        began = under_load.began
     failed = tally.wrong(report.quick)
     report.require(f"{what}, failed of {tally.sent:,} requests", "0", failed or 0, not failed, load=tally.row())
     report.note(f"{what}, p50, p99 and slowest", ", ".join(f"{tally.percentile(p):.1f}" for p in (50, 99, 100)) + " ms")
+    if "killed" in what:
+        report_slowest(report, what, tally, [moment - began for moment in harmed])
     limit = MOST_BACK + (HANG if "hung" in what else 0)
     report.require_speed(
         f"{what}, all workers back after, slowest of {len(back)}",
@@ -70,6 +78,19 @@ def disturbed(report: Report, what: str, load: Load, disturb: Callable[[], list[
         max(back) <= limit,
         back_s=back,
     )
+
+
+def report_slowest(report: Report, what: str, tally: Tally, kills: list[float]) -> None:
+    """Report the slowest request near a kill beside the slowest of the rest, which the kills had no part in."""
+    starts, seconds = np.array(tally.starts), np.array(tally.seconds)
+    near = np.zeros(len(starts), dtype=bool)
+    for moment in kills:
+        near |= (starts + seconds >= moment) & (starts <= moment + AFTERMATH)
+    slowest, rest = seconds[near].max(initial=0), seconds[~near].max(initial=0)
+    reached = slowest <= MOST_SLOWEST
+    target, measured = f"<= {MOST_SLOWEST * 1000:.0f} ms", f"{slowest * 1000:.0f} ms"
+    report.require_speed(f"{what}, slowest request near a kill", target, measured, reached, slowest_s=float(slowest))
+    report.note(f"{what}, slowest of the other requests", f"{rest * 1000:.0f} ms", slowest_s=float(rest))
 
 
 def kill_workers(running: Service, options: argparse.Namespace) -> list[float]:
@@ -103,6 +124,7 @@ def kill_parent(running: Service, role: str) -> list[float]:
 def back_after(running: Service, harm: Callable[[], object]) -> float:
     """Return the seconds until a lost worker has been noticed and replaced."""
     deaths = running.metric("fans_worker_deaths_total")
+    harmed.append(time.monotonic())
     harm()
     began = time.monotonic()
     until(lambda: running.metric("fans_worker_deaths_total") > deaths, 30.0, "a lost worker to be noticed")
