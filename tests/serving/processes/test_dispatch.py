@@ -180,6 +180,31 @@ async def test_requests_are_refused_when_the_expected_wait_is_too_long() -> None
 
 
 @run
+async def test_requests_are_refused_when_the_delay_is_too_long_although_the_pace_promises_less() -> None:
+    setup = Setup(queue_ms=100, workers=1, batch_tokens=10)
+    _, channel = setup.worker()
+    waiting = [setup.submit() for _ in range(3)]
+    assert not setup.dispatcher.load.refusal()
+    waiting[1].queued -= 1.0
+    channel.reply()
+    assert channel.batch() == [waiting[1].id] and setup.dispatcher.load.refusal()
+    channel.reply()
+    channel.reply()
+    assert not setup.dispatcher.load.refusal()  # the queue is empty
+
+
+@run
+async def test_delay_of_requests_of_a_lost_worker_is_not_that_of_an_overload() -> None:
+    setup = Setup(queue_ms=100, workers=1)
+    _, channel = setup.worker()
+    setup.submit().queued -= 20.0
+    channel.on_close()
+    _, other = setup.worker()
+    setup.submit()
+    assert len(other.batch()) == 1 and not setup.dispatcher.load.refusal()
+
+
+@run
 async def test_cancelled_request_is_never_sent() -> None:
     setup = Setup()
     cancelled, other = setup.submit(), setup.submit()

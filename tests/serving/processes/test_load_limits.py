@@ -20,7 +20,8 @@ PER_STEP = 4  # requests that the worker answers in a step
 class Simulation:
     """A service with one worker: in each step some requests arrive, then the worker takes and answers PER_STEP."""
 
-    def __init__(self) -> None:
+    def __init__(self, known_pace: bool = True) -> None:
+        self.known_pace = known_pace
         self.now = 100.0
         settings = read_settings({"models": ["m"], "workers": 1, "queue_ms": 1000 * TARGET}, None, {})
         self.queue = Queue(10_000, 10_000_000)
@@ -35,9 +36,10 @@ class Simulation:
             if request := self.queue.first:
                 self.queue.remove(request)
                 self.delays.append(self.now - request.queued)
-                self.load.observe_pace(STEP / capacity, TOKENS)
+                self.load.observe_delay(self.delays[-1])
+                if self.known_pace:
+                    self.load.observe_pace(STEP / capacity, TOKENS)
                 self.answered += 1
-        self.load.observe_delay()
         self.now += STEP
 
     def arrive(self) -> None:
@@ -74,6 +76,16 @@ def test_at_overload_the_worker_never_idles_and_the_delay_stays_at_the_target(ti
     assert min(settled) > TARGET / 2
 
 
+@pytest.mark.parametrize("times", [2, 5])
+def test_observed_delay_alone_limits_the_queue_where_the_pace_is_wrong(times: int) -> None:
+    simulation = Simulation(known_pace=False)
+    simulation.run(5, lambda _: times * PER_STEP)
+    before, delays = simulation.answered, len(simulation.delays)
+    simulation.run(20, lambda _: times * PER_STEP)
+    assert simulation.answered - before == 20 / STEP * PER_STEP
+    assert max(simulation.delays[delays:]) <= times * BURST * TARGET
+
+
 def test_longest_delay_of_a_burst_is_limited() -> None:
     simulation = Simulation()
     simulation.run(1, lambda _: 1)
@@ -86,7 +98,7 @@ def test_slower_worker_gets_a_shorter_queue() -> None:
     simulation.run(3, lambda _: 2 * PER_STEP)
     long = len(simulation.queue)
     simulation.run(5, lambda _: 2 * PER_STEP, capacity=PER_STEP // 2)
-    assert len(simulation.queue) < 0.6 * long
+    assert len(simulation.queue) < 0.65 * long
     simulation.run(5, lambda _: 2 * PER_STEP)
     assert len(simulation.queue) > 0.9 * long * 0.75
 

@@ -100,7 +100,8 @@ class Dispatcher:
                 request.started = now
                 self._metrics.queue_seconds.observe(now - request.job.since)
             self._metrics.batch_requests.observe(len(batch))
-            self.load.observe_delay()
+            if not batch[0].failures:  # those of a lost worker waited for another reason
+                self.load.observe_delay(now - batch[0].queued)
 
     def _receive(self, worker: Worker, message: Message, content: bytes) -> None:
         worker.received_at = time.monotonic()

@@ -12,6 +12,7 @@ from fansrec.serving.settings import Settings
 MAX_BODY_BYTES_IN_FLIGHT = 64 << 20  # many large bodies that arrive slowly must not add up to more than the memory
 MAX_SEARCHES = 64  # waiting and running; each takes milliseconds
 SMOOTHING = 0.02  # by how much the weight of a worker's reply in the average pace falls with each later one
+MARGIN = 1.5  # how many times as long as expected requests may wait: their delay shows a queue as it was, not as it is
 BURST = 2  # times `queue_ms`: the longest expected wait, while the delay has not lasted yet
 
 
@@ -49,9 +50,10 @@ class LoadLimits:
     """
 
     def __init__(self, settings: Settings, queue: Queue, clock: Callable[[], float] = time.monotonic) -> None:
-        self._queue, self._clock = queue, clock
+        self._queue = queue
         self._target, self._workers = settings.queue_ms / 1e3, settings.worker_count
         self._delay = StandingDelay(self._target, clock)
+        self._seen = 0.0  # the delay of the latest batch
         self._full = False
         self._seconds = self._tokens = 0.0  # of the latest replies of workers, with falling weights
         self.body_bytes = Budget(max(MAX_BODY_BYTES_IN_FLIGHT, settings.max_body_bytes))
@@ -62,9 +64,10 @@ class LoadLimits:
 
         Once the queue was full it must empty a little first: otherwise most requests would be read only to be refused.
         """
-        self.observe_delay()
+        if not self._queue:
+            self.observe_delay(0.0)
+        wait = max(self._expected_wait, self._seen / MARGIN)
         limit = self._target if self._delay.standing else BURST * self._target
-        wait = self._expected_wait
         if wait > limit:
             self._delay.start()
         if wait > limit or self._queue.full(tokens):
@@ -78,10 +81,13 @@ class LoadLimits:
         """Seconds that a request would wait if workers stay as fast as they were."""
         return self._queue.tokens * self._seconds / (self._tokens * self._workers) if self._tokens else 0.0
 
-    def observe_delay(self) -> None:
-        """Take note of how long the first request of the queue has waited; called on arrivals and after each batch."""
-        first = self._queue.first if self._queue else None
-        self._delay.observe(0.0 if first is None else self._clock() - first.queued)
+    def observe_delay(self, seconds: float) -> None:
+        """Take note of how long the first request of a batch was in the queue.
+
+        While no worker is there to take requests nothing is known: they may all be back in a moment.
+        """
+        self._seen = seconds
+        self._delay.observe(seconds)
 
     def observe_pace(self, seconds: float, tokens: int) -> None:
         """Take note of how long a worker took for this many tokens.

@@ -15,7 +15,7 @@ class StandingDelay:
         self.standing = False
 
     def observe(self, delay: float) -> None:
-        """Take note of how long the first request of the queue has waited; 0 for an empty queue."""
+        """Take note of how long a request waited that leaves the queue now; 0 for an empty queue."""
         crossed = delay < self._target / 2 if self.standing else delay > self._target
         if not crossed:
             self._since = None
