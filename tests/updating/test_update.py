@@ -253,6 +253,14 @@ def test_parts_that_learned_from_fewer_of_the_lists_weigh_less(hybrid: Artifact)
     assert again.stored.config.weights == model.stored.config.weights
 
 
+def test_report_names_the_weights_that_an_update_lowers(hybrid: Artifact) -> None:
+    model, lists = weighing(hybrid, network=0.4, memory=1.0, linear=0.2), hybrid.remembered_lists
+    updated, report = update(model, [SetList(f"a{n}", ("i1", "i2")) for n in range(lists)])
+    assert "weigh 25% of their trained weights" in report.parts_updated["mixture"]
+    _, report = update(updated, [RemoveList(f"a{n}") for n in range(lists)])
+    assert "mixture" not in report.parts_updated
+
+
 def test_weights_stay_if_the_memory_has_none(hybrid: Artifact) -> None:
     model = weighing(hybrid, network=0.4, memory=0.0, linear=0.2)
     updated, _ = update(model, [SetList("a", ("i1", "i2"))])

@@ -34,7 +34,8 @@ def serve(
         str | None, running(metavar="NAME:SHARE,…", help="Shares of models in requests with a `client` and no `model`")
     ] = None,
     writes: Annotated[
-        Path | None, running(metavar="FOLDER", help="Accept events, and keep them in this folder [not accepted]")
+        Path | None,
+        running(metavar="FOLDER", help="Keep events, lists and items that clients write in this folder [refused]"),
     ] = None,
     host: Annotated[str | None, running(help="Address to listen on [127.0.0.1]")] = None,
     port: Annotated[int | None, running(help="Port; 0: any free port [8080]")] = None,

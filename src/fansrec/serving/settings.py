@@ -86,7 +86,7 @@ class Settings(BaseModel):
     queue_tokens: int = Field(262_144, ge=1, description="Maximum tokens (items given and requested) in the queue")
     batch_tokens: int = Field(2048, ge=1, description="Maximum tokens (items given and requested) in a batch")
     timeout_ms: int = Field(10_000, ge=1, le=3_600_000, description="Deadline of a request that sets none")
-    hang_s: float = Field(20, gt=0, description="Seconds without a sign of life after which a worker is replaced")
+    hang_s: float = Field(20, gt=0, description="Seconds without a sign of life after which a process is replaced")
     notice_s: float = Field(1, ge=0, description="Seconds between 'not ready' and closing when the service stops")
     drain_s: float = Field(30, gt=0, description="Seconds that accepted requests have when the service stops")
     search_folder: Path | None = Field(None, description="Folder of the search indexes; default: in the user's cache")

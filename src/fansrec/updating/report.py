@@ -76,10 +76,19 @@ def _parts(after: Artifact, new: int) -> tuple[dict[str, str], dict[str, str]]:
     else:
         kept["network"] = "no item is new; lists change it in the next training"
         kept["linear part"] = "no item is new; lists change it in the next training"
+    if share := _share_of_weights(after):
+        updated["mixture"] = f"network and linear part weigh {share:.0%} of their trained weights beside the memory"
     if not after.stored.config.linear.neighbors:
         updated.pop("linear part", None)
         kept.pop("linear part", None)
     return updated, kept
+
+
+def _share_of_weights(after: Artifact) -> float | None:
+    """Return by which factor parts that learned from fewer of the lists weigh less; None if they do not."""
+    weights, trained = after.stored.config.weights, after.config["updates"]
+    pairs = (weights.network, trained["network_weight"]), (weights.linear, trained["linear_weight"])
+    return next((now / before for now, before in pairs if now != before), None)
 
 
 def _notes(after: Artifact, items: Items, described: Sequence[SetItem]) -> tuple[str, ...]:

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fansrec.artifact import Artifact, unfit
+from fansrec.artifact import Artifact
+from fansrec.errors import BadArtifact
 from fansrec.models.hybrid.new_items import bias_shifts
 from fansrec.models.stored import StoredModel
+from fansrec.printable import printable
 from fansrec.updating.borrowed import without_borrowed
 from fansrec.updating.memory import NAMES, Indices, Memory, starts_of
 from fansrec.vocabulary import ListNames, Vocabulary
@@ -68,24 +70,31 @@ class State:
 
 def read_state(artifact: Artifact) -> State:
     """Return the state of a model that has a list memory; raise BadArtifact if its parts do not fit together."""
-    vocabulary, section = artifact.vocabulary, artifact.config.get(UPDATES)
-    try:
-        trained = _new(artifact) if section is None else _read_trained(section, vocabulary)
-        described, categories = _read_new(section or {})
-        trained_lists = _read_trained_lists(artifact, section)
-        borrowed = _read_borrowed(section or {}, vocabulary)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise unfit(artifact.folder, error) from error
-    ids = list(vocabulary.ids)
+    vocabulary, section = artifact.vocabulary, _read_section(artifact)
+    trained, ids = section.trained, list(vocabulary.ids)
     places = _working_order(trained, vocabulary.starts, ids)
     assert isinstance(artifact.stored, StoredModel)
     held = Memory(**{name: artifact.stored.arrays[MEMORY + name] for name in NAMES})
-    memory = without_borrowed(held, borrowed)
+    memory = without_borrowed(held, section.borrowed)
     working = inverse(places)
     names = artifact.list_names or ListNames([None] * len(memory))
     ordered = [ids[place] for place in places.tolist()] if len(ids) > trained.items else ids
     memory = memory.with_items(working, len(ids))
-    return State(trained, ordered, places, described, categories, trained_lists, memory, names)
+    return State(trained, ordered, places, section.described, section.categories, section.trained_lists, memory, names)
+
+
+def trained_weights(artifact: Artifact) -> dict[str, float]:
+    """Return the settings of the mixture that an updated hybrid model was trained with; none of other models."""
+    assert isinstance(artifact.stored, StoredModel)
+    if artifact.config.get(UPDATES) is None or BIAS not in artifact.stored.arrays:
+        return {}
+    trained = _read_section(artifact).trained
+    return {"network_weight": trained.network_weight, "linear_weight": trained.linear_weight}
+
+
+def check_section(artifact: Artifact) -> None:
+    """Raise BadArtifact if what earlier updates kept in the configuration of a model cannot be read."""
+    _read_section(artifact)
 
 
 def section_of(
@@ -108,6 +117,32 @@ def section_of(
         "categories": dict(sorted(categories.items())),
         "borrowed": sorted(borrowed),
     }
+
+
+@dataclass(frozen=True)
+class _Section:
+    """The section of config.json on earlier updates, or what it would be in a model that was not updated."""
+
+    trained: Trained
+    described: frozenset[str]
+    categories: Mapping[str, str]
+    trained_lists: int
+    borrowed: Indices
+
+
+def _read_section(artifact: Artifact) -> _Section:
+    vocabulary, section = artifact.vocabulary, artifact.config.get(UPDATES)
+    try:
+        trained = _new(artifact) if section is None else _read_trained(section, vocabulary)
+        described, categories = _read_new(section or {})
+        lists = _read_trained_lists(artifact, section)
+        return _Section(trained, described, categories, lists, _read_borrowed(section or {}, vocabulary))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        reason = f"{error} is missing" if isinstance(error, KeyError) else printable(str(error)[:500])
+        raise BadArtifact(
+            f"{artifact.folder} was updated by another version of fansrec, or its section {UPDATES} is damaged "
+            f"({reason}); update the model again that it was made of"
+        ) from error
 
 
 def _new(artifact: Artifact) -> Trained:

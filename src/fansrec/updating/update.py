@@ -31,7 +31,7 @@ from fansrec.updating.proxies import find_proxies
 from fansrec.updating.records import to_json
 from fansrec.updating.report import Report, report_of
 from fansrec.updating.state import UPDATES as SECTION
-from fansrec.updating.state import State, inverse, read_state, section_of
+from fansrec.updating.state import State, check_section, inverse, read_state, section_of
 from fansrec.updating.writing import write_updated
 
 __all__ = ["Report", "hash_after", "update", "write_updated"]
@@ -61,13 +61,14 @@ def update(artifact: Artifact, changes: Sequence[Change], keep_newest: int | Non
 
 
 def check_updatable(artifact: Artifact) -> None:
-    """Raise BadSetting if a model holds no lists that an update could change."""
+    """Raise BadSetting if a model holds no lists that an update could change, BadArtifact if it cannot be read."""
     stored = artifact.stored
     if stored.name not in UPDATES or not artifact.remembered_lists:
         raise BadSetting(
             f"{artifact.folder} is a {stored.title} model without a list memory, so it cannot be updated; train it "
             "again with `fans train`, or update a model of `fans train --recipe best` or `--model vstan`"
         )
+    check_section(artifact)
 
 
 def _updated(artifact: Artifact, state: State, items: Items, memory: Memory, plan: ListChanges) -> Artifact:

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from fansrec.serving.writes.records import recover
 from fansrec.serving.writes.store import DROP_FILE, FILE
 from fansrec.updating.changes import Change, RemoveList, SetItem, SetList
 from fansrec.updating.records import to_json
-from fansrec.updating.update import update
+from fansrec.updating.update import update, write_updated
 from serving.service import Running, until
 from serving.writes.conftest import Writing
 
@@ -177,6 +178,16 @@ def test_model_host_applies_what_follows_after_the_log_was_rewritten(models: Pat
     drop(folder, 6)
     with pytest.raises(BadArtifact, match="does not contain those after 5"):
         found.apply(7)
+
+
+def test_model_that_cannot_take_writes_any_more_is_refused_when_it_is_loaded(
+    models: Path, folder: Path, tmp_path: Path
+) -> None:
+    updated, _ = update(read_artifact(models / "best"), [SetList("a", ("i1", "i2"))])
+    section = {key: value for key, value in updated.config["updates"].items() if key != "trained_lists"}
+    write_updated(tmp_path / "run", replace(updated, config=updated.config | {"updates": section}))
+    with pytest.raises(BadArtifact, match="'trained_lists' is missing.*update the model again"):
+        host(tmp_path / "run", folder, 0)
 
 
 def test_log_may_be_replaced_at_any_moment_while_it_is_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

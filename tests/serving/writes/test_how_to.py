@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from string import Template
 
@@ -25,10 +26,14 @@ def section(text: str, title: str) -> str:
     return text.split(f"## {title}\n")[1].split("\n## ")[0]
 
 
+def blocks(text: str) -> list[str]:
+    """Return the blocks without a language."""
+    return re.findall(r"^```\n(.*?)```", text, re.MULTILINE | re.DOTALL)
+
+
 def commands(text: str) -> list[list[str]]:
     """Return the words of all commands in blocks without a language."""
-    blocks = re.findall(r"^```\n(.*?)```", text, re.MULTILINE | re.DOTALL)
-    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    lines = [line for block in blocks(text) for line in block.replace("\\\n", " ").splitlines()]
     return [shlex.split(line) for line in re.split(r"\n(?=\S)", "\n".join(lines)) if line]
 
 
@@ -61,7 +66,8 @@ def running(text: str, place: Path) -> Iterator[Writing]:
 
 def test_commands_of_the_how_to_work(running: Writing, text: str, place: Path) -> None:
     text = text.replace("http://127.0.0.1:8080", running.running.url)
-    environment = os.environ | {"KEY": running.keys["write"], "ADMIN_KEY": running.keys["admin"]}
+    keys = {"KEY": running.keys["write"], "ADMIN_KEY": running.keys["admin"]}
+    environment = os.environ | keys | {"PATH": f"{FANS.parent}:{os.environ['PATH']}"}
 
     def output(command: list[str | Path]) -> str:
         done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
@@ -70,29 +76,31 @@ def test_commands_of_the_how_to_work(running: Writing, text: str, place: Path) -
 
     def run(words: list[str]) -> str:
         words = [Template(word).safe_substitute(environment) for word in words]
-        if words[0] == "rsync":
-            (place / "fans-copy").mkdir()
-            words = ["cp", str(place / "fans" / FILE), words[-1]]
-        found = FANS if words[0] == "fans" else words[0]
-        return output([found, *words[1:]])
+        return output([FANS if words[0] == "fans" else words[0], *words[1:]])
+
+    def run_block(title: str) -> Path:
+        """Run the commands of a section as a script; return the folder of the model that they lead to."""
+        script = blocks(section(text, title))[0].replace("rsync -a writer:", "cp ")
+        output(["bash", "-eu", "-c", script])
+        return (place / "runs" / "current").resolve()
 
     writes = commands(section(text, "Write"))
     assert [run(words) for words in writes] == ['{"seq":1}', '{"seq":2}', '{"seq":3}']
     (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     output([sys.executable, "-c", code])
     assert until(lambda: running.models()["mine"]["seq"] == 6)
+    log = place / "fans" / FILE
+    assert until(lambda: '{"synced":6}' in log.read_text(encoding="utf-8"))  # the log says that all are on the disk
 
-    for words in commands(section(text, "Fold the log into the model")):
-        run(words)
-    folded = read_artifact(place / "runs" / "next")
-    assert folded.config["writes"]["seq"] == 5  # the last one may not have been on the disk
+    folded = run_block("Fold the log into the model")
+    assert read_artifact(folded).config["writes"]["seq"] == 6
     assert running.models()["mine"]["seq"] == 6
-    assert running.send("GET", "/v1/models").json()["writes"]["bytes"] < 300  # of the last write alone
+    assert running.send("GET", "/v1/models").json()["writes"]["bytes"] < 150  # without any of the writes
 
-    (place / "runs" / "next").rename(place / "runs" / "second")
-    (place / "runs" / "current").unlink()
-    (place / "runs" / "current").symlink_to("second")
-    running.write("p90", ["i1", "i2"])
-    for words in commands(section(text, "Several machines")):
-        run(words)
-    assert read_artifact(place / "runs" / "next").config["writes"]["seq"] == 6
+    (place / "fans-copy").mkdir()
+    for number in (7, 8):  # a follower does this again and again
+        running.write(f"p{number}", ["i1", "i2"])
+        assert until(lambda: f'{{"synced":{number}}}' in log.read_text(encoding="utf-8"))  # noqa: B023
+        folder = run_block("Several machines")
+        assert read_artifact(folder).config["writes"]["seq"] == number
+        assert until(lambda: str(datetime.now().strftime("%Y-%m-%dT%H%M%S")) != folder.name)  # noqa: B023

@@ -15,6 +15,8 @@ from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.registry import entry
 from fansrec.training.starting.plan import started_plan
 from fansrec.training.starting.weights import started_weights
+from fansrec.updating.changes import SetList
+from fansrec.updating.update import update, write_updated
 from fansrec.vocabulary import Vocabulary
 from worlds import corpus_of, vocabulary_of, walks
 
@@ -51,6 +53,17 @@ def next_scores(network: Any, items: list[int]) -> torch.Tensor:
         if hasattr(network, "score_next"):
             return network.score_next(inputs)[0]
         return torch.stack([network.score_positions(inputs, [1])(0, 1, rank)[0, 0] for rank in range(network.ranks)])
+
+
+def test_weights_that_an_update_lowered_start_as_they_were_trained(tmp_path: Path) -> None:
+    run = read_artifact(write_kind(tmp_path / "run", "best", WALKS))
+    lists = [SetList(f"a{n}", ("i1", "i2")) for n in range(run.remembered_lists)]
+    updated, _ = update(run, lists)
+    write_updated(tmp_path / "updated", updated)
+    before, after = (run.stored.config.weights, updated.stored.config.weights)
+    assert 0 < after.network < before.network
+    plan, _ = started_plan(tmp_path / "updated", None, {}, WALKS)
+    assert plan.config["weights"] == vars(before)
 
 
 @pytest.mark.parametrize("kind", BY_GRADIENT)

@@ -45,7 +45,7 @@ class ModelHost:
         self._applied = asyncio.get_running_loop().create_future()
         self._apply_since = self._heard_at = time.monotonic()
         self._channel.send({"kind": APPLY, "last": last})
-        return await self._applied
+        return await asyncio.shield(self._applied)  # the process goes on if the caller is cancelled
 
     def finish_applying(self, result: Models | FansError) -> None:
         """Let `apply` return the models or raise the error."""
@@ -57,7 +57,7 @@ class ModelHost:
             self._applied.set_result(result)
 
     def check(self, limit: float) -> None:
-        """Kill the process if it applies writes and has sent nothing for `limit` seconds, or applies them for ever."""
+        """Kill the process if it applies writes and has sent nothing for `limit` seconds, or takes too long for all."""
         now = time.monotonic()
         if self.applying and (now - self._heard_at > limit or now - self._apply_since > APPLY_SECONDS):
             log.error("model host %d is hung while it applies writes, and is killed", self._pid)

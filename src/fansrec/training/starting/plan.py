@@ -17,6 +17,7 @@ from fansrec.models.config import flat_settings, from_settings, setting_name, se
 from fansrec.models.registry import command_name, entry
 from fansrec.training.plan import Plan, Row, from_corpus
 from fansrec.training.settings import FROM_THE_CORPUS, TrainSettings, parse, split
+from fansrec.updating.state import trained_weights
 
 # Settings that the weights of a trained model fit to.
 SIZES = ("width", "layers", "heads", "feedforward", "classifier", "use_categories", "window", "horizontal", "vertical")
@@ -37,6 +38,7 @@ def started_plan(folder: Path, model: str | None, values: Mapping[str, Any], cor
     _refuse_other(folder, {"model": model, "recipe": values.get("recipe")}, {"model": own, "recipe": recipe})
     asked = parse(own, {"recipe": recipe} | dict(values))
     settings = {key: value for key, value in flat_settings(run.stored.config).items() if key not in FROM_THE_CORPUS}
+    settings |= trained_weights(run)  # an update has lowered those of its parts
     _refuse_other(folder, {key: asked.get(key) for key in SIZES}, settings)
     trained = _training_of(run)
     start = _start(run, trained, corpus)
