@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test test-long test-repeat coverage lint words audit programs clean
+.PHONY: install demo docs test test-long test-repeat coverage lint words audit programs clean
 
 install: .venv/installed
 
@@ -16,6 +16,10 @@ demo: install
 	rm -rf runs/demo
 	$(BIN)/fans demo --out runs/demo
 
+# The documentation site, into site/; a broken link or anchor fails the build.
+docs: install programs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 lint: install words
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -28,8 +32,10 @@ words: install
 
 # Programs that tests run: a browser for the page, which only root can install; promtool for the alerts, which is
 # unpacked into .venv: installed as a package it would start a service; and axe-core, a script that checks the page for
-# faults of accessibility, fetched into .venv by npm. Elsewhere the tests say how to get them.
+# faults of accessibility, fetched into .venv by npm, as are scripts that the documentation site contains so that it
+# loads nothing from other hosts. Elsewhere the tests say how to get them.
 AXE_CORE := axe-core@4.14.0
+SITE_SCRIPTS := mermaid@11.17.2:dist/mermaid.min.js iframe-worker@1.0.4:shim/index.js
 programs:
 	@which chromium chromium-browser google-chrome 2>/dev/null | grep -q . || \
 	{ [ "$$(id -u)" = 0 ] && which apt-get >/dev/null 2>&1 && echo "Installing Chromium for the tests of the page" && \
@@ -44,6 +50,13 @@ programs:
 	{ which npm >/dev/null 2>&1 && \
 	  npm install --prefix .venv --no-save --ignore-scripts --no-audit --no-fund --loglevel=error $(AXE_CORE) >/dev/null; } || \
 	echo "axe-core was not found and npm cannot fetch it here; CONTRIBUTING.md says what follows" >&2
+	@for script in $(SITE_SCRIPTS); do \
+	  package=$${script%%:*} file=$${script#*:} folder=.venv/node_modules/$${script%%@*}; \
+	  test -f $$folder/$$file || \
+	  { which npm >/dev/null 2>&1 && mkdir -p $$folder && \
+	    (cd $$folder && tar -xzf "$$(npm pack --silent $$package 2>/dev/null)" --strip-components=1 package/$$file && rm -- *.tgz); } || \
+	  echo "$$package was not found and npm cannot fetch it here; CONTRIBUTING.md says what follows" >&2; \
+	done
 
 test: lint programs
 	$(BIN)/pytest -n 2 --dist loadfile

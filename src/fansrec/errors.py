@@ -15,7 +15,16 @@ SWITCHES = ("resume", "force", "keep_seen")  # flags without a value
 
 
 class FansError(Exception):
-    """Base class: catching it catches every refusal of fansrec, and no bug."""
+    """Base class: catching it catches every refusal of fansrec, and no bug.
+
+    Examples:
+        >>> import fansrec
+        >>> try:
+        ...     fansrec.load("runs/nothing")
+        ... except fansrec.FansError as error:
+        ...     print("is not a trained model" in str(error) or "does not exist" in str(error))
+        True
+    """
 
     def __str__(self) -> str:
         """Return the message with the names of parameters in Python."""

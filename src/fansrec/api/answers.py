@@ -11,7 +11,14 @@ SCORE_DIGITS = 6  # of scores in HTTP answers and in files
 
 @dataclass(frozen=True)
 class FoundItem:
-    """An item that a search found."""
+    """An item that a search found.
+
+    Attributes:
+        item: Its id.
+        name: Its name, if it has one.
+        group: Its group, for example the artist, if it has one.
+        category: Its category.
+    """
 
     item: Item
     name: str | None
@@ -21,30 +28,49 @@ class FoundItem:
 
 @dataclass(frozen=True)
 class Reason:
-    """An item of the input that speaks for an item of the answer."""
+    """An item of the input that speaks for an item of the answer.
+
+    Attributes:
+        item: Its id.
+        name: Its name, if it has one.
+        weight: Its share among the input items that speak for the item.
+    """
 
     item: Item
     name: str | None
-    weight: float  # its share among the input items that speak for the item
+    weight: float
 
 
 @dataclass(frozen=True)
 class SimilarList:
-    """A remembered list that is similar to the input and contains an item of the answer."""
+    """A remembered list that is similar to the input and contains an item of the answer.
+
+    Attributes:
+        id: Id of the list, if the lists had ids.
+        title: Its title, if it has one.
+        similarity: 1 for the most similar list, less for others.
+        shared: Number of distinct items of the input that it contains.
+    """
 
     id: str | None
     title: str | None
-    similarity: float  # 1: the most similar list
-    shared: int  # how many distinct items of the input it contains
+    similarity: float
+    shared: int
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why an item is in an answer."""
+    """Why an item is in an answer.
 
-    parts: dict[str, float]  # shares in the score: network, memory, linear, popularity, none; they sum to 1
-    because: list[Reason]  # the strongest first
-    lists: list[SimilarList]  # the most similar first
+    Attributes:
+        parts: Shares in the score: network, memory, linear, popularity, none; they sum to 1.
+        because: Items of the input that speak for it, the strongest first.
+        lists: Similar lists that contain it, the most similar first.
+    """
+
+    parts: dict[str, float]
+    because: list[Reason]
+    lists: list[SimilarList]
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> "Explanation":
@@ -56,14 +82,23 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Position:
-    """One item of an answer."""
+    """One item of an answer.
+
+    Attributes:
+        item: Its id.
+        name: Its name, if it has one.
+        category: Its category.
+        score: Its score; scores of different models cannot be compared.
+        group: Its group, for example the artist, if it has one.
+        explanation: Why it is in the answer, if that was requested.
+    """
 
     item: Item
     name: str | None
     category: str
     score: float
     group: str | None = None
-    explanation: Explanation | None = None  # only if it was requested
+    explanation: Explanation | None = None
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> "Position":
@@ -80,15 +115,29 @@ class Position:
 
 @dataclass(frozen=True)
 class Answer:
-    """The continuation of one list."""
+    """The continuation of one list.
+
+    Attributes:
+        positions: The items with names, scores and categories.
+        unknown: Items of the input that the model does not know; they were skipped.
+        reason: Why there are fewer than k items, or only popular ones.
+        fallback: "popular" if these items do not continue the list, of which no item is known.
+
+    Examples:
+        >>> import fansrec
+        >>> [answer] = fansrec.load("runs/mine").continue_lists([["s1", "no such song"]], k=2)
+        >>> answer.unknown, answer.reason, answer.positions[0].item == answer.items[0]
+        (['no such song'], None, True)
+    """
 
     positions: list[Position]
-    unknown: list[object]  # items of the input that the model does not know; they were skipped
-    reason: str | None  # why there are fewer than k items, or only popular ones
-    fallback: str | None = None  # "popular" if these items do not continue the list, of which no item is known
+    unknown: list[object]
+    reason: str | None
+    fallback: str | None = None
 
     @property
     def items(self) -> list[Item]:
+        """The ids of the items."""
         return [position.item for position in self.positions]
 
     @classmethod

@@ -27,7 +27,10 @@ from fansrec.engine.traits import ItemTraits, traits_of
 
 
 class Continuer:
-    """A model, its vocabulary and its engine; item ids and names become item indices here, and back."""
+    """A model, its vocabulary and its engine; item ids and names become item indices here, and back.
+
+    `fansrec.load` returns one.
+    """
 
     def __init__(
         self,
@@ -83,9 +86,21 @@ class Continuer:
             freshness: How much items with a late date are preferred, 0 to 1; needs dates of items.
             explain: Whether each position gets an explanation; the default model, V-STAN and linear models can.
 
+        Returns:
+            One answer for each list.
+
         Raises:
             UnknownItems: If there is one list, of only unknown items, and no fallback.
             BadSetting: If the model's answers cannot be explained.
+
+        Examples:
+            >>> model = fansrec.load("runs/mine")
+            >>> first, second = model.continue_lists([["s1", "s2"], ["s9"]], k=3, exclude=["s5"])
+            >>> len(first.items), "s5" in first.items
+            (3, False)
+            >>> [answer] = model.continue_lists([["s1", "s2"]], k=1, explain=True)
+            >>> answer.positions[0].explanation.because[0].item in ("s1", "s2")
+            True
         """
         given, k = check_lists(lists), check_whole(k, "k")
         rules = self.rules(
@@ -161,14 +176,34 @@ class Continuer:
             items: Item ids or names.
             k: How many items each answer has; fewer, with a reason, if fewer are similar.
 
+        Returns:
+            One answer for each item, with similarities as scores.
+
         Raises:
             UnknownItems: If there is one item, and it is unknown.
             BadSetting: If the model knows no similar items, as popularity does not.
+
+        Examples:
+            >>> [answer] = fansrec.load("runs/mine").similar_items(["s1"], k=2)
+            >>> len(answer.items)
+            2
         """
         return self.similar.answers(check_items(items, "items"), check_whole(k, "k"))
 
     def item_vectors(self) -> ItemVectors:
-        """Return the items of the model and their vectors, (M, D); raises BadSetting if it has none."""
+        """Return the items of the model and their vectors.
+
+        Returns:
+            `items`, M ids, and `vectors`, an array of shape (M, D).
+
+        Raises:
+            BadSetting: If the model has no vectors.
+
+        Examples:
+            >>> items, vectors = fansrec.load("runs/fans").item_vectors()
+            >>> len(items) == len(vectors)
+            True
+        """
         return self.similar.vectors()
 
     def rules(self, **rules: Any) -> Rules:
@@ -210,5 +245,18 @@ def load(run: str | Path, device: str = "cpu", backend: str = "auto", generation
         device: cpu or cuda.
         backend: auto, torch, native or cuda; auto selects the fastest one that can run the model.
         generation: one-pass, autoregressive or recall; by default the model's own generation mode.
+
+    Returns:
+        The model, ready to continue lists.
+
+    Raises:
+        BadArtifact: If the folder is missing, damaged, or written by a newer version.
+
+    Examples:
+        >>> import fansrec
+        >>> model = fansrec.load("runs/mine")
+        >>> [answer] = model.continue_lists([["s1", "s2"]], k=3)
+        >>> len(answer.items)
+        3
     """
     return Continuer(read_artifact(Path(run)), device, backend, generation)

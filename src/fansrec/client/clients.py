@@ -65,27 +65,80 @@ class _BaseClient:
 
 
 class Client(_BaseClient):
-    """A client that threads may share. `timeout` limits each call, including its retries, in seconds."""
+    """A client of a service, which threads may share.
+
+    Args:
+        url: Address of the service, `http://HOST:PORT`.
+        key: API key, if the service has keys.
+        timeout: Longest duration of each call, including its retries, in seconds.
+        retries: Maximum number of retries of a call.
+
+    Examples:
+        >>> import fansrec
+        >>> with fansrec.Client("http://127.0.0.1:8080") as client:
+        ...     [answer] = client.continue_lists([["s1", "s2"]], k=3)
+        >>> len(answer.items)
+        3
+    """
 
     _http_class, _wait = httpx2.Client, staticmethod(time.sleep)
 
     def continue_lists(
         self, lists: Sequence[Iterable[object]], k: int = 10, *, timeout: float | None = None, **rules: Unpack[Rules]
     ) -> Answers:
-        """Return `k` distinct items for each list of item ids or names; fewer, and why, if the rules exclude too many.
+        """Return the continuation of each list.
 
-        Rules: exclude, allow, categories, max_per_group, keep_seen, min_score, diversity, popularity, freshness,
-        fallback, explain; and model, if the service has several, or client, a key by which a service with a split
-        chooses one.
+        Args:
+            lists: Lists of item ids or names.
+            k: How many distinct items each continuation has; fewer, with a reason, if the rules leave fewer.
+            timeout: Longest duration of this call in seconds.
+            rules: exclude, allow, categories, max_per_group, keep_seen, min_score, diversity, popularity, freshness,
+                fallback and explain, as those of `fansrec.load(RUN).continue_lists`; model, if the service has
+                several; and client, a key by which a service with a split chooses one.
+
+        Returns:
+            One answer for each list.
+
+        Examples:
+            >>> [answer] = client.continue_lists([["s1", "s2"]], k=3, exclude=["s5"])
+            >>> len(answer.items), "s5" in answer.items
+            (3, False)
         """
         return parse_answers(self._call(continue_request(lists, k, rules), timeout))
 
     def search(self, text: str, limit: int = 10, model: str | None = None) -> list[FoundItem]:
-        """Return items whose names start with `text`, which may contain typos."""
+        """Search items by name.
+
+        Args:
+            text: Start of a name; it may contain typos.
+            limit: Maximum number of items.
+            model: Name of the model, if the service has several.
+
+        Returns:
+            The items that match best, the best first.
+
+        Examples:
+            >>> client.search("Song 1", limit=1)[0].item
+            's1'
+        """
         return parse_items(self._call(search_request(text, limit, model)))
 
     def similar_items(self, items: Iterable[object], k: int = 10, model: str | None = None) -> list[Answer]:
-        """Return for each item the `k` most similar ones, as `fansrec.load(RUN).similar_items` does; one call each."""
+        """Return for each item the `k` most similar ones, as `fansrec.load(RUN).similar_items` does.
+
+        Args:
+            items: Item ids or names; there is one request for each.
+            k: How many items each answer has.
+            model: Name of the model, if the service has several.
+
+        Returns:
+            One answer for each item, with similarities as scores.
+
+        Examples:
+            >>> [answer] = client.similar_items(["s1"], k=2)
+            >>> len(answer.items)
+            2
+        """
         items = as_list(items)
         return [
             parse_similar(self._call(similar_request(item, k, model)), item, alone=len(items) == 1) for item in items
@@ -94,48 +147,130 @@ class Client(_BaseClient):
     def send_events(
         self, events: Iterable[Mapping[str, Any]], *, batch: str | None = None, timeout: float | None = None
     ) -> int:
-        """Report what people were shown and accepted, and return the number of events, which are stored durably.
+        """Report what people were shown and accepted.
 
-        `batch` is a key by which the events of calls with the same key count once; each call has a random one by
-        default, so retries of a call count once. docs/reference/serving.md describes the fields of an event.
+        Args:
+            events: Events with the fields that docs/reference/serving.md describes.
+            batch: Key by which the events of calls with the same key count once; by default a random one for each
+                call, so its retries count once.
+            timeout: Longest duration of this call in seconds.
+
+        Returns:
+            The number of events, which are stored durably.
+
+        Examples:
+            >>> client.send_events([{"type": "shown", "model": "mine", "count": 3, "client": "u-81c2"}])
+            1
         """
         return parse_stored(self._call(events_request(events, batch), timeout))
 
     def add_lists(self, lists: Iterable[Mapping[str, Any]], timeout: float | None = None) -> int:
-        """Add lists, or replace those with the same id, and return the number of the write, which is on the disk.
+        """Add lists, or replace those with the same id; needs a write key.
 
-        A list has `id`, `items` and perhaps `title`: `{"id": "p81", "items": ["s1", "s2"]}`. Needs a write key.
+        Args:
+            lists: Lists with `id`, `items` and perhaps `title`.
+            timeout: Longest duration of this call in seconds.
+
+        Returns:
+            The number of the write, which is on the disk.
+
+        Examples:
+            >>> client.add_lists([{"id": "p81", "items": ["s1", "s2"]}]) > 0
+            True
         """
         return parse_written(self._call(lists_request(lists), timeout))
 
     def remove_list(self, id: str, timeout: float | None = None) -> int:
-        """Remove a list, and return the number of the write; needs a write key."""
+        """Remove a list; needs a write key.
+
+        Args:
+            id: The id that it was added with.
+            timeout: Longest duration of this call in seconds.
+
+        Returns:
+            The number of the write, which is on the disk.
+
+        Examples:
+            >>> client.remove_list("p81") > 0
+            True
+        """
         return parse_written(self._call(remove_request(id), timeout))
 
     def add_items(self, items: Iterable[Mapping[str, Any]], timeout: float | None = None) -> int:
-        """Add or describe items, and return the number of the write; needs a write key.
+        """Add or describe items; needs a write key.
 
-        An item has `id` and perhaps `name`, `group`, `category` and `date`; what is left out stays as it is.
+        Args:
+            items: Items with `id` and perhaps `name`, `group`, `category` and `date`; what is left out stays as it is.
+            timeout: Longest duration of this call in seconds.
+
+        Returns:
+            The number of the write, which is on the disk.
+
+        Examples:
+            >>> client.add_items([{"id": "s99", "name": "Song 99"}]) > 0
+            True
         """
         return parse_written(self._call(items_request(items), timeout))
 
     def models(self) -> dict[str, Any]:
-        """Return the models of the service and the limits of a request."""
+        """Describe the service.
+
+        Returns:
+            The models of the service and the limits of a request.
+
+        Examples:
+            >>> [model["name"] for model in client.models()["models"]]
+            ['mine']
+        """
         return parse_json(self._call(MODELS))
 
     def ready(self) -> bool:
-        """Return whether the service accepts requests now; does not retry."""
+        """Ask whether the service accepts requests now; does not retry.
+
+        Returns:
+            Whether it does.
+
+        Examples:
+            >>> client.ready()
+            True
+        """
         return _is_ready(self._send(READY, Attempts(self._policy)))
 
     def reload(self, timeout: float = RELOAD_TIMEOUT_S) -> dict[str, Any]:
-        """Make the service reload its model folders; needs an admin key."""
+        """Make the service reload its model folders; needs an admin key.
+
+        Args:
+            timeout: Longest duration of this call in seconds.
+
+        Returns:
+            The models, and the names of those that changed.
+
+        Examples:
+            >>> client.reload()["changed"]
+            []
+        """
         return parse_json(self._call(RELOAD, timeout))
 
     def rollback(self, timeout: float = RELOAD_TIMEOUT_S) -> dict[str, Any]:
-        """Make the service return to the models that it served before the last reload; needs an admin key."""
+        """Make the service return to the models before the last reload; needs an admin key.
+
+        Args:
+            timeout: Longest duration of this call in seconds.
+
+        Returns:
+            The models, and the names of those that changed.
+
+        Examples:
+            >>> try:
+            ...     client.rollback()
+            ... except fansrec.FansError as error:
+            ...     print("no earlier models" in str(error))
+            True
+        """
         return parse_json(self._call(ROLLBACK, timeout))
 
     def close(self) -> None:
+        """Close the connections; `with` does it too."""
         self._http.close()
 
     def __enter__(self) -> Self:
@@ -168,19 +303,38 @@ class Client(_BaseClient):
 
 
 class AsyncClient(_BaseClient):
-    """The same client for asyncio; see Client."""
+    """The same client for asyncio: every method is that of `Client`, awaited.
+
+    Args:
+        url: Address of the service, `http://HOST:PORT`.
+        key: API key, if the service has keys.
+        timeout: Longest duration of each call, including its retries, in seconds.
+        retries: Maximum number of retries of a call.
+
+    Examples:
+        >>> import asyncio, fansrec
+        >>> async def continued():
+        ...     async with fansrec.AsyncClient("http://127.0.0.1:8080") as client:
+        ...         return await client.continue_lists([["s1", "s2"]], k=3)
+        >>> [answer] = asyncio.run(continued())
+        >>> len(answer.items)
+        3
+    """
 
     _http_class, _wait = httpx2.AsyncClient, staticmethod(anyio.sleep)
 
     async def continue_lists(
         self, lists: Sequence[Iterable[object]], k: int = 10, *, timeout: float | None = None, **rules: Unpack[Rules]
     ) -> Answers:
+        """Do the same as `Client.continue_lists`."""
         return parse_answers(await self._call(continue_request(lists, k, rules), timeout))
 
     async def search(self, text: str, limit: int = 10, model: str | None = None) -> list[FoundItem]:
+        """Do the same as `Client.search`."""
         return parse_items(await self._call(search_request(text, limit, model)))
 
     async def similar_items(self, items: Iterable[object], k: int = 10, model: str | None = None) -> list[Answer]:
+        """Do the same as `Client.similar_items`."""
         items = as_list(items)
         return [
             parse_similar(await self._call(similar_request(item, k, model)), item, alone=len(items) == 1)
@@ -190,30 +344,39 @@ class AsyncClient(_BaseClient):
     async def send_events(
         self, events: Iterable[Mapping[str, Any]], *, batch: str | None = None, timeout: float | None = None
     ) -> int:
+        """Do the same as `Client.send_events`."""
         return parse_stored(await self._call(events_request(events, batch), timeout))
 
     async def add_lists(self, lists: Iterable[Mapping[str, Any]], timeout: float | None = None) -> int:
+        """Do the same as `Client.add_lists`."""
         return parse_written(await self._call(lists_request(lists), timeout))
 
     async def remove_list(self, id: str, timeout: float | None = None) -> int:
+        """Do the same as `Client.remove_list`."""
         return parse_written(await self._call(remove_request(id), timeout))
 
     async def add_items(self, items: Iterable[Mapping[str, Any]], timeout: float | None = None) -> int:
+        """Do the same as `Client.add_items`."""
         return parse_written(await self._call(items_request(items), timeout))
 
     async def models(self) -> dict[str, Any]:
+        """Do the same as `Client.models`."""
         return parse_json(await self._call(MODELS))
 
     async def ready(self) -> bool:
+        """Do the same as `Client.ready`."""
         return _is_ready(await self._send(READY, Attempts(self._policy)))
 
     async def reload(self, timeout: float = RELOAD_TIMEOUT_S) -> dict[str, Any]:
+        """Do the same as `Client.reload`."""
         return parse_json(await self._call(RELOAD, timeout))
 
     async def rollback(self, timeout: float = RELOAD_TIMEOUT_S) -> dict[str, Any]:
+        """Do the same as `Client.rollback`."""
         return parse_json(await self._call(ROLLBACK, timeout))
 
     async def close(self) -> None:
+        """Close the connections; `async with` does it too."""
         await self._http.aclose()
 
     async def __aenter__(self) -> Self:

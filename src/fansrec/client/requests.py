@@ -27,7 +27,13 @@ class NotAllowed(FansError):
 
 
 class Answers(list[Answer]):
-    """One answer per list, with name and hash of the model and the time that the service took."""
+    """One answer per list, with name and hash of the model and the time that the service took.
+
+    Attributes:
+        model: Name of the model that answered.
+        hash: Hash of its folder.
+        milliseconds: Time that the service took.
+    """
 
     def __init__(self, answers: Iterable[Answer], model: str, hash: str, milliseconds: float) -> None:
         super().__init__(answers)

@@ -74,6 +74,15 @@ def evaluate(
         examples: Number of lists whose continuations are in the rows by name.
         html: File to which a report is written.
         progress: Called with the run and the protocol, the finished lists and all lists.
+
+    Returns:
+        A dictionary for each run and protocol: names, metrics with intervals, differences from the best run.
+
+    Examples:
+        >>> import fansrec
+        >>> [row] = fansrec.evaluate("runs/mine", "corpora/mine", protocol="standard")
+        >>> row["model"], row["lists"], 0 <= row["NDCG@5"] <= 1
+        ('vstan', 6, True)
     """
     if html is not None:
         from fansrec.evaluation.report import write_report  # first, so that a missing extra is reported before the work

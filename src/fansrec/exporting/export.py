@@ -15,10 +15,22 @@ FORMATS = ("onnx", "vectors")
 
 @missing_extras()
 def export(run: str | Path, out: str | Path, format: str = "onnx", force: bool = False) -> list[Path]:
-    """Write the trained model of the folder `run` to the file `out`, and return the files that were written.
+    """Write a trained model as a file for other runtimes.
 
-    `format` is onnx, for the whole model, or vectors, for its item vectors (`out` ends in .parquet or .npz). Constants
-    of a very large ONNX model are in a second file beside `out`. `force` replaces files that exist.
+    Args:
+        run: Folder of the trained model.
+        out: The file to write. Constants of a very large ONNX model are in a second file beside it.
+        format: onnx for the whole model, or vectors for its item vectors (`out` ends in .parquet or .npz).
+        force: Replace files that exist.
+
+    Returns:
+        The files that were written.
+
+    Examples:
+        >>> import fansrec
+        >>> [file] = fansrec.export("runs/fans", "vectors.npz", format="vectors")
+        >>> file.name
+        'vectors.npz'
     """
     if format not in FORMATS:
         raise BadSetting(f"--format is {format!r}; it must be {' or '.join(FORMATS)}")

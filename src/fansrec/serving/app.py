@@ -73,7 +73,7 @@ def _hosts(settings: Settings) -> Hosts | None:
 def build_routes(service: Service) -> ASGIApp:
     """Return all routes; requests to continue lists go around the framework, which takes longer than a short answer."""
     continue_route = ContinueRoute(service)
-    framework = _framework(service, continue_route)
+    framework = framework_app(service, continue_route)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and is_continue(scope["path"], scope["method"]):
@@ -84,7 +84,8 @@ def build_routes(service: Service) -> ASGIApp:
     return app
 
 
-def _framework(service: Service, continue_route: ContinueRoute) -> FastAPI:
+def framework_app(service: Service, continue_route: ContinueRoute) -> FastAPI:
+    """Return the application of the framework, which describes all routes and answers those that are not fast."""
     app = FastAPI(
         title="fansrec",
         summary="List continuation: the first part of a list in, the rest out.",

@@ -23,12 +23,23 @@ INTERACTIONS = 12_000_000  # to read in all epochs together
 
 @dataclass(frozen=True)
 class Plan:
-    model: str  # its name in the registry
-    config: dict[str, Any]  # the plain values of the model's configuration, nested
+    """What is trained, with every setting.
+
+    Attributes:
+        model: Name of the model in the registry.
+        config: Plain values of the configuration of the model, nested.
+        training: Settings of the training.
+        fingerprint: Fingerprint of the corpus.
+        given: Names of the settings that the user gave, which no search changes.
+        start: The trained model whose weights were the first ones (starting/plan.py).
+    """
+
+    model: str
+    config: dict[str, Any]
     training: TrainSettings
-    fingerprint: str  # of the corpus
-    given: tuple[str, ...] = ()  # the settings the user gave, which no search changes
-    start: Row | None = None  # the trained model whose weights were the first ones (starting/plan.py)
+    fingerprint: str
+    given: tuple[str, ...] = ()
+    start: Row | None = None
 
     @property
     def variant(self) -> str:

@@ -37,12 +37,20 @@ NULL_REPORTER = Reporter()
 
 @dataclass(frozen=True)
 class Epoch:
-    """A finished epoch, as callbacks get it."""
+    """A finished epoch, as callbacks of `train` get it.
 
-    number: int  # from 1
-    epochs: int  # the maximum: training ends earlier if the validation figures stop improving
-    loss: float  # mean over the epoch
-    validation: dict[str, float]  # figures on the validation lists, for example NDCG@5
+    Attributes:
+        number: Number of the epoch, from 1.
+        epochs: Maximum number of epochs; training ends earlier if the validation figures stop improving.
+        loss: Mean loss over the epoch.
+        validation: Figures on the validation lists, for example NDCG@5.
+        seconds: Duration of the epoch.
+    """
+
+    number: int
+    epochs: int
+    loss: float
+    validation: dict[str, float]
     seconds: float
 
 

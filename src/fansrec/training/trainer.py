@@ -61,16 +61,38 @@ def train(
     device: str | None = None,
     start: str | Path | None = None,
 ) -> Plan:
-    """Train `model` (default: fans) with these settings and write the artifact `out`.
+    """Train a model on a corpus and write it to a folder.
 
-    `reporter` shows the progress; by default in a terminal and in a notebook, elsewhere nothing. Each of `callbacks`
-    is called with an `Epoch` after every epoch. `draw` plots the figures of all epochs into the folder. `compare`
-    compares a model that has its own network for `--recipe best` with popularity, item-kNN, EASE, SLIST and V-STAN,
-    and reports which to use. `recipe` is used unless the settings name another: paper, or best for models that have it.
-    A resumed run keeps the recipe it was started with. `search_seconds` limits the grid search of `--recipe best` of
-    models in closed form. `force` replaces a model or an interrupted training run in `out`. `device` is cpu,
-    cuda or cuda:1; by default a GPU if there is one. `start` is the folder of a trained model: training continues from
-    its weights with its settings, in fewer epochs and without the searches and the comparison.
+    Args:
+        corpus: The corpus folder.
+        out: Folder of the model.
+        model: fans (the default), a baseline such as slist or vstan, or a model of another package.
+        values: Settings by name, as those of `fans train --set`.
+        reporter: Shows the progress; by default in a terminal and in a notebook.
+        resume: Continue an interrupted run in `out`, with the recipe it was started with.
+        draw: Plots the figures of all epochs into the folder.
+        compare: Whether a model of the recipe best with a network of its own is compared with popularity, item-kNN,
+            EASE, SLIST and V-STAN on the test lists, with a recommendation.
+        recipe: best or paper, unless `values` name another; models without a recipe best use paper.
+        callbacks: Functions that are called with an `Epoch` after every epoch.
+        search_seconds: Longest search of the settings of models in closed form, with the recipe best.
+        force: Replace a model or an interrupted run in `out`.
+        device: Device to train on: cpu, cuda or cuda:1; by default a GPU if there is one.
+        start: Folder of a trained model: training continues from its weights with its settings, in fewer epochs and
+            without the searches and the comparison.
+
+    Returns:
+        What was trained: the model with all of its settings, those that were found included.
+
+    Raises:
+        FansError: For anything that is refused; the message names the parameter.
+
+    Examples:
+        >>> import fansrec
+        >>> plan = fansrec.train("corpora/mine", "runs/slist", "slist", recipe="paper")
+        >>> plan.model
+        'slist'
+        >>> model = fansrec.load("runs/slist")
     """
     lists, out, started = read_corpus(Path(corpus)), Path(out), time.monotonic()
     reporter = with_callbacks(default_reporter() if reporter is None else reporter, callbacks)

@@ -68,8 +68,17 @@ def update(
         report: called with one line for what was read: the chosen columns, what was skipped. By default they are
             printed in a terminal and in a notebook, and elsewhere logged as `fansrec`.
 
+    Returns:
+        How many lists and items were added, replaced and removed, and which parts of the model changed.
+
     Raises:
         FansError: for anything that is refused; the message names the parameter.
+
+    Examples:
+        >>> import fansrec
+        >>> report = fansrec.update("runs/mine", "runs/updated", lists=[["s1", "s2", "new song"]])
+        >>> report.lists_added, report.items_added
+        (1, 1)
     """
     preparation = Preparation(
         order=order,

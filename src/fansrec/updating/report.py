@@ -13,22 +13,40 @@ from fansrec.updating.state import State
 
 @dataclass(frozen=True)
 class Report:
-    """What an update added and removed, and which parts of the model it changed."""
+    """What an update added and removed, and which parts of the model it changed.
+
+    Attributes:
+        lists_before: Number of lists before the update.
+        lists: Number of lists after it.
+        lists_added: New lists.
+        lists_replaced: Lists whose id was known.
+        lists_removed: Lists that were removed by id.
+        lists_dropped: The oldest lists, which `keep_newest` removed.
+        unknown_lists: Ids of lists that were to be removed, and are not there.
+        items_before: Number of items before the update.
+        items: Number of items after it.
+        items_added: New items.
+        items_removed: Items that no list and no description has any more.
+        items_described: Known items that were described again.
+        parts_updated: What changed, by the name of the part.
+        parts_kept: Why other parts did not change.
+        notes: Given categories that could not be used.
+    """
 
     lists_before: int
-    lists: int  # after the update
+    lists: int
     lists_added: int
     lists_replaced: int
     lists_removed: int
-    lists_dropped: int  # the oldest, by keep_newest
-    unknown_lists: tuple[str, ...]  # ids of lists that were to be removed, and are not there
+    lists_dropped: int
+    unknown_lists: tuple[str, ...]
     items_before: int
-    items: int  # after the update
+    items: int
     items_added: int
     items_removed: int
-    items_described: int  # known ones that were described again
-    parts_updated: dict[str, str]  # what changed, by the name of the part
-    parts_kept: dict[str, str]  # why not
+    items_described: int
+    parts_updated: dict[str, str]
+    parts_kept: dict[str, str]
     notes: tuple[str, ...] = ()
 
 

@@ -27,12 +27,23 @@ OWN = rf"rows|runs|{REPORT}\.(json|md|png)"  # what a comparison writes
 
 @dataclass(frozen=True)
 class Comparison:
-    """Trained models, best first, with their figures on the same test lists, and the one that is recommended."""
+    """Trained models, best first, with their figures on the same test lists, and the one that is recommended.
+
+    Attributes:
+        corpus: Folder of the corpus.
+        folder: Folder of the models and the report.
+        lists: Number of test lists.
+        search_seconds: Longest limit of all searches; models of an earlier comparison had their own.
+        models: Name, folder, figures and training time of each model, best first.
+        ranking: The differences between the models, list by list.
+        recommended: The cheapest model that is not significantly worse than the best.
+        reasons: Why it is recommended, as sentences.
+    """
 
     corpus: Path
     folder: Path
     lists: int
-    search_seconds: float  # the longest limit of all searches: models of an earlier comparison had their own
+    search_seconds: float
     models: list[Measured]
     ranking: Ranking
     recommended: Measured
@@ -81,11 +92,30 @@ def compare(
 ) -> Comparison:
     """Train `models` on a corpus, compare them on its test lists and recommend the cheapest of the best.
 
-    A model is written NAME[:RECIPE][+SETTING=VALUE...]. The settings of a model in closed form are searched on the
-    validation lists for at most `seconds`, a number or a text such as 10m. Models and figures are kept in `out`
-    (default: CORPUS-compare beside the corpus), with a report as comparison.json, .md and .png. The same call resumes
-    an interrupted one and trains only models that are not there yet or whose search ended early and now has more time,
-    and all of them with `force`. Models are trained and measured on `device`; by default a GPU if there is one.
+    The same call resumes an interrupted one and trains only models that are not there yet or whose search ended early
+    and now has more time.
+
+    Args:
+        corpus: The corpus folder.
+        out: Folder of the models, the figures and the report (comparison.json, .md and .png); by default
+            CORPUS-compare beside the corpus.
+        models: Models written as `NAME[:RECIPE][+SETTING=VALUE...]`, in a list or separated by commas.
+        seconds: Longest search of the settings of each model in closed form on the validation lists: a number, or a
+            text such as 10m.
+        seed: Random seed of training.
+        device: Where models are trained and measured: cpu, cuda or cuda:1; by default a GPU if there is one.
+        reporter: Shows the progress; by default in a terminal and in a notebook.
+        force: Train all models again.
+
+    Returns:
+        The models, best first, and the recommended one.
+
+    Examples:
+        >>> import fansrec
+        >>> comparison = fansrec.compare("corpora/mine", models="popularity,item-knn", seconds=1)
+        >>> comparison.lists, len(comparison.models)
+        (6, 2)
+        >>> model = fansrec.load(comparison.run)
     """
     from fansrec.experiments.compare.report import write_report  # matplotlib
 

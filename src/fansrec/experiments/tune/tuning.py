@@ -30,21 +30,35 @@ OWN = r"trials\.jsonl|best\.toml|model|training|trial-\d+"  # what a search writ
 
 @dataclass(frozen=True)
 class Tuned:
-    """The result of a search."""
+    """The result of a search.
 
-    model: str  # of --model
+    Attributes:
+        model: Name of the model, as in `train`.
+        recipe: Its recipe.
+        settings: The best settings; the defaults if no trial was trained to the end.
+        figure: Figure of the best settings on the validation lists.
+        default_figure: Figure of the defaults.
+        metric: Name of the figure.
+        lists: Number of validation lists.
+        trials: All trials, in their order.
+        config: File of the best settings for `fans train --config`.
+        run: Folder of the best model, None if no trial was trained to the end.
+    """
+
+    model: str
     recipe: str
-    settings: dict[str, Any]  # the best ones; the defaults if no trial was trained to the end
-    figure: float | None  # of the best ones, on the validation lists
-    default_figure: float | None  # of the defaults
+    settings: dict[str, Any]
+    figure: float | None
+    default_figure: float | None
     metric: str
-    lists: int  # validation lists
+    lists: int
     trials: list[Trial]
-    config: Path  # the best settings as a file for `fans train --config`
-    run: Path | None  # the folder of the best model, None if no trial was trained to the end
+    config: Path
+    run: Path | None
 
     @property
     def best(self) -> Trial | None:
+        """The best trial, None if none was trained to the end."""
         return best_of(self.trials)
 
     @property
@@ -66,12 +80,32 @@ def tune(
     force: bool = False,
     device: str | None = None,
 ) -> Tuned:
-    """Search the settings of a model on the validation lists, for at most `seconds` and at most `trials`.
+    """Search the settings of a model on the validation lists.
 
-    `seconds` is a number or a text such as 10m. `device` is cpu, cuda or cuda:1; by default a GPU if there is one.
+    The same call continues the search in `out`. Which settings a trial has depends only on the seed and on the trials
+    before.
 
-    `out` gets a log of all trials (trials.jsonl), the best settings (best.toml) and the best model (model/). The same
-    call continues the search in `out`. Which settings a trial has depends only on the seed and on the trials before.
+    Args:
+        corpus: The corpus folder.
+        out: Folder of the log of all trials (trials.jsonl), the best settings (best.toml) and the best model (model/).
+        model: Name of the model, as in `train`.
+        seconds: Longest search of this call: a number, or a text such as 10m.
+        recipe: paper, or best for models that have it; by default best for fans and paper for others.
+        trials: Maximum number of all trials; by default only `seconds` limits them.
+        seed: Random seed of settings and training.
+        reporter: Shows the progress; by default in a terminal and in a notebook.
+        force: Replace the search in `out`.
+        device: Device to train on: cpu, cuda or cuda:1; by default a GPU if there is one.
+
+    Returns:
+        The best settings, their figure beside that of the defaults, and all trials.
+
+    Examples:
+        >>> import fansrec
+        >>> tuned = fansrec.tune("corpora/mine", "runs/tuned", "item-knn", trials=2)
+        >>> len(tuned.trials), tuned.metric
+        (2, 'NDCG@5')
+        >>> model = fansrec.load(tuned.run)
     """
     seconds, source, folder = parse_duration("seconds", seconds), Path(corpus), Path(out)
     if trials is not None and trials < 1:
