@@ -1,11 +1,13 @@
 """Measure a catalog that is distributed over several workers: loading, memory of each shard, latency.
 
     python benchmarks/sharded_large.py [--items 10000000] [--width 64] [--categories 256] [--shards 2]
+    python benchmarks/sharded_large.py --recipe best --items 1000000
     python benchmarks/sharded_large.py --arithmetic --items 100000000 --categories 10000 [--gigabytes 16]
 
 A model with random weights is written first, a few rows at a time, into a temporary folder (`--folder`: it is kept
 there and used again). Its shards are workers of a local Ray. Some answers are compared with those of the whole model,
-loaded by another process. `--arithmetic` measures nothing and prints what a catalog of this size needs.
+loaded by another process. `--arithmetic` measures nothing and prints what a catalog of this size needs. With `--recipe
+best` the model is the default one, with as many lists in its memory as the spotify workload has training lists.
 """
 
 import argparse
@@ -35,6 +37,7 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=10_000_000)
     parser.add_argument("--width", type=int, default=64)
     parser.add_argument("--categories", type=int, default=256)
+    parser.add_argument("--recipe", choices=("paper", "best"), default="paper")
     parser.add_argument("--shards", type=int, default=2)
     parser.add_argument("--given", type=int, default=50)
     parser.add_argument("-k", type=int, default=10)
@@ -51,7 +54,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as temporary:
             folder = options.folder or Path(temporary) / "run"
             if not (folder / "manifest.json").exists():
-                timed("writing the model", lambda: make(folder, options.items, options.width, options.categories))
+                write = make if options.recipe == "paper" else make_hybrid
+                timed("writing the model", lambda: write(folder, options.items, options.width, options.categories))
             measure(folder, options)
 
 
@@ -73,7 +77,8 @@ def measure(folder: Path, options: argparse.Namespace) -> None:
         for number, actor in enumerate(continuer.engine.shards.actors):
             print_memory(f"shard {number}", ray.get(actor.__ray_call__.remote(lambda _: memory())))
     compare([(answer.items, [p.score for p in answer.positions]) for answer in given], folder, options)
-    print_arithmetic(options)
+    if options.recipe == "paper":
+        print_arithmetic(options)
 
 
 def some_lists(options: argparse.Namespace, count: int, seed: int = 0) -> list[list[int]]:
@@ -188,6 +193,24 @@ def make(folder: Path, items: int, width: int, categories: int) -> None:
     config = asdict(replace(small.config, category_starts=tuple(starts)))
     write_json(folder / CONFIG, {"model": "fans", "config": config, "training": {"recipe": "paper"}})
     seal(folder)
+
+
+def make_hybrid(folder: Path, items: int, width: int, categories: int) -> None:
+    """Write an artifact of the default model with random weights and random lists."""
+    from fansrec.artifact import write_artifact
+    from fansrec.experiments.speed.random_models import random_best
+    from fansrec.vocabulary import Vocabulary
+
+    folder.mkdir(parents=True, exist_ok=True)
+    model = random_best("spotify", items, categories, POSITIONS, seed=0, width=width)
+    model = model.with_parts(model.config, model.memory, model.linear)  # its configuration gets the sizes
+    print(f"{model.config.memory.lists:,} lists with {model.config.memory.items:,} items, "
+          f"{model.config.linear.neighbors} linear weights for each item")  # fmt: skip
+    names = [f"category {c}" for c in range(categories)]
+    starts = np.array(model.config.category_starts)
+    vocabulary = Vocabulary([str(item) for item in range(items)], starts, category_names=names, integer_ids=True)
+    config = {"model": "fans-hybrid", "config": asdict(model.config), "training": {"recipe": "best"}}
+    write_artifact(folder, model, vocabulary, config, "# random weights\n")
 
 
 def write_weights(path: Path, small: dict[str, Any], items: int) -> None:

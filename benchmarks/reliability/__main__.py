@@ -3,7 +3,8 @@
     python -m benchmarks.reliability --all [--quick] [--json FILE]
     python -m benchmarks.reliability overload kill [--quick]
 
-All of them take about 25 minutes on two cores, of which `soak` takes ten; with --quick, about three.
+All of them take about 25 minutes on two cores, of which `soak` takes ten; with --quick, about three. `endurance`, which
+takes an hour, runs only if it is named.
 """
 
 import argparse
@@ -15,7 +16,19 @@ from pathlib import Path
 
 from fansrec.experiments.speed.rows import Row, write_rows
 
-SCRIPTS = ("overhead", "cold_start", "counters", "terminate", "kill", "reload", "overload", "bad_input", "soak")
+SCRIPTS = (
+    "overhead",
+    "cold_start",
+    "counters",
+    "terminate",
+    "kill",
+    "reload",
+    "overload",
+    "bad_input",
+    "large_bodies",
+    "soak",
+)
+LONG = ("endurance",)
 
 
 def main() -> None:
@@ -24,14 +37,14 @@ def main() -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("scripts", nargs="*", metavar="SCRIPT", help=", ".join(SCRIPTS))
-    parser.add_argument("--all", action="store_true", help="run all scripts")
+    parser.add_argument("scripts", nargs="*", metavar="SCRIPT", help=", ".join(SCRIPTS + LONG))
+    parser.add_argument("--all", action="store_true", help=f"run all scripts but {', '.join(LONG)}")
     parser.add_argument("--quick", action="store_true", help="small models and short runs; speed is not judged")
     parser.add_argument("--json", type=Path, help="file to write the rows to")
     options = parser.parse_args()
     scripts = SCRIPTS if options.all else options.scripts
-    if not scripts or not {*scripts} <= {*SCRIPTS}:
-        parser.error(f"give some of {', '.join(SCRIPTS)}, or --all")
+    if not scripts or not {*scripts} <= {*SCRIPTS, *LONG}:
+        parser.error(f"give some of {', '.join(SCRIPTS + LONG)}, or --all")
     rows: list[Row] = []
     missed = [name for name in scripts if not _run(name, options.quick, rows)]
     if options.json:

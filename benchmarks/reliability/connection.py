@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import select
 from collections.abc import Callable
 from typing import cast
 
@@ -25,6 +26,15 @@ class Connection(asyncio.Protocol):
         """Send request `number`, which was due at `start`."""
         self.number, self.start, self.asked_at, self.busy = number, start, now, True
         self.transport.write(request)
+
+    def has_ended(self) -> bool:
+        """Return whether the service has closed this idle connection, even if the event loop has not noticed it yet.
+
+        HTTP clients look before they use an open connection again, since a service closes idle ones after some time.
+        """
+        poll = select.poll()
+        poll.register(self.transport.get_extra_info("socket").fileno(), select.POLLIN)
+        return not self.open or bool(poll.poll(0))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport, self.open = cast(asyncio.Transport, transport), True

@@ -26,6 +26,7 @@ from benchmarks.reliability.tally import Tally
 from benchmarks.reliability.ticker import Ticker
 
 PAUSE_AFTER_FAILURE = 0.01  # seconds before the next request of a connection
+CHECKED_AFTER = 0.1  # seconds after which an idle connection is checked before it is used again
 TIMEOUT_CHECK = 0.2  # seconds between two checks for answers that take too long
 Check = Callable[[int, int, bytes], str | None]  # number of the request, status and body -> what is wrong, or None
 
@@ -129,7 +130,7 @@ class Generator:
         """Give waiting requests to idle connections, or open more connections."""
         while self._waiting and self._idle:
             connection = self._idle.pop()
-            if connection.open:
+            if connection.open and not (self._now() - connection.asked_at > CHECKED_AFTER and connection.has_ended()):
                 number, start = self._waiting.popleft()
                 request = self.load.requests[number % len(self.load.requests)]
                 connection.ask(number, start, self._now(), request)

@@ -4,10 +4,17 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-from benchmarks.reliability.service import Service
+from benchmarks.reliability.processes import Processes
+
+
+class Measured(Protocol):
+    """A service, or one that is started again and has other processes then."""
+
+    @property
+    def processes(self) -> Processes: ...
 
 
 class Memory:
@@ -42,7 +49,7 @@ class Memory:
 
 
 @contextmanager
-def memory_of(running: Service, every: float = 0.5) -> Iterator[Memory]:
+def memory_of(running: Measured, every: float = 0.5) -> Iterator[Memory]:
     """Sample the memory for the duration of the block."""
     memory, over, began = Memory(), threading.Event(), time.monotonic()
 

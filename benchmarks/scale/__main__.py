@@ -8,7 +8,15 @@ import argparse
 import math
 
 import numpy as np
-from benchmarks.scale.costs import Network, Preparation, World, adam_bytes, reduced_bytes, weights_in_training
+from benchmarks.scale.costs import (
+    Network,
+    Preparation,
+    World,
+    adam_bytes,
+    memory_bytes,
+    reduced_bytes,
+    weights_in_training,
+)
 from benchmarks.scale.rates import CPU_MACHINE, FLOP_PER_CORE, GB, GPU_MACHINE, Machine, Measured
 from benchmarks.scale.simulation import Reliability, Steps, serving, tasks, training
 
@@ -53,6 +61,11 @@ def print_bytes(world: World, network: Network) -> None:
         ("held by the driver", done.driver(world)),
         ("item table and head", network.table_bytes(world)),
         ("with gradients and moments", weights_in_training(world, network)),
+        *zip(
+            ("list memory of all lists", "copied by its shards", "held by the coordinator"),
+            memory_bytes(world),
+            strict=True,
+        ),
     ):
         print(f"  {name:34}{amount / GB:12,.1f} GB")
     print(f"  {'training, per list':34}{network.training_flop(world) / 1e9:12,.2f} GFLOP")

@@ -98,6 +98,12 @@ class Preparation:
         return world.lists * (2 * LIST_INDEX + 1) + world.items * (world.id_bytes + 5 * LIST_INDEX)
 
 
+def memory_bytes(world: World) -> tuple[float, float, float]:
+    """Return the bytes of a list memory of all lists: in the file, copied by all shards, held by the coordinator."""
+    entry = 2 * ITEM_INDEX  # a list or an item, and a position
+    return 2 * entry * world.interactions, entry * world.interactions, 2 * LIST_INDEX * world.lists
+
+
 def weights_in_training(world: World, network: Network) -> float:
     return MOMENTS * network.table_bytes(world)
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 class Measured:
     """Measured on the machine of docs/explanation/scale.md, with the commands given there."""
 
-    prepared: float = 1.85e5  # interactions per second and core, without the vectors (benchmarks/cluster_prepare.py)
-    vectors: float = 400.0  # seconds: a quarter is CBOW (17 s for 3.2 million interactions), the rest is an estimate
+    # Interactions per second of a processor, with the driver's time, without vectors (benchmarks/cluster_prepare.py).
+    prepared: float = 6.1e5
+    # Seconds: half is CBOW (13.5 s for 1.25 million interactions in 5 epochs, 20 million are read), half an estimate.
+    vectors: float = 400.0
     continued_efficiency: float = 0.96  # of two workers (benchmarks/cluster_many.py)
     served: float = 0.0088  # core seconds per request of Ray's proxy and front (docs/how-to/operate-the-service.md)
 

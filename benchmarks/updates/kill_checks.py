@@ -1,6 +1,6 @@
 """Whether a log, a model and answers agree with what clients have written, whatever was killed meanwhile."""
 
-from collections import Counter, defaultdict
+from collections import ChainMap, Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +14,8 @@ from fansrec.updating.changes import Change, RemoveList, SetList
 from fansrec.updating.records import from_json
 from fansrec.updating.state import read_state
 from fansrec.updating.update import hash_after, update
+
+MOST_MODELS = 1000  # that answers are compared with, of each model that the service has read
 
 Lists = dict[str, SetList]  # by id
 Records = Sequence[tuple[int, tuple[Change, ...]]]  # numbers and changes
@@ -100,21 +102,47 @@ def possible_lists(writes: Sequence[Write]) -> dict[str, set[SetList | None]]:
 
 
 def check_answers(
-    run: Path, records: Records, readers: Sequence[Reader], requests: Sequence[list[list[str]]]
+    runs: Sequence[Path], records: Records, readers: Sequence[Reader], requests: Sequence[list[list[str]]]
 ) -> Iterator[str]:
-    """Yield what is wrong with answers: each is that of the model after some record, and never goes back to fewer."""
-    states = {state: seq for seq, state in states_of(run, records)}
+    """Yield what is wrong with answers: each is that of a model after some record, and never goes back to fewer.
+
+    `runs` are the models that the service was started with, or has read when it reloaded.
+    """
+    states = [{state: seq for seq, state in states_of(run, records)} for run in runs]
+    for reader in readers:
+        yield from check_order(reader, ChainMap(*states))
+    for run, own in zip(runs, states, strict=True):
+        yield from check_items(run, records, own, readers, requests)
+
+
+def check_items(
+    run: Path,
+    records: Records,
+    states: Mapping[str, int],
+    readers: Sequence[Reader],
+    requests: Sequence[list[list[str]]],
+) -> Iterator[str]:
+    """Yield answers that are not those of this model after the record that they were answered from.
+
+    Of more than `MOST_MODELS` such records, as many are compared, spread over all of them: a model is made for each.
+    """
     seen: dict[int, dict[int, list[object]]] = defaultdict(lambda: defaultdict(list))  # by record, by request
     for reader in readers:
-        yield from check_order(reader, states)
         for (state, number), items in reader.answers.items():
             if state in states:
                 seen[states[state]][number].append(items)
-    for seq, model in models_after(run, records, sorted(seen)):
+    for seq, model in models_after(run, records, spread(sorted(seen), MOST_MODELS)):
         for number, answers in seen[seq].items():
             expected = [answer.items for answer in model.continue_lists(requests[number], K)]
             if any(items != expected for items in answers):
                 yield f"request {number} after record {seq}: {answers} instead of {expected}"
+
+
+def spread(numbers: Sequence[int], most: int) -> Sequence[int]:
+    """Return at most that many of the numbers, at regular intervals, with the first and the last one."""
+    if len(numbers) <= most:
+        return numbers
+    return [numbers[round(at * (len(numbers) - 1) / (most - 1))] for at in range(most)]
 
 
 def states_of(run: Path, records: Records) -> Iterator[tuple[int, str]]:

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from typing import Any
 
-from benchmarks.updates.killed_service import WHOLE, WORKER, KilledService
+from benchmarks.updates.killed_service import VALIDATOR, WHOLE, WORKER, KilledService
 
 from fansrec.updating.changes import RemoveList, SetList
 from fansrec.updating.records import to_json
 
 GROUP, SINGLES, MOST_LISTS = 3, 150, 5  # lists that are written together, other lists, and of these in one request
 SHARE_GROUP, SHARE_REMOVED, SHARE_SEVERAL = 0.3, 0.15, 0.2  # of the requests
-WRITE_PAUSE, READ_PAUSE = 0.04, 0.05  # mean seconds
 PROBED = 10  # groups of one writer in a request
+LARGE = 15, 900  # lists and items that are added to a request to make it a large one
 K = 10
 ACKNOWLEDGED, REFUSED, IN_DOUBT, NOT_SENT = "acknowledged", "refused", "in doubt", "not sent"
 ONLY_WORKERS, OTHERS, STARTED_AGAIN = "only workers", "also a model host or supervisor", "also a front process"
@@ -48,10 +48,14 @@ class Client(threading.Thread):
 
     def run(self) -> None:
         try:
-            while not self.over.wait(self.chance.expovariate(1 / self._pause)):
+            while not self.over.wait(self.pause_s()):
                 self.step()
         except Exception as error:
             self.error = error
+
+    def pause_s(self) -> float:
+        """Return the seconds until the next request."""
+        return self.chance.expovariate(1 / self._pause)
 
     def end(self) -> None:
         """Wait for the last answer; raise what has stopped the client, if anything has."""
@@ -80,8 +84,8 @@ class Client(threading.Thread):
 class Writer(Client):
     """Adds, replaces and removes lists whose ids no other writer has."""
 
-    def __init__(self, target: KilledService, items: Sequence[str], name: str) -> None:
-        super().__init__(target, items, name, WRITE_PAUSE)
+    def __init__(self, target: KilledService, items: Sequence[str], name: str, pause: float) -> None:
+        super().__init__(target, items, name, pause)
         self.writes: list[Write] = []
         self.group = f"{name}-group-"  # what the ids of the lists of its group begin with
         self.groups: list[list[str]] = []  # the own items of each group that was sent
@@ -126,10 +130,17 @@ class Reader(Client):
     """Continues lists and checks that each answer comes from one state."""
 
     def __init__(
-        self, target: KilledService, items: Sequence[str], name: str, requests: Sequence[Any], writers: Sequence[Writer]
+        self,
+        target: KilledService,
+        items: Sequence[str],
+        name: str,
+        requests: Sequence[Any],
+        writers: Sequence[Writer],
+        pause: float,
+        share_large: float = 0.0,
     ) -> None:
-        super().__init__(target, items, name, READ_PAUSE)
-        self._requests, self._writers = requests, writers
+        super().__init__(target, items, name, pause)
+        self._requests, self._writers, self._share_large = requests, writers, share_large
         self.states: list[tuple[str, int]] = []  # of each answer: its hash, and the least number of a write in it
         self.answers: dict[tuple[str, int], Any] = {}  # items by hash and number of the request
         self.problems: list[str] = []  # of answers that are inconsistent
@@ -142,14 +153,22 @@ class Reader(Client):
         before, least = target.disturbed, target.least
         groups = self.chance.choice(self._writers).groups[-PROBED:]
         probes = [[*self.some_items(), *group] for group in groups]
-        status, answer = self.ask("/v1/continue", {"lists": [*self._requests[number], *probes], "k": K})
+        lists = [*self._requests[number], *probes, *self._large_lists()]
+        status, answer = self.ask("/v1/continue", {"lists": lists, "k": K})
         if status != 200:
             self.failed[name_of(before | target.disturbed)][status] += 1
             return
         fixed = len(self._requests[number])
         self.states.append((answer["model"]["hash"], least))
         self._compare(answer["model"]["hash"], number, answer["answers"][:fixed])
-        self._check_groups(groups, [set(one["unknown"]) for one in answer["answers"][fixed:]])
+        probed = answer["answers"][fixed : fixed + len(probes)]
+        self._check_groups(groups, [set(one["unknown"]) for one in probed])
+
+    def _large_lists(self) -> list[list[str]]:
+        """Return lists that make some of the requests so large that another process validates them."""
+        lists, items = LARGE
+        large = self.chance.random() < self._share_large
+        return [self.chance.choices(self._items, k=items) for _ in range(lists)] if large else []
 
     def _compare(self, state: str, number: int, answers: Any) -> None:
         items = [[position["item"] for position in one["positions"]] for one in answers]
@@ -166,4 +185,4 @@ class Reader(Client):
 def name_of(disturbed: frozenset[str]) -> str:
     if disturbed & WHOLE:
         return STARTED_AGAIN
-    return ONLY_WORKERS if disturbed <= {WORKER} else OTHERS
+    return ONLY_WORKERS if disturbed <= {WORKER, VALIDATOR} else OTHERS

@@ -7,9 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.reliability.kill import all_there, until
+from benchmarks.reliability.processes import Processes
 from benchmarks.reliability.service import Service
 
-WORKER, MODEL_HOST, SUPERVISOR, FRONT, ALL = "worker", "model host", "supervisor", "front process", "all processes"
+WORKER, MODEL_HOST, SUPERVISOR, VALIDATOR, FRONT, ALL = (
+    "worker",
+    "model host",
+    "supervisor",
+    "validator",
+    "front process",
+    "all processes",
+)
 WEIGHTS = {WORKER: 8, MODEL_HOST: 5, SUPERVISOR: 3, FRONT: 3, ALL: 2}
 WHOLE = {FRONT, ALL}  # after these the service is started again
 DEADLINE = 300.0  # seconds for everything that is waited for: it only ends runs that would never end
@@ -36,6 +44,11 @@ class KilledService:
         folder.mkdir()
         settings = {"writes": shared / "writes", "keys": shared / "keys", "search_folder": shared / "search"}
         return Service([self._run], folder, self._key, workers=2, **settings, **PATIENT)
+
+    @property
+    def processes(self) -> Processes:
+        """The processes of the service that runs now."""
+        return self.service.processes
 
     def kill(self, kind: str, chance: random.Random) -> None:
         """Kill a random process of a kind, or all of them; without a front process the service is started again."""

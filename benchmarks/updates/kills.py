@@ -16,11 +16,13 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
+from benchmarks.reliability.reload import point
 from benchmarks.reliability.report import Report, argument_parser
 from benchmarks.reliability.report import run as run_script
 from benchmarks.updates import kill_checks
@@ -44,37 +46,65 @@ from fansrec.serving.writes.store import FILE
 from fansrec.vocabulary import read_vocabulary
 
 LISTS, ITEMS, NEIGHBORS = 300, 1_000, 50  # of the first model
-WRITERS, READERS, REQUESTS = 8, 3, 12
-MOST_PAUSE, MOST_PAUSE_IF_NEXT = 3.0, 0.5  # seconds between two kills
+READERS, REQUESTS = 3, 12
+MOST_PAUSE_IF_NEXT = 0.5  # seconds between two kills
 NEXT = 0.4  # share of the kills that are followed by the next one before the service has recovered
 SETTLED = 1.0  # seconds
 SHOWN = 5  # problems of a kind
 
 
-class Run:
-    """A service with its clients."""
+@dataclass(frozen=True)
+class Pace:
+    """How many clients write, and the pauses: means of writers and readers, and the longest before a kill."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
-        self.folder, self.model, self.chance = folder, folder / "model", random.Random(seed)
-        write_model(self.model, generated_corpus(LISTS, ITEMS, np.random.default_rng(seed)), LISTS, NEIGHBORS)
-        items = [str(id) for id in read_vocabulary(self.model).ids]
+    writers: int = 8
+    write_s: float = 0.04
+    read_s: float = 0.05
+    kill_s: float = 3.0
+    share_large: float = 0.0  # of the reads
+
+
+PACE = Pace()
+
+
+class Run:
+    """A service with its clients. With several models it serves a link to one of them, to be moved before reloads."""
+
+    def __init__(
+        self, folder: Path, seed: int, models: int = 1, pace: Pace = PACE, weights: Mapping[str, float] = WEIGHTS
+    ) -> None:
+        self.folder, self.chance, self.pace, self.weights = folder, random.Random(seed), pace, weights
+        self.killed: Counter[str] = Counter()  # by kind
+        corpus = generated_corpus(LISTS, ITEMS, np.random.default_rng(seed))
+        self.models = [folder / f"model-{number}" for number in range(models)]
+        for number, model in enumerate(self.models):
+            write_model(model, corpus, LISTS, NEIGHBORS - number)
+        self.link = folder / "model"
+        point(self.link, self.models[0])
+        items = [str(id) for id in read_vocabulary(self.models[0]).ids]
         self.requests = [[self.chance.sample(items, 4) for _ in range(2)] for _ in range(REQUESTS)]
-        self.target = KilledService(self.model, folder, new_key(folder / "keys", "kills", "admin"))
-        self.writers = [Writer(self.target, items, f"writer-{number}") for number in range(WRITERS)]
+        self.target = KilledService(self.link, folder, new_key(folder / "keys", "kills", "admin"))
+        self.writers = [Writer(self.target, items, f"writer-{number}", pace.write_s) for number in range(pace.writers)]
         self.readers = [
-            Reader(self.target, items, f"reader-{number}", self.requests, self.writers) for number in range(READERS)
+            Reader(self.target, items, f"reader-{number}", self.requests, self.writers, pace.read_s, pace.share_large)
+            for number in range(READERS)
         ]
         self.target.newest = lambda: max(writer.newest for writer in self.writers)
 
-    def kill(self, kinds: Sequence[str]) -> dict[str, list[float]]:
+    def draw(self) -> str:
+        """Draw the kind of a kill."""
+        return self.chance.choices([*self.weights], [*self.weights.values()])[0]
+
+    def kill(self, kinds: Iterable[str]) -> dict[str, list[float]]:
         """Kill one after another; return the seconds until the service was ready or complete again, by kind."""
         back: dict[str, list[float]] = defaultdict(list)
-        pause = MOST_PAUSE
-        for kind, following in pairwise([*kinds, ""]):
+        pause = self.pace.kill_s
+        for kind, following in pairwise(chain(kinds, [""])):
             time.sleep(self.chance.uniform(0, pause))
             go_on, since = self.chance.random() < NEXT, time.monotonic()
-            pause = MOST_PAUSE_IF_NEXT if go_on else MOST_PAUSE
+            pause = MOST_PAUSE_IF_NEXT if go_on else self.pace.kill_s
             self.target.kill(kind, self.chance)
+            self.killed[kind] += 1
             if kind in WHOLE and not (go_on and following in WHOLE):
                 self.target.service.wait_until_ready()
                 back[f"ready again after: {kind}"].append(round(time.monotonic() - since, 3))
@@ -96,35 +126,49 @@ class Run:
     def compact(self) -> Path:
         """Return the model that contains the log."""
         out, fans = self.folder / "folded", Path(sys.executable).with_name("fans")
-        subprocess.run([fans, "compact", self.folder / "writes", self.model, "--out", out], check=True, stdout=2)
+        subprocess.run([fans, "compact", self.folder / "writes", self.models[0], "--out", out], check=True, stdout=2)
         return out
 
 
 def measure(report: Report, options: argparse.Namespace) -> None:
-    chance, weights = random.Random(options.seed), [*WEIGHTS.values()]
-    kinds = chance.choices([*WEIGHTS], weights, k=options.kills or (10 if options.quick else 100))
     with tempfile.TemporaryDirectory() as temporary:
         os.environ["TMPDIR"] = temporary  # of the service, which cannot remove its folder there if all of it is killed
         run = Run(Path(temporary), options.seed)
-        clients: list[Client] = [*run.writers, *run.readers]
-        try:
-            for client in clients:
-                client.start()
-            since = time.monotonic()
-            back = run.kill(kinds)
-            report.note("seconds in which processes were killed", time.monotonic() - since)
-            state = run.settle()
-        finally:
-            for client in clients:
-                client.over.set()
-            run.target.end()
-        report_kills(report, kinds, back)
-        report_writes(report, run)
-        report_reads(report, run, state)
+        kinds = [run.draw() for _ in range(options.kills or (10 if options.quick else 100))]
+        report_run(report, run, *disturb(report, run, kinds))
 
 
-def report_kills(report: Report, kinds: Sequence[str], back: dict[str, list[float]]) -> None:
-    for kind, count in Counter(kinds).most_common():
+def disturb(
+    report: Report, run: Run, kinds: Iterable[str], others: Sequence[Client] = ()
+) -> tuple[dict[str, list[float]], str]:
+    """Kill processes while clients write and read; return the seconds of `Run.kill`, and the model's hash at the end.
+
+    `others` are further clients, which end before the writers do.
+    """
+    clients: list[Client] = [*run.writers, *run.readers, *others]
+    try:
+        for client in clients:
+            client.start()
+        since = time.monotonic()
+        back = run.kill(kinds)
+        report.note("seconds in which processes were killed", time.monotonic() - since)
+        for client in others:
+            client.end()
+        return back, run.settle()
+    finally:
+        for client in clients:
+            client.over.set()
+        run.target.end()
+
+
+def report_run(report: Report, run: Run, back: dict[str, list[float]], state: str) -> None:
+    report_kills(report, run.killed, back)
+    report_writes(report, run)
+    report_reads(report, run, state)
+
+
+def report_kills(report: Report, killed: Counter[str], back: dict[str, list[float]]) -> None:
+    for kind, count in killed.most_common():
         report.note(f"kills: {kind}", count)
     for kind, seconds in sorted(back.items()):
         report.note(
@@ -144,7 +188,7 @@ def report_writes(report: Report, run: Run) -> None:
     records = kill_checks.read_log(run.folder / "writes" / FILE)
     report.note("records in the log", len(records))
     in_log = kill_checks.check_log(records, writes)
-    found, base = kill_checks.lists_of(run.compact()), kill_checks.lists_of(run.model)
+    found, base = kill_checks.lists_of(run.compact()), kill_checks.lists_of(run.models[0])
     in_model = kill_checks.check_lists(found, base, run.writers)
     report.note("lists in the model after `fans compact`", len(found))
     for where, findings in (("the log", in_log), ("the model", in_model)):
@@ -156,9 +200,9 @@ def report_writes(report: Report, run: Run) -> None:
 def report_reads(report: Report, run: Run, state: str) -> None:
     records = kill_checks.read_log(run.folder / "writes" / FILE)
     problems = [problem for reader in run.readers for problem in reader.problems]
-    problems += kill_checks.check_answers(run.model, records, run.readers, run.requests)
-    *_, (_, last) = kill_checks.states_of(run.model, records)
-    problems += [f"the service ended with the state {state} instead of {last}"] if state != last else []
+    problems += kill_checks.check_answers(run.models, records, run.readers, run.requests)
+    last = [[*kill_checks.states_of(model, records)][-1][1] for model in run.models]
+    problems += [] if state in last else [f"the service ended with the state {state} instead of {last}"]
     answers = sum(len(reader.states) for reader in run.readers)
     states = len({state for reader in run.readers for state, _ in reader.states})
     report.note("answers, and states they came from", f"{answers:,}, {states:,}", answers=answers, states=states)

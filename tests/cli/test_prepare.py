@@ -126,7 +126,7 @@ def test_url_needs_a_cluster(fans: Fans, tmp_path: Path) -> None:
 def test_every_option_is_a_parameter_in_python_with_the_same_default() -> None:
     options = inspect.signature(prepare).parameters
     parameters = inspect.signature(fansrec.prepare).parameters
-    assert {*options} - {*parameters} == {"engine", "address"}
+    assert {*options} - {*parameters} == {"engine", "address", "ray"}
     assert {*parameters} - {*options} == {"report"}
     assert {name: options[name].default for name in options if name in parameters} == {
         name: parameters[name].default for name in options if name in parameters

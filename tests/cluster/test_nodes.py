@@ -41,6 +41,7 @@ def test_corpus_is_the_same_if_a_machine_is_lost(two_nodes: Any, fans: Fans, tmp
     shards, items = as_lines(lists, tmp_path / "shards", SHARDS), tmp_path / "items.csv"
     items.write_text("item,category\n" + "".join(f"i{n},c{n % 3}\n" for n in range(60)))  # learning takes longer
     where = ["--out", tmp_path / "out", "--items", items, "--engine", "ray", "--address", two_nodes.address]
+    where += ["--ray", "always"]
     command = fans("prepare", shards, "--min-length", 5, *where, **two_nodes.environment)
     while not (done := len(list((tmp_path / ".out.preparing").glob("piece-*.json")))):
         assert command.poll() is None, command.communicate()

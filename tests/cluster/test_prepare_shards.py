@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from cluster.sharding import as_lines, as_one_file, as_parquet, as_rows
 from fansrec.cli.main import app
-from fansrec.cluster.preparing import categories, item_counts, item_index, pieces
+from fansrec.cluster.preparing import categories, grouping, item_counts, item_index, pieces
 from fansrec.cluster.preparing.run import prepare_on_cluster
 from fansrec.cluster.storage import StoredFile
 from fansrec.data import item_vectors
@@ -71,6 +71,7 @@ def test_many_small_tasks_give_the_same_corpus(tmp_path: Path, monkeypatch: pyte
     here = prepare(as_rows(lists), tmp_path / "here", preparation)
     monkeypatch.setattr(item_counts, "MIN_RANGE", 5)
     monkeypatch.setattr(item_index, "MAX_TABLE_IDS", 70)
+    monkeypatch.setattr(grouping, "ROWS_PER_TASK", 500)
     monkeypatch.setattr(item_vectors, "MAX_CLUSTERED_ITEMS", 9)  # so that several tasks predict clusters
     there = prepare_on_cluster(str(as_parquet(as_rows(lists), tmp_path / "shards")), tmp_path / "there", preparation)
     assert there["items"] > 2 * categories.KMEANS_CHUNK
@@ -194,7 +195,7 @@ def test_command_accepts_a_folder_of_shards(tmp_path: Path) -> None:
     shards = as_lines([{"items": items} for items in some_lists()], tmp_path / "shards")
     settings = ["--min-item-count", "3", "--min-length", "3", "--max-length", "8", "--categories", "3"]
     arguments = ["prepare", str(shards), "--out", str(tmp_path / "there"), *settings]
-    done = CliRunner().invoke(app, [*arguments, "--engine", "ray"])
+    done = CliRunner().invoke(app, [*arguments, "--engine", "ray", "--ray", "always"])
     assert done.exit_code == 0 and "lists of" in done.output.splitlines()[-1]
     here = prepare(as_one_file(shards), tmp_path / "here", SMALL)
     assert json.loads((tmp_path / "there" / "summary.json").read_text())["fingerprint"] == here["fingerprint"]

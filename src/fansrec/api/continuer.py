@@ -24,6 +24,7 @@ from fansrec.engine.backends import open_engine
 from fansrec.engine.interface import Continuation, Engine
 from fansrec.engine.rules import Rules
 from fansrec.engine.traits import ItemTraits, traits_of
+from fansrec.errors import BadSetting
 
 
 class Continuer:
@@ -222,6 +223,8 @@ class Continuer:
     @cached_property
     def explanations(self) -> Explanations:
         """What explains answers; raises BadSetting if the model's answers cannot be explained."""
+        if self.engine.backend == "sharded":
+            raise BadSetting("a sharded model cannot explain its answers; leave out explain, or load it without shards")
         return Explanations(self.artifact, self.engine, self.details)
 
     @cached_property

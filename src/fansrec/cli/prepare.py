@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from fansrec.cli.options import Address, Engine, Force, path_option
+from fansrec.cli.options import Address, Engine, Force, cluster_option, path_option, refuse_without_ray
 from fansrec.cli.table_options import (
     CategoryColumn,
     DateColumn,
@@ -105,6 +105,10 @@ def prepare(
     force: Force = False,
     engine: Engine = "local",
     address: Address = None,
+    ray: Annotated[
+        Literal["auto", "always"] | None,
+        cluster_option(help="Use Ray only for data that do not fit this machine, or always", show_default="auto"),
+    ] = None,
 ) -> None:
     """Prepare a corpus from lists: filter them, split them, and assign a category to every item.
 
@@ -121,6 +125,7 @@ def prepare(
     """
     from fansrec.data.locating import locate_source
 
+    refuse_without_ray(engine, ray=ray)
     is_shards = engine == "ray" and not Path(source).is_file() and not _is_public(source)
     path, details, own = (source, items, DEFAULT) if is_shards else locate_source(source, items)
     preparation = Preparation(
@@ -160,9 +165,13 @@ def prepare(
             status.update(NEXT_STAGE.get(line.split(":")[0], "preparing …"))
 
         if engine == "ray":
+            from fansrec.cluster.preparing.local import fits_here, prepare_locally
             from fansrec.cluster.preparing.run import prepare_on_cluster
 
-            summary = prepare_on_cluster(path, out, preparation, details, columns, say, address, force)
+            if ray != "always" and fits_here(str(path), say):
+                summary = prepare_locally(str(path), out, preparation, details, columns, say, force)
+            else:
+                summary = prepare_on_cluster(path, out, preparation, details, columns, say, address, force)
         else:
             from fansrec.data.prepare import prepare as prepare_here
 

@@ -13,7 +13,6 @@ import ray
 import ray._private.worker as ray_worker
 import ray.data
 from ray._private.services import canonicalize_bootstrap_address
-from ray.data.context import ShuffleStrategy
 
 from fansrec.cluster.errors import ray_errors
 from fansrec.cluster.tokens import private_ray, required_token, use_token
@@ -77,7 +76,6 @@ def _connect(address: str, cpus: int | None) -> None:
     context.enable_progress_bars = False
     context.raise_original_map_exception = True  # unwrapped, so that a FansError is recognized
     context.execution_options.preserve_order = True
-    context.shuffle_strategy = ShuffleStrategy.SORT_SHUFFLE_PULL_BASED  # the default starts actors for every shuffle
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from ray.exceptions import GetTimeoutError
 
 from fansrec.api.continuer import Continuer
 from fansrec.cluster.errors import ray_errors
+from fansrec.engine.sharded.hybrid.shard import HybridShard
 from fansrec.engine.sharded.loading import Described, describe, open_sharded, read_shard
 from fansrec.engine.sharded.shard import Indices, LocalShard
 from fansrec.engine.sharded.shards import Plan
@@ -30,12 +31,12 @@ class HeldShard:
         self._arguments = (folder, manifest_hash, plan, number, device)
 
     @cached_property
-    def _shard(self) -> LocalShard:
+    def _shard(self) -> LocalShard | HybridShard:
         return read_shard(*self._arguments)
 
     def ready(self) -> int:
         """Load the shard and return its number of items."""
-        return len(self._shard.weights.bias)
+        return self._shard.items
 
     def call(self, method: str, *arguments: Any) -> Any:
         """Return the answer of a method of the shard."""

@@ -18,7 +18,8 @@ from fansrec.data.item_vectors import cbow_vectors, cluster_items, sample_lists
 from fansrec.data.lists import Lists, RawLists
 from fansrec.data.reading import reading_of
 from fansrec.data.settings import Preparation, check
-from fansrec.data.sources import ignore, read_lists, source_name
+from fansrec.data.sources import ignore, read_lists
+from fansrec.data.sources import source_name as name_of
 from fansrec.data.splitting import ListKeys, describe_split, part_sizes, split_lists
 from fansrec.data.tables import is_dataframe
 from fansrec.errors import BadInput, BadSetting
@@ -33,11 +34,12 @@ def prepare(
     columns: Columns = Columns(),  # noqa: B008
     report: Report = ignore,
     force: bool = False,
+    source_name: str | None = None,
 ) -> dict[str, Any]:
     """Write the corpus of a source (a path, a dataframe, a list of lists) to the folder `out`; return its summary.
 
     `items` is a file or dataframe with names, groups and categories of the items. `report` gets one line per stage.
-    `force` replaces a corpus that exists.
+    `force` replaces a corpus that exists. `source_name` is the name of the source in the summary (default: its own).
     """
     out = Path(out)
     check_options(preparation, items, out, force)
@@ -51,7 +53,8 @@ def prepare(
     details = ItemDetails() if items is None else read_details(items, selection.ids, reading, report, name)
     categories = categorize(raw, selection, details, preparation, report)
     corpus = build_corpus(selection, details, categories)
-    corpus.summary.update(summarize(corpus, categories, preparation, source_name(source), selection.keys, raw.columns))
+    named = name_of(source) if source_name is None else source_name
+    corpus.summary.update(summarize(corpus, categories, preparation, named, selection.keys, raw.columns))
     _write(out, corpus, force)
     report(f"written: {out}")
     return corpus.summary

@@ -39,7 +39,7 @@ def generate(
     if isinstance(model, ScoresLists):
         selection = select_best(model.score_lists(inputs, scored_counts), limits)
         if rules.fill == "arranged" and isinstance(model, ArrangesItems):
-            return _arrange(model, inputs, counts, selection)
+            return arrange(model, inputs, counts, selection)
         return selection
     if mode == RECALL and isinstance(model, ScoresNext):
         return select_best(model.score_next(inputs), limits)
@@ -52,7 +52,7 @@ def generate(
     return Selection(torch.from_numpy(selector.items), torch.from_numpy(selector.scores))
 
 
-def _arrange(model: ArrangesItems, inputs: Inputs, counts: Sequence[int], selection: Selection) -> Selection:
+def arrange(model: ArrangesItems, inputs: Inputs, counts: Sequence[int], selection: Selection) -> Selection:
     """Return the same items in the order in which the model expects them."""
     expected = model.expected_positions(inputs, counts, selection.items.clamp(min=0))
     order = expected.masked_fill(selection.items == NONE, torch.inf).argsort(dim=1, stable=True)

@@ -53,15 +53,16 @@ class ItemTraits:
 
     def _learned(self, items: NDArray[np.int64]) -> Callable[[int], Values]:
         """Return what the model has learned about pairs of the items, as `similarities` does."""
+        if (fetch := getattr(self._stored, "fetch_vectors", None)) is not None:  # the items are on shards
+            order = np.argsort(items)
+            return _cosines(fetch(items[order])[np.argsort(order)])
         similarity = self._similarity
         if similarity is None:
             categories = self._vocabulary.categories[items]
             return lambda position: (categories == categories[position]).astype(np.float64)
         if similarity.vectors is None:
             return lambda position: _scaled(similarity.scores(int(items[position]))[items], position)
-        vectors = similarity.vectors[items].astype(np.float64)
-        vectors /= np.maximum(np.sqrt(np.einsum("nd,nd->n", vectors, vectors)), 1e-30)[:, None]
-        return lambda position: np.maximum(vectors @ vectors[position], 0)
+        return _cosines(similarity.vectors[items])
 
     @cached_property
     def _similarity(self) -> ItemSimilarity | None:
@@ -76,6 +77,13 @@ class ItemTraits:
 def traits_of(artifact: Artifact) -> ItemTraits:
     """Return the traits of the items of a trained model."""
     return ItemTraits(artifact.stored, artifact.vocabulary, artifact.counts)
+
+
+def _cosines(rows: NDArray[np.float32]) -> Callable[[int], Values]:
+    """Return a function from a row of `rows` (n, D) to the cosine of each of them with that row, at least 0."""
+    vectors = rows.astype(np.float64)
+    vectors /= np.maximum(np.sqrt(np.einsum("nd,nd->n", vectors, vectors)), 1e-30)[:, None]
+    return lambda position: np.maximum(vectors @ vectors[position], 0)
 
 
 def _scaled(weights: NDArray[Any], position: int) -> Values:

@@ -10,7 +10,8 @@ from fansrec.explaining.evidence import Columns, Evidence, Floats, Indices, Inpu
 from fansrec.explaining.voting import Voters, support
 from fansrec.models.hybrid.config import FLOOR
 from fansrec.models.neighbors.config import MemoryConfig
-from fansrec.models.neighbors.list_votes import MAX_LISTS_OF_ITEM, Lookup, alignment
+from fansrec.models.neighbors.list_search import MAX_LISTS_OF_ITEM, alignment
+from fansrec.models.neighbors.list_votes import Lookup
 from fansrec.models.neighbors.vstan_votes import SMALLEST, Votes, decay
 from fansrec.models.ranges import ranges
 
@@ -39,10 +40,10 @@ class MemoryEvidence:
     def _shared(self, input: Input, lists: Indices) -> Floats:
         """Return what each of the D distinct input items adds to the similarity of some lists, (n, D)."""
         arrays, config, distinct, length = self.lookup.arrays, self.config, input.distinct, len(input.given)
-        weights = self.lookup.item_weights(distinct, input.age, np.array(length), config)
         slots, columns, found = shared_entries(arrays, lists, distinct, self.lookup.vocabulary)
-        ends = arrays["list_starts"][distinct + 1]
-        first = np.maximum(arrays["list_starts"][distinct], ends - MAX_LISTS_OF_ITEM)
+        starts, ends = arrays["list_starts"][distinct], arrays["list_starts"][distinct + 1]
+        weights = self.lookup.item_weights(ends - starts, input.age, np.array(length), config)
+        first = np.maximum(starts, ends - MAX_LISTS_OF_ITEM)
         oldest = arrays["lists"][np.minimum(first, len(arrays["lists"]) - 1)]  # (D,) the first list that is compared
         compared = lists[slots] >= oldest[columns]
         factors = alignment(length - 1 - input.age[columns], arrays["places"][found], config)

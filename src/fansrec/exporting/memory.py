@@ -11,7 +11,8 @@ from fansrec.exporting.lists import arange
 from fansrec.models.hybrid.model import LinearPart
 from fansrec.models.neighbors.config import MemoryConfig
 from fansrec.models.neighbors.list_memory import ListMemory
-from fansrec.models.neighbors.list_votes import ALIGNED_REACH, FEW_ITEMS, MAX_LISTS_OF_ITEM, MIN_RARITY, REACH
+from fansrec.models.neighbors.list_search import ALIGNED_REACH, FEW_ITEMS, MAX_LISTS_OF_ITEM, MIN_RARITY
+from fansrec.models.neighbors.list_votes import REACH
 
 LEAST = 1e-30  # avoids a division by 0
 

@@ -1,16 +1,12 @@
 """Reading a request whose body is JSON, within the limits of the service."""
 
-from typing import TypeVar
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
 from starlette.types import Receive, Scope
 
 from fansrec.serving.http.bodies import declared_length, read_body
-from fansrec.serving.http.problems import Problem, invalid_request
-from fansrec.serving.processes.load_limits import Budget
-from fansrec.serving.settings import Settings
-
-R = TypeVar("R", bound=BaseModel)
+from fansrec.serving.http.problems import Problem
+from fansrec.serving.service import Service
 
 JSON = "application/json"
 
@@ -23,12 +19,10 @@ def check_type(scope: Scope) -> None:
         raise Problem(415, "not-json", f"Send the request as JSON, with the header Content-Type: {JSON}.")
 
 
-async def read_request(request_type: type[R], scope: Scope, receive: Receive, settings: Settings, memory: Budget) -> R:
-    """Return the request in a body; raise a Problem if it is not valid. `memory` limits the bodies being received."""
+async def read_request(kind: str, scope: Scope, receive: Receive, service: Service) -> Any:
+    """Return the fields of a request of a kind in `validation.parsers`; raise a Problem if its body is not valid."""
     check_type(scope)
-    with memory.reserve(declared_length(scope, settings.max_body_bytes)):
+    settings = service.settings
+    with service.dispatcher.load.body_bytes.reserve(declared_length(scope, settings.max_body_bytes)):
         content = await read_body(scope, receive, settings)
-    try:
-        return request_type.model_validate_json(content)
-    except ValidationError as error:
-        raise invalid_request(error) from None
+    return await service.validator.parse(kind, content)

@@ -19,6 +19,7 @@ from fansrec.serving.processes.dispatch import Dispatcher
 from fansrec.serving.search.indexes import Indexes
 from fansrec.serving.settings import Settings
 from fansrec.serving.split import Split
+from fansrec.serving.validation.validator import Validator
 from fansrec.serving.writes.store import open_store
 
 log = logging.getLogger("fansrec.serving")
@@ -53,6 +54,7 @@ class Service:
         self.unread = UnreadAnswers(settings.max_unsent_bytes, on_close=self.metrics.cut_off.inc)
         self.metrics.unsent_bytes.set_function(lambda: self.unread.size)
         self.dispatcher = Dispatcher(settings, self.metrics, loop)
+        self.validator = Validator(settings, self.dispatcher.load.body_bytes)
         self.deployments = create(settings, self.metrics, self.dispatcher, self.update_indexes)
         self.indexes = Indexes(index_folder(settings))
         self.split = Split(settings.split, settings.split_salt) if settings.split else None
@@ -72,6 +74,7 @@ class Service:
             self.events.close()
         if self.writes is not None:
             self.writes.close()
+        await self.validator.close()
         await self.deployments.close()
 
     async def metrics_text(self) -> bytes:

@@ -171,14 +171,14 @@ def test_fills_that_need_all_scores_are_refused(run: Path, fill: str) -> None:
     ("name", "recipe", "values", "description"),
     [
         ("fans", "paper", {"classifier": "vanilla"}, "fans with a vanilla classifier"),
-        ("fans", "best", {}, "fans by recipe best"),
+        ("fans", "best", {"classifier": "vanilla"}, "fans with a vanilla classifier"),
         ("bert4rec", "paper", {}, "bert4rec by recipe paper"),
     ],
 )
 def test_models_without_local_classifiers_are_refused(
     tmp_path: Path, name: str, recipe: str, values: dict[str, Any], description: str
 ) -> None:
-    with pytest.raises(BadSetting, match=f"is {description}, which cannot be sharded; only fans by"):
+    with pytest.raises(BadSetting, match=f"is {description}, which cannot be sharded; only fans with"):
         describe(write(tmp_path, model_of(name, recipe, **values), name, recipe))
 
 

@@ -180,7 +180,7 @@ def test_expected_position_follows_the_scores(requested: int) -> None:
     if classifier.category is not None:
         affinity += classifier.category(transformed).log_softmax(2)[..., CATEGORY_OF]
     positions = (affinity.softmax(1) * torch.arange(4)[:, None]).sum(1)  # (B, M)
-    found = classifier.expected_positions(states, even_shares(2, 4), items, chosen)
+    found = classifier.expected_positions(states, even_shares(2, 4), items[chosen], classifier.categories[chosen])
     torch.testing.assert_close(found, positions.gather(1, chosen))
 
 
@@ -190,8 +190,9 @@ def test_expected_positions_are_inside_the_list(requested: int) -> None:
     classifier, states, items = tied(requested), hidden(2, 5), vectors()
     shares = torch.stack([(torch.arange(5) < length) / length for length in (5, 2)])
     chosen = torch.tensor([[8, 0, 3], [1, 2, 7]])
-    together = classifier.expected_positions(states, shares, items, chosen)
-    alone = classifier.expected_positions(states[1:, :2], even_shares(1, 2), items, chosen[1:])
+    given = items[chosen], classifier.categories[chosen]
+    together = classifier.expected_positions(states, shares, *given)
+    alone = classifier.expected_positions(states[1:, :2], even_shares(1, 2), *(part[1:] for part in given))
     torch.testing.assert_close(together[1], alone[0])
     assert (together[1] < 1).all() and (together >= 0).all()
 
@@ -201,7 +202,7 @@ def test_expected_positions_are_inside_the_list(requested: int) -> None:
 def test_chunks_of_lists_give_the_same_probabilities(requested: int, monkeypatch: pytest.MonkeyPatch) -> None:
     classifier, states, items = tied(requested), hidden(5, 3), vectors()
     at_once = classifier.probabilities(states, even_shares(5, 3), items)
-    monkeypatch.setattr("fansrec.models.hybrid.classifier.LOGITS_AT_ONCE", 2 * 3 * ITEMS)
+    monkeypatch.setattr("fansrec.models.hybrid.category_items.LOGITS_AT_ONCE", 2 * 3 * ITEMS)
     torch.testing.assert_close(classifier.probabilities(states, even_shares(5, 3), items), at_once)
 
 

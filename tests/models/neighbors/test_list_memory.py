@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from fansrec.models.neighbors.config import MemoryConfig
 from fansrec.models.neighbors.list_memory import ListMemory
-from fansrec.models.neighbors.list_votes import ALIGNED_REACH, MIN_RARITY, REACH, Lookup
+from fansrec.models.neighbors.list_search import ALIGNED_REACH, MIN_RARITY
+from fansrec.models.neighbors.list_votes import REACH, Lookup
 
 ITEMS = 10
 PLAIN = MemoryConfig(sharpness=1.0)

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,13 +24,18 @@ def event(item: object) -> dict[str, Any]:
     return {"type": "accepted", "model": "a", "item": item}
 
 
+def events_json(item: object) -> bytes:
+    """Return the JSON of a request's events: one."""
+    return json.dumps([event(item)], ensure_ascii=False).encode()
+
+
 def store(folder: Path, items: Iterable[object], max_bytes: int = MANY, batch: str | None = None) -> None:
     """Store one event per request, one request after another."""
 
     async def send() -> None:
         events = EventStore(folder, max_bytes, clock=lambda: 1000.0)
         for item in items:
-            await events.store([event(item)], batch)
+            await events.store(events_json(item), batch)
         events.close()
 
     asyncio.run(send())
@@ -50,7 +56,7 @@ def test_events_are_read_while_they_are_written(tmp_path: Path) -> None:
     async def check() -> None:
         events = EventStore(tmp_path, MANY)
         for number in range(3):
-            await events.store([event(number)], None)
+            await events.store(events_json(number), None)
             assert stored(tmp_path) == [*range(number + 1)]
         events.close()
 
@@ -102,9 +108,9 @@ def test_oldest_events_are_removed_when_the_limit_is_reached(tmp_path: Path) -> 
 def test_requests_at_the_same_time_start_one_segment_and_lose_nothing(tmp_path: Path) -> None:
     async def send() -> None:
         events = EventStore(tmp_path, MANY)
-        await asyncio.gather(*(events.store([event("x" * 2000)], None) for _ in range(200)))
+        await asyncio.gather(*(events.store(events_json("x" * 2000), None) for _ in range(200)))
         assert len(segment_files(tmp_path)) == 1
-        await asyncio.gather(*(events.store([event("y")], None) for _ in range(20)))
+        await asyncio.gather(*(events.store(events_json("y"), None) for _ in range(20)))
         events.close()
 
     asyncio.run(send())
@@ -129,10 +135,10 @@ def test_full_disk_refuses_events_until_there_is_space(tmp_path: Path, monkeypat
         nonlocal full
         events = EventStore(tmp_path, SEGMENTS * file.stat().st_size)
         with pytest.raises(Problem) as error:
-            await events.store([event("second")], None)
+            await events.store(events_json("second"), None)
         assert (error.value.status, error.value.kind) == (507, "not-stored")
         full = False
-        await events.store([event("third")], None)
+        await events.store(events_json("third"), None)
         events.close()
 
     asyncio.run(send())

@@ -108,6 +108,11 @@ def test_answers_that_go_back_or_lack_what_was_acknowledged_are_found(checks: An
     assert len([*checks.check_order(reader, states)]) == 4
 
 
+def test_records_are_compared_at_regular_intervals_if_there_are_many(checks: Any) -> None:
+    assert checks.spread([*range(5)], 5) == [*range(5)]
+    assert checks.spread([*range(0, 1001, 10)], 5) == [0, 250, 500, 750, 1000]
+
+
 @pytest.mark.long  # half a minute
 def test_kills_at_random_moments_lose_nothing(tmp_path: Path) -> None:
     file = tmp_path / "rows.json"

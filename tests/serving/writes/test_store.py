@@ -15,6 +15,7 @@ from fansrec.serving.metrics import Metrics
 from fansrec.serving.processes.live_updates import LiveUpdates
 from fansrec.serving.settings import ModelSpec, Settings
 from fansrec.serving.writes.records import read_lines, recover
+from fansrec.serving.writes.requests import fields_of
 from fansrec.serving.writes.store import DROP_FILE, FILE, WriteStore
 from fansrec.updating.changes import RemoveList
 
@@ -28,7 +29,7 @@ def with_store(folder: Path, work: Work) -> Any:
         settings = Settings(models=(ModelSpec(name="m", run=folder),), writes=folder)
         store = WriteStore(settings, Metrics())
         for id in "abc":
-            await store.store([RemoveList(id)])
+            await store.store(fields_of([RemoveList(id)]).changes)
         try:
             return await work(store)
         finally:
@@ -57,7 +58,7 @@ def test_requested_writes_are_dropped_as_far_as_the_models_contain_them(tmp_path
         assert recover(tmp_path / FILE)[1:] == (3, store.describe()["bytes"], 3)
         store.drop(3)
         assert stored(tmp_path) == [] and not (tmp_path / DROP_FILE).exists()
-        assert await store.store([RemoveList("d")]) == 4
+        assert await store.store(fields_of([RemoveList("d")]).changes) == 4
 
     with_store(tmp_path, work)
     assert stored(tmp_path) == ["d"]
@@ -77,7 +78,7 @@ def test_write_is_refused_or_stored_whichever_call_fails_while_the_log_is_replac
                 fail_once(patch, failing, number)
                 store.drop(2)
             try:
-                return await store.store([RemoveList("d")])
+                return await store.store(fields_of([RemoveList("d")]).changes)
             except Problem as problem:
                 return None if problem.kind == "not-stored" else -1
 
@@ -116,7 +117,7 @@ def test_write_after_a_rename_that_may_not_be_durable_is_refused(
             patch.setattr(os, "fsync", fsync)
             store.drop(2)
         with pytest.raises(Problem, match="restart the service"):
-            await store.store([RemoveList("d")])
+            await store.store(fields_of([RemoveList("d")]).changes)
 
     with_store(tmp_path, work)
     assert stored(tmp_path) == ["c"]

@@ -24,7 +24,7 @@ SPLIT_BYTES = 1 << 28  # larger files are split if possible
 PIECE_ROWS = 10_000_000  # of a Parquet file
 PIECE_BYTES = 1 << 27  # of JSON lines
 BLOCK_BYTES = 1 << 20  # read at once: a line may have any length
-PIECE_FORMAT = 3  # of the files that are kept of a piece
+PIECE_FORMAT = 4  # of the files that are kept of a piece
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,18 @@ class Piece:
 
 def split_source(source: str) -> list[Piece]:
     """Return the pieces of a file, of the Parquet or JSONL files in a folder, or of the files of a pattern."""
+    return [piece for file in shard_files(source) for piece in _split_file(file)]
+
+
+def shard_files(source: str) -> list[StoredFile]:
+    """Return a file, the Parquet or JSONL files in a folder, or the files of a pattern."""
     files = list_files(source, (*PARQUET, *JSONL))
     kinds = {kind for file in files for kind in (PARQUET, JSONL) if file.name.lower().endswith(kind)}
     if len(kinds) > 1:
         raise BadInput(
             f"{source} contains both Parquet and JSON lines; give a pattern for one of them, such as {source}/*.parquet"
         )
-    filled = [file for file in files if file.size] or files  # some writers create empty files for shards without lists
-    return [piece for file in filled for piece in _split_file(file)]
+    return [file for file in files if file.size] or files  # some writers create empty files for shards without lists
 
 
 def _split_file(file: StoredFile) -> list[Piece]:

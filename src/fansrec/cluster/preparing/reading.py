@@ -1,4 +1,4 @@
-"""Reading the pieces with Ray Data; their lists, or rows to be grouped into lists, are kept in a work folder."""
+"""Reading the pieces in tasks; their lists, or rows to be grouped into lists, are kept in a work folder."""
 
 import json
 from collections.abc import Sequence
@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import ray.data
+import ray
 
 from fansrec.cluster.preparing.pieces import Piece, local_copy
+from fansrec.cluster.preparing.tasks import task
 from fansrec.data.decompression import PlainFile
 from fansrec.data.json_lists import read_json
 from fansrec.data.layout import layout_of
@@ -30,7 +31,7 @@ NO_LISTS = RawLists(Lists(np.zeros(0, dtype=np.int32), offsets_of(np.zeros(0, dt
 class PieceInfo:
     """The kept content of a piece: whole lists, or rows with these columns."""
 
-    path: str  # without the extensions .npz or .rows, .ids and .json
+    path: str  # without the extensions .npz or .rows and .lists, .ids and .json
     lists: int
     interactions: int
     sorted_ids: bool
@@ -45,19 +46,19 @@ class PieceInfo:
 def read_pieces(pieces: Sequence[Piece], work: Path, reading: Reading) -> list[PieceInfo]:
     """Read the pieces that an earlier run has not read; raise the first error after all have been read."""
 
-    def read(row: dict[str, Any]) -> dict[str, str]:
-        try:
-            info = _read_piece(pieces[row["piece"]], work, reading)
-            return {"info": json.dumps(asdict(info)), "error": ""}
-        except BadInput as error:
-            return {"info": "", "error": error.on_command_line}
-
-    indices = ray.data.from_items([{"piece": number} for number in range(len(pieces))], override_num_blocks=len(pieces))
-    rows = indices.map(read).take_all()
-    if errors := [row["error"] for row in rows if row["error"]]:
+    found: list[PieceInfo | BadInput] = ray.get([task(_read_or_refuse, piece, work, reading) for piece in pieces])
+    if errors := [one for one in found if isinstance(one, BadInput)]:
         more = f" (and {len(errors) - 1:,} other shards cannot be read)" if len(errors) > 1 else ""
-        raise BadInput(errors[0] + more)
-    return [_parse_info(row["info"]) for row in rows]
+        raise BadInput(errors[0].on_command_line + more)
+    return [one for one in found if isinstance(one, PieceInfo)]
+
+
+def _read_or_refuse(piece: Piece, work: Path, reading: Reading) -> PieceInfo | BadInput:
+    """Return an error instead of raising it, since a retry would not change it."""
+    try:
+        return _read_piece(piece, work, reading)
+    except BadInput as error:
+        return error
 
 
 def _parse_info(text: str, **changes: Any) -> PieceInfo:
@@ -136,16 +137,20 @@ def _keep_lists(raw: RawLists, path: Path) -> PieceInfo:
 
 
 def _keep_rows(content: Content, path: Path) -> PieceInfo:
-    """Keep the rows, with items as indices of the piece's own ids and columns of the same types in all pieces."""
+    """Keep the rows, with items and lists as indices of the piece's own ids and the same types in all pieces."""
     assert content.rows is not None
-    rows = content.rows.collect()
+    rows = content.rows.collect().drop("id", "title", strict=False)
     is_integer = rows.schema["item"].is_integer()
-    texts = [pl.col(name).cast(pl.String) for name in ("list", "item", "group") if name in rows.columns]
+    lists = rows.select(pl.col("list").unique(maintain_order=True)).with_row_index("list_index")
+    rows = rows.join(lists, on="list", how="left", maintain_order="left").drop("list")
+    rows = rows.rename({"list_index": "list"}).with_columns(pl.col("list").cast(pl.Int32))
+    texts = [pl.col(name).cast(pl.String) for name in ("item", "group") if name in rows.columns]
     integers = [pl.col(name).cast(pl.Int64) for name in ("position",) if rows.schema.get(name, pl.String).is_integer()]
     rows = rows.with_columns(*texts, *integers, pl.col("row").cast(pl.Int64))
     ids = rows.select(pl.col("item").unique().sort()).with_row_index("index")
     indexed = rows.join(ids, on="item", how="left", maintain_order="left").drop("item")
     _save_table(path.with_suffix(".rows"), indexed)
+    _save_table(path.with_suffix(".lists"), lists.select(pl.col("list").cast(pl.String)))
     types = [is_integer if content.integers is None else content.integers[id_] for id_ in ids["item"]]
     types_of_ids = pl.Series("integer", types, dtype=pl.Boolean)
     _save_table(path.with_suffix(".ids"), ids.select(pl.col("item").alias("id"), types_of_ids))

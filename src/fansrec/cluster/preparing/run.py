@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from fansrec.cluster.connection import cluster
 from fansrec.cluster.preparing.categories import categorize
 from fansrec.cluster.preparing.filtering import ShardedSelection, filter_and_split
+from fansrec.cluster.preparing.grouping import shards_from_rows
 from fansrec.cluster.preparing.item_index import build_item_index
 from fansrec.cluster.preparing.pieces import Piece, split_source
 from fansrec.cluster.preparing.reading import PieceInfo, read_pieces
@@ -21,7 +22,6 @@ from fansrec.cluster.preparing.shuffle import (
     ShardedLists,
     drop_repeats,
     shards_from_lists,
-    shards_from_rows,
 )  # fmt: skip
 from fansrec.cluster.preparing.tasks import task
 from fansrec.cluster.storage import absolute_url

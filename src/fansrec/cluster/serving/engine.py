@@ -12,7 +12,7 @@ from fansrec.errors import BadArtifact, BadSetting, FansError
 from fansrec.files import format_os_error
 from fansrec.serving.processes.batching import answer_jobs
 from fansrec.serving.processes.channel import Message
-from fansrec.serving.processes.jobs import Job, Reply, Rows, pack_replies
+from fansrec.serving.processes.jobs import Job, Reply, Rows, pack_replies, with_lists
 from fansrec.serving.processes.loaded_model import LoadedModel
 from fansrec.serving.processes.loading import describe, load_models
 from fansrec.serving.settings import Settings
@@ -62,7 +62,8 @@ class ReplicaEngine:
 def _jobs(call: Call) -> list[Job]:
     """Return the jobs of a call, with its durations as moments of this machine's clock."""
     message, arrived = call
-    return [job._replace(since=arrived - job.since, deadline=arrived + job.deadline) for job in message["jobs"]]
+    jobs = [job._replace(since=arrived - job.since, deadline=arrived + job.deadline) for job in message["jobs"]]
+    return [with_lists(job) for job in jobs]
 
 
 class ModelCache:

@@ -31,6 +31,22 @@ def top_items(
     return F.pad(best, (0, missing), value=-torch.inf), F.pad(items, (0, missing))
 
 
+def merge_shortlists(
+    scores: Tensor, items: Tensor, groups: Tensor | None, max_per_group: int | None, count: int
+) -> tuple[Tensor, Tensor]:
+    """Return the `count` best of the entries of each row, with their items, (R, count) each.
+
+    `scores`, `items` and `groups` are (R, L); equal scores are in the order of their items already. If `max_per_group`
+    is given, a row has at most that many items of one group.
+    """
+    best, order = scores.sort(dim=1, descending=True, stable=True)
+    if groups is not None and max_per_group is not None:
+        full = _earlier_of_group(groups.gather(1, order)) >= max_per_group
+        best, within = best.masked_fill(full, -torch.inf).sort(dim=1, descending=True, stable=True)
+        order = order.gather(1, within)
+    return best[:, :count], items.gather(1, order)[:, :count]
+
+
 def _highest(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
     best, items = scores.topk(min(count + 1, scores.shape[1]), dim=1)
     if bool(((best[:, 1:] == best[:, :-1]) & (best[:, 1:] > -torch.inf)).any()):

@@ -27,7 +27,6 @@ from fansrec.engine.rules import Rules
 from fansrec.engine.sharded.candidates import ShardCandidates, ShardRules
 from fansrec.engine.sharded.shards import Plan, Shards
 from fansrec.errors import BadSetting
-from fansrec.models.fans import Fans
 
 TOKENS_AT_ONCE = 1 << 14
 CATEGORY_SCORES_AT_ONCE = 1 << 24  # positions times categories
@@ -38,13 +37,20 @@ class ShardedEngine:
 
     backend = "sharded"
     generation = ONE_PASS
+    fills: tuple[str, ...] = ("by-position",)
+    lists_at_once: int | None = None
 
-    def __init__(self, model: Fans, plan: Plan, shards: Shards) -> None:
+    def __init__(self, model: Any, plan: Plan, shards: Shards) -> None:
         self.model, self.plan, self.shards = model, plan, shards
         self.items = plan.starts[-1]
         self.device = str(model.device)
         self._categories = CategoryLookup(plan.starts)
         self._groups: tuple[Any, list[Any]] = (None, [])  # the last ones, as they were shared
+
+    def to(self, device: str) -> None:
+        """Move what is here of the model to a device."""
+        self.model.to(device)
+        self.device = device
 
     @torch.inference_mode()
     def continue_lists(self, inputs: Inputs, k: int | Sequence[int], rules: Rules) -> list[Continuation]:
@@ -54,14 +60,15 @@ class ShardedEngine:
         counts = requested_counts(inputs, k, self.items, self.model.longest_sequence())
         check_indices(inputs, self.items)
         check_rules(rules, self.items)
-        if rules.fill != "by-position":
+        if rules.fill not in self.fills:
             raise BadSetting(
                 f"a sharded model cannot fill {rules.fill}; use by-position, or a model that is not sharded"
             )
         shard_rules = ShardRules(rules, self._shared_groups(rules), self.plan, self.shards)
         lengths = [len(items) + count for items, count in zip(inputs, counts, strict=True)]
         answers: dict[int, Continuation] = {}
-        for batch in batches_by_length(lengths, min(TOKENS_AT_ONCE, CATEGORY_SCORES_AT_ONCE // self.model.ranks)):
+        tokens = max(1, min(TOKENS_AT_ONCE, CATEGORY_SCORES_AT_ONCE // (len(self.plan.starts) - 1)))
+        for batch in batches_by_length(lengths, tokens, self.lists_at_once):
             answer = self._answer([inputs[i] for i in batch], [counts[i] for i in batch], rules, shard_rules)
             answers.update(zip(batch, answer, strict=True))
         return [answers[i] for i in range(len(inputs))]

@@ -3,33 +3,32 @@
 Rows are slices of the memory-mapped file, so that on a CPU nothing is copied, and unused pages are never read.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from safetensors import safe_open
-from torch import Tensor, nn
 
 from fansrec.artifact import MANIFEST, UNREADABLE, WEIGHTS, Artifact, check, read_config, read_counts, recipe_of, unfit
 from fansrec.artifact.weights import check_header
-from fansrec.engine.interface import CategoryLookup
+from fansrec.engine.sharded import fans_loading
 from fansrec.engine.sharded.backend import ShardedEngine
-from fansrec.engine.sharded.shard import LocalShard, ShardWeights
-from fansrec.engine.sharded.shards import LocalShards, Plan, Shards, divide, fetch_vectors
+from fansrec.engine.sharded.hybrid import loading as hybrid_loading
+from fansrec.engine.sharded.hybrid.shard import HybridShard
+from fansrec.engine.sharded.shard import LocalShard
+from fansrec.engine.sharded.shards import LocalShards, Plan, Shards, divide
 from fansrec.errors import BadArtifact, BadSetting
 from fansrec.files import read_json
-from fansrec.models.fans import Fans, FansConfig, LocalTransforms
-from fansrec.models.outlines import fans
+from fansrec.models.fans import Fans
+from fansrec.models.hybrid.config import HybridConfig
+from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.registry import command_name, configured, entry
-from fansrec.models.validation import check_model, check_tensor
+from fansrec.models.stored import KINDS
+from fansrec.models.validation import check_model
 from fansrec.vocabulary import read_vocabulary
 
-ITEMS = "embed.items.weight"
-ELSEWHERE = ("classifier.items.", "classifier.local.")  # the weights that the shards hold, besides ITEMS
+TWO_STAGE = "two-stage"
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Described:
     """A model folder whose checksums and weight shapes were checked; its weights have not been read."""
 
     folder: Path
-    settings: FansConfig
+    settings: Any  # FansConfig or HybridConfig
     config: dict[str, Any]
     hash: str
 
@@ -49,20 +48,29 @@ def describe(folder: Path) -> Described:
     """Check the manifest's checksums, a few bytes at a time, and that the model can be sharded."""
     manifest_hash = check(folder)
     config = read_config(folder)
-    name, values = config["model"], config["config"]
-    found = entry(name)
-    if found.model is not Fans or values.get("classifier", "two-stage") != "two-stage":
-        trained = f"{command_name(name)} by --recipe {recipe_of(config)}"
-        what = trained if found.model is not Fans else f"{name} with a vanilla classifier"
-        raise BadSetting(
-            f"{folder} is {what}, which cannot be sharded; only fans by --recipe paper with --classifier two-stage can"
-        )
+    name = config["model"]
+    if entry(name).model not in (Fans, HybridFans):
+        raise _refusal(folder, f"{command_name(name)} by --recipe {recipe_of(config)}")
+    settings = _settings(folder, config)
+    classifier = settings.network.classifier if isinstance(settings, HybridConfig) else settings.classifier
+    if classifier != TWO_STAGE:
+        raise _refusal(folder, f"{command_name(name)} with a {classifier} classifier")
     try:
-        settings = configured(found, values)
-        check_header(folder / WEIGHTS, fans(settings))
-    except (*UNREADABLE, BadSetting) as error:
+        check_header(folder / WEIGHTS, KINDS[name].outline(settings))
+    except UNREADABLE as error:
         raise unfit(folder, error) from error
     return Described(folder, settings, config, manifest_hash)
+
+
+def _refusal(folder: Path, what: str) -> BadSetting:
+    return BadSetting(f"{folder} is {what}, which cannot be sharded; only fans with --classifier {TWO_STAGE} can")
+
+
+def _settings(folder: Path, config: dict[str, Any]) -> Any:
+    try:
+        return configured(entry(config["model"]), config["config"])
+    except (*UNREADABLE, BadSetting) as error:
+        raise unfit(folder, error) from error
 
 
 def open_sharded(
@@ -71,9 +79,8 @@ def open_sharded(
     """Return an artifact whose model has no items, and the engine that asks the shards for them."""
     folder, settings = described.folder, described.settings
     try:
-        weights = _coordinator_weights(folder / WEIGHTS, settings.alphabet.items)
-        model = without_items(settings, weights, lambda items: fetch_vectors(shards, plan, items))
-        check_model(model)
+        engine = _module(settings).open_engine(folder / WEIGHTS, settings, plan, shards)
+        check_model(engine.model)
     except UNREADABLE as error:
         raise unfit(folder, error) from error
     vocabulary = read_vocabulary(folder)
@@ -81,10 +88,15 @@ def open_sharded(
         raise BadArtifact(
             f"{folder} holds the vocabulary of another model; copy the whole folder again, or train again"
         )
-    model.to(device)
+    engine.to(device)
     counts = read_counts(folder, len(vocabulary))
-    artifact = Artifact(folder, model, vocabulary, described.config, described.hash, counts)
-    return artifact, ShardedEngine(model, plan, shards)
+    artifact = Artifact(folder, engine.model, vocabulary, described.config, described.hash, counts)
+    return artifact, engine
+
+
+def _module(settings: Any) -> Any:
+    """Return the module that reads a model with these settings."""
+    return hybrid_loading if isinstance(settings, HybridConfig) else fans_loading
 
 
 def in_process(run: Path, devices: Sequence[str]) -> tuple[Artifact, ShardedEngine]:
@@ -95,7 +107,7 @@ def in_process(run: Path, devices: Sequence[str]) -> tuple[Artifact, ShardedEngi
     return open_sharded(described, plan, LocalShards(shards), devices[0])
 
 
-def read_shard(folder: Path, manifest_hash: str, plan: Plan, number: int, device: str) -> LocalShard:
+def read_shard(folder: Path, manifest_hash: str, plan: Plan, number: int, device: str) -> LocalShard | HybridShard:
     """Read the rows of a shard; raise BadArtifact if the folder is not the one that was checked."""
     try:
         found = read_json(folder / MANIFEST)["sha256"]
@@ -103,70 +115,10 @@ def read_shard(folder: Path, manifest_hash: str, plan: Plan, number: int, device
             raise BadArtifact(
                 f"{folder} was changed while it was loaded, or is another model on this machine; load it again"
             )
-        return LocalShard(_shard_weights(folder / WEIGHTS, plan, number, torch.device(device)))
+        settings = _settings(folder, read_config(folder))
+        shard: LocalShard | HybridShard = _module(settings).read_shard(
+            folder / WEIGHTS, settings, plan, number, torch.device(device)
+        )
+        return shard
     except UNREADABLE as error:
         raise unfit(folder, error) from error
-
-
-def _shard_weights(path: Path, plan: Plan, number: int, device: torch.device) -> ShardWeights:
-    categories = slice(plan.cuts[number], plan.cuts[number + 1])
-    items = slice(*plan.items[number : number + 2].tolist())
-    with safe_open(path, framework="pt") as file:
-
-        def rows(name: str, which: slice) -> Tensor:
-            read: Tensor = file.get_slice(name)[which]
-            check_tensor(name, read)
-            return read.to(device)
-
-        with torch.device("meta"):
-            local = LocalTransforms(file.get_slice(ITEMS).get_shape()[1], categories.stop - categories.start)
-        names = {name: f"classifier.local.{name}" for name in local.state_dict()}
-        local.load_state_dict({name: rows(whole, categories) for name, whole in names.items()}, assign=True)
-        return ShardWeights(
-            first=categories.start,
-            starts=plan.starts[categories.start : categories.stop + 1],
-            vectors=rows(ITEMS, items),
-            local=local,
-            weight=rows("classifier.items.weight", items),
-            bias=rows("classifier.items.bias", items),
-        )
-
-
-def _coordinator_weights(path: Path, items: int) -> dict[str, Tensor]:
-    with safe_open(path, framework="pt") as file:
-        here = [name for name in file.keys() if name != ITEMS and not name.startswith(ELSEWHERE)]  # noqa: SIM118
-        return {name: file.get_tensor(name) for name in here} | {ITEMS: file.get_slice(ITEMS)[items:]}
-
-
-class FetchedItems(nn.Module):
-    """Replaces the item table: rows are fetched when they are looked up; those of the special tokens are held here."""
-
-    def __init__(self, specials: Tensor, items: int, fetch: Callable[[NDArray[np.int64]], object]) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(specials, requires_grad=False)  # (4, D)
-        self.items, self.fetch = items, fetch
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        indices, inverse = torch.unique(tokens, return_inverse=True)  # ascending, so that the specials come last
-        is_item = indices < self.items
-        specials = self.weight[indices[~is_item] - self.items]
-        fetched = self.fetch(indices[is_item].cpu().numpy())
-        rows = specials if fetched is None else torch.cat([torch.as_tensor(fetched).to(specials), specials])
-        return rows[inverse]
-
-
-def without_items(
-    config: FansConfig, weights: Mapping[str, Tensor], fetch: Callable[[NDArray[np.int64]], object]
-) -> Fans:
-    """Return FANS without items; `weights` has all but `ELSEWHERE`, and under `ITEMS` only rows of special tokens."""
-    categories = len(config.category_starts) - 1
-    with torch.device("meta"):  # one item per category, so that nothing of the catalog's size is allocated
-        model = Fans(replace(config, category_starts=tuple(range(categories + 1))))
-        for name in ("items", "local", "bounds"):  # the second stage of the classifier
-            delattr(model.classifier, name)
-        model.embed.items = FetchedItems(torch.empty(4, config.width), config.alphabet.items, fetch)  # type: ignore[assignment]
-    model.config = config
-    model._categories = CategoryLookup(config.category_starts)  # type: ignore[assignment]
-    model.load_state_dict({name: weight.float() for name, weight in weights.items()}, assign=True)
-    model.train(False)
-    return model

@@ -53,6 +53,7 @@ class LocalShard:
     def __init__(self, weights: ShardWeights) -> None:
         self.weights = weights
         self.device = weights.vectors.device
+        self.items = len(weights.bias)
         self._start = weights.starts[0]
 
     @torch.inference_mode()
@@ -76,7 +77,7 @@ class LocalShard:
             start, end = self._slice(category)
             scores = self._block(self._scores(question, category, rows), question, rows, start)
             if allowed is not None or len(excluded):
-                scores.masked_fill_(self._to_device(_unavailable(start, end, excluded, allowed)), -torch.inf)
+                scores.masked_fill_(self._to_device(unavailable(start, end, excluded, allowed)), -torch.inf)
             own = None if groups is None else self._to_device(groups[start - self._start : end - self._start])
             best, offsets = top_items(scores, question.count, own, question.max_per_group)
             found.scores[rows] = best.cpu().numpy()
@@ -117,7 +118,7 @@ class LocalShard:
         return scores
 
 
-def _unavailable(start: int, end: int, excluded: Indices, allowed: Indices | None) -> NDArray[np.bool_]:
+def unavailable(start: int, end: int, excluded: Indices, allowed: Indices | None) -> NDArray[np.bool_]:
     """Return which of the items `start` to `end` no list may take."""
     unavailable = np.full(end - start, allowed is not None)
     if allowed is not None:

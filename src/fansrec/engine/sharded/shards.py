@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fansrec.engine.sharded.shard import Floats, Indices, LocalShard
+from fansrec.engine.sharded.shard import Floats, Indices
 from fansrec.errors import BadSetting
 
 
@@ -63,7 +63,7 @@ class Shards(Protocol):
 class LocalShards:
     """Shards on the devices of this process."""
 
-    def __init__(self, shards: Sequence[LocalShard]) -> None:
+    def __init__(self, shards: Sequence[Any]) -> None:
         self.shards = shards
         # On a single device, above all on a CPU, threads would only compete with each other.
         self._threads = ThreadPoolExecutor(len(shards)) if len({shard.device for shard in shards}) > 1 else None

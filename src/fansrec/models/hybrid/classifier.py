@@ -12,12 +12,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from fansrec.models.alphabet import token_categories
+from fansrec.models.hybrid.category_items import CategoryItems, FirstStage, mean_probabilities
 from fansrec.models.layers.classifiers import Loss, one_softmax_loss
 from fansrec.models.layers.cross_entropy import grouped_cross_entropy
 from fansrec.models.layers.transformer import Transform, in_full
 from fansrec.models.tokens import Batch
-
-LOGITS_AT_ONCE = 1 << 24  # 64 MB of fp32
 
 
 class TiedClassifier(nn.Module):
@@ -83,35 +82,29 @@ class TiedClassifier(nn.Module):
 
         The shares of a list sum to 1. Categories that are not scored divide their probability by the prior.
         """
-        hidden = self.transform(hidden)
         if self.category is None:
-            return self._mean(self.scale * hidden, shares, items, slice(0, len(items)))
+            return mean_probabilities(self.scale * self.transform(hidden), shares, items, self.bias)
+        known = CategoryItems(self.starts, self.categories, self.prior, items, self.bias)
+        return known.probabilities(self.first_stage(hidden, shares))
+
+    def first_stage(self, hidden: Tensor, shares: Tensor) -> FirstStage:
+        """Return what the items of every category need of hidden states (B, K, D) with weights `shares` (B, K)."""
+        hidden = self.transform(hidden)
+        assert self.category is not None
         by_position = in_full(self.category(hidden)).softmax(2) * shares[..., None]  # (B, K, N)
         by_list = by_position.sum(1)  # (B, N)
-        out: Tensor = by_list[:, self.categories] * self.prior
         requested = by_list.topk(self.requested, dim=1).indices  # (B, b)
-        scaled = self.scale * hidden
-        for category in sorted(set(requested.flatten().tolist())):
-            rows = (requested == category).any(1).nonzero()[:, 0] if len(requested) > 1 else slice(None)
-            among = slice(self.starts[category], self.starts[category + 1])
-            out[rows, among] = self._mean(scaled[rows], by_position[rows, :, category], items, among)
-        return out
+        weights = by_position.gather(2, requested[:, None].expand(-1, hidden.shape[1], -1))  # (B, K, b)
+        return FirstStage(self.scale * hidden, by_list, requested, weights)
 
-    def _mean(self, hidden: Tensor, weights: Tensor, items: Tensor, among: slice) -> Tensor:
-        """Return the weighted sum (R, m) over positions, with weights (R, K), of the softmax `among` some items."""
-        step = max(1, LOGITS_AT_ONCE // max(1, hidden.shape[1] * (among.stop - among.start)))
-        means = []
-        for some in range(0, len(hidden), step):
-            logits = in_full(F.linear(hidden[some : some + step], items[among], self.bias[among]))  # (R, K, m)
-            means.append((weights[some : some + step, None].to(logits) @ logits.softmax(2)).squeeze(1))
-        return torch.cat(means) if len(means) > 1 else means[0]
+    def expected_positions(self, hidden: Tensor, shares: Tensor, chosen: Tensor, categories: Tensor) -> Tensor:
+        """Return the expected position (B, K) of items by the scores at all positions.
 
-    def expected_positions(self, hidden: Tensor, shares: Tensor, items: Tensor, chosen: Tensor) -> Tensor:
-        """Return the expected position (B, K) of each of the `chosen` items (B, K) by the scores at all positions."""
+        `chosen` (B, K, D) are the embeddings of the items, and `categories` (B, K) their categories.
+        """
         hidden = self.transform(hidden)
-        affinity = in_full(torch.einsum("bkd,bjd->bkj", self.scale * hidden, items[chosen]))  # (B, positions, K)
+        affinity = in_full(torch.einsum("bkd,bjd->bkj", self.scale * hidden, chosen))  # (B, positions, K)
         if self.category is not None:
-            categories = self.categories[chosen]
             by_position = in_full(self.category(hidden)).log_softmax(2)
             affinity += by_position.gather(2, categories[:, None].expand(-1, hidden.shape[1], -1))
         affinity = affinity.masked_fill(shares[..., None] == 0, -torch.inf).softmax(1)

@@ -46,7 +46,7 @@ class LinearPart(SparseWeights):
         items, weights = self.items.numpy(), self.weights.numpy()
         out = np.zeros((len(inputs), len(items)), dtype=np.float32)
         for row, given in zip(out, inputs, strict=True):
-            recency = np.exp(np.arange(1 - len(given), 1) / decay)[:, None]
+            recency = recency_weights(len(given), decay)[:, None]
             sums = np.bincount(items[given].ravel(), (weights[given] * recency).ravel(), minlength=len(items))
             sums[given] = 0
             row[:] = np.maximum(sums / max(sums.max(initial=0.0), 1e-30), 0)
@@ -131,7 +131,9 @@ class HybridFans(Encoder):
 
     def expected_positions(self, inputs: Inputs, counts: Sequence[int], items: Tensor) -> Tensor:
         """Return the expected position (B, K) of each of `items` (B, K) in the continuation; takes another pass."""
-        return self.tied.expected_positions(*self.states(inputs, counts, max(counts), 0.0), self.vectors, items)
+        states = self.states(inputs, counts, max(counts), 0.0)
+        categories = torch.from_numpy(self._categories[items.cpu().numpy()]).to(items.device)
+        return self.tied.expected_positions(*states, self.embed.items(items), categories)
 
     def states(self, inputs: Inputs, counts: Sequence[int], most: int, next_share: float) -> tuple[Tensor, Tensor]:
         """Return the hidden states (B, K, D) at up to `most` masks of each list, and the share (B, K) of each.
@@ -158,6 +160,11 @@ class HybridFans(Encoder):
         padded = encoded.new_zeros(*there.shape, encoded.shape[1])
         padded[torch.from_numpy(there).to(self.device)] = encoded
         return padded, weights
+
+
+def recency_weights(length: int, decay: float) -> NDArray[np.float64]:
+    """Return the weight (length,) of each item of an input in the linear part."""
+    return np.exp(np.arange(1 - length, 1) / decay)
 
 
 def log_scores(scores: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from fansrec.models.linear.popularity import memberships
 from fansrec.models.linear.sparse_rows import Integers, SparseRows, Values
-from fansrec.models.neighbors.list_votes import MIN_RARITY
+from fansrec.models.neighbors.list_search import MIN_RARITY
 
 MORE = 32  # columns beyond those that are returned: the last ones are inaccurate
 ITERATIONS = 6

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fansrec.models.neighbors.config import MemoryConfig
-from fansrec.models.neighbors.list_votes import MAX_LISTS_OF_ITEM, Lookup
+from fansrec.models.neighbors.list_search import MAX_LISTS_OF_ITEM
+from fansrec.models.neighbors.list_votes import Lookup
 from fansrec.models.threads import map_in_threads
 from fansrec.models.validation import check_memory
 

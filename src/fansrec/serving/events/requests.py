@@ -1,8 +1,10 @@
 """The types of `POST /v1/events`, which are also its OpenAPI description."""
 
-from typing import Annotated, Any, Literal
+from collections import Counter
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StrictInt, StrictStr, create_model, model_validator
+from pydantic_core import to_json
 
 from fansrec.serving.requests import MAX_CLIENT_LENGTH, Item
 from fansrec.serving.settings import Settings
@@ -56,6 +58,15 @@ class SendEvents(BaseModel):
     )
 
 
+class EventFields(NamedTuple):
+    """A valid request."""
+
+    events: bytes  # as the log has them: a JSON array
+    total: int  # number of events
+    batch: str | None
+    counts: list[tuple[str, str, int]]  # of each type and model
+
+
 class StoredEvents(BaseModel):
     stored: int = Field(description="Number of events, which are on the disk")
 
@@ -69,3 +80,11 @@ def events_type(limits: Settings) -> type[SendEvents]:
     )
     events: Any = Annotated[list[event], Field(min_length=1, max_length=limits.max_events, fail_fast=True)]
     return create_model("SendEvents", __base__=SendEvents, events=(events, SendEvents.model_fields["events"]))
+
+
+def parse_events(request_type: type[SendEvents], body: bytes) -> EventFields:
+    """Return the request in a body; raise a ValidationError if it is not valid."""
+    sent = request_type.model_validate_json(body)
+    counts = Counter((event.type, event.model) for event in sent.events)
+    events = to_json([event.model_dump(mode="json", exclude_none=True) for event in sent.events])
+    return EventFields(events, len(sent.events), sent.batch, [(*key, count) for key, count in counts.items()])

@@ -4,12 +4,13 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response
 from pydantic_core import to_json
 
-from fansrec.serving.events.requests import SendEvents, StoredEvents, events_type
+from fansrec.serving.events.requests import EventFields, StoredEvents, events_type
 from fansrec.serving.http import routes
 from fansrec.serving.http.rate import Rate
 from fansrec.serving.json_requests import JSON, read_request
 from fansrec.serving.registration import json_body, register, replies
 from fansrec.serving.service import Service
+from fansrec.serving.validation.parsers import EVENTS
 from fansrec.serving.writes.folder import writes_are_off
 
 UNSERVED = "other"  # label of models that are not served, so that clients cannot create labels
@@ -31,15 +32,9 @@ def add_events(app: FastAPI, service: Service) -> None:
     async def send_events(request: Request) -> Response:
         if service.events is None:
             raise writes_are_off()
-        memory = service.dispatcher.load.body_bytes
-        sent = await read_request(request_type, request.scope, request.receive, settings, memory)
-        rate.take(len(sent.events))
-        await service.events.store(
-            [event.model_dump(mode="json", exclude_none=True) for event in sent.events], sent.batch
-        )
-        count(sent)
-        return Response(to_json({"stored": len(sent.events)}), media_type=JSON)
-
-    def count(sent: SendEvents) -> None:
-        for event in sent.events:
-            service.metrics.events.labels(event.type, event.model if event.model in served else UNSERVED).inc()
+        sent: EventFields = await read_request(EVENTS, request.scope, request.receive, service)
+        rate.take(sent.total)
+        await service.events.store(sent.events, sent.batch)
+        for type_, model, count in sent.counts:
+            service.metrics.events.labels(type_, model if model in served else UNSERVED).inc(count)
+        return Response(to_json({"stored": sent.total}), media_type=JSON)

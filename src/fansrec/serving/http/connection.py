@@ -15,7 +15,7 @@ from fansrec.serving.http.transport import LingeringTransport
 from fansrec.serving.http.unread_answers import UnreadAnswers
 from fansrec.serving.settings import Settings
 
-GRACE_S = 0.5  # when the service stops, an idle connection is kept this long for a request that is on its way
+GRACE_S = 0.5  # how long an idle connection is kept for a request that has arrived, or when the service stops
 MIN_READ = 2**16  # bytes of an answer that a client must read within the write timeout
 ANSWERED = "fans.answered"  # in a scope: the status that the protocol has sent, whatever the application sends
 
@@ -71,6 +71,11 @@ class LimitedConnection(HttpToolsProtocol):
             self.header_timer.cancel()
             self.timeout_keep_alive_task = self.loop.call_later(GRACE_S, self.timeout_keep_alive_handler)
 
+    def timeout_keep_alive_handler(self) -> None:
+        """Close the idle connection, unless a request has arrived that was not read yet."""
+        if not self.lingering.close_idle():
+            self.timeout_keep_alive_task = self.loop.call_later(GRACE_S, self.timeout_keep_alive_handler)
+
     def busy(self) -> bool:
         return self.active is not None and not self.active.response_complete
 
@@ -117,7 +122,8 @@ class LimitedConnection(HttpToolsProtocol):
 
     def _headers_too_slow(self) -> None:
         if not self.in_headers:  # no byte of a request has arrived, so there is nothing to answer
-            self.transport.close()
+            if not self.lingering.close_idle():
+                self.header_timer.start(GRACE_S, self._headers_too_slow)
             return
         limit = f"{self.limits.header_timeout_s:g} s"
         self.refuse(Problem(408, "slow-headers", f"The headers did not arrive within {limit}; send them at once."))

@@ -1,9 +1,11 @@
-"""The listening socket: bound here or opened by systemd, and closed without resetting connections."""
+"""Sockets: the listening one, bound here or opened by systemd, and the state of those of connections."""
 
 import ctypes
+import fcntl
 import socket
 import struct
 import sys
+import termios
 from collections.abc import MutableMapping
 
 from fansrec.errors import BadSetting
@@ -83,3 +85,19 @@ def drop_new_connections(listening: socket.socket) -> bool:
     except OSError:
         return False
     return True
+
+
+def has_unread_bytes(descriptor: int) -> bool:
+    """Return whether bytes have arrived at a socket that the process has not read."""
+    return any(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(struct.calcsize("i"))))
+
+
+def close_sending_side(descriptor: int) -> None:
+    """Send the end of a connection at once; event loops send it in their next round."""
+    connection = socket.socket(fileno=descriptor)
+    try:
+        connection.shutdown(socket.SHUT_WR)
+    except OSError:  # the client has closed it already
+        pass
+    finally:
+        connection.detach()

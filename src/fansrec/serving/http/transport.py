@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+from fansrec.serving.http.sockets import close_sending_side, has_unread_bytes
 from fansrec.serving.http.timer import Timer
 
 LINGER_S = 1.0  # how long the rest of a refused request is read and dropped
@@ -62,6 +63,22 @@ class LingeringTransport:
             self._timer.start(LINGER_S, self.close_now)
         else:
             self.close_now()
+
+    def close_idle(self) -> bool:
+        """Close a connection on which no request is expected; return False if one has arrived that was not read yet.
+
+        The event loop may be late, so a timer may end while the next request waits in the socket's buffer. A client
+        learns of the end at once and not in the next round of the loop, in which it could send a request in vain.
+        """
+        if self.is_closing():
+            return True
+        descriptor = self._transport.get_extra_info("socket").fileno()
+        if has_unread_bytes(descriptor):
+            return False
+        if not self._transport.get_write_buffer_size():
+            close_sending_side(descriptor)
+        self.close_now()
+        return True
 
     def close_now(self) -> None:
         """Close without lingering; abort if the client does not read the rest in time."""

@@ -8,6 +8,8 @@ from typing import Any, cast
 
 from pydantic_core import from_json, to_json
 
+from fansrec.serving.processes.jobs import pack_jobs
+
 SIZES = struct.Struct("!II")
 SUPERVISOR, MODEL_HOST, WORKER = "supervisor", "model host", "worker"  # kinds of processes, in their first message
 
@@ -24,10 +26,18 @@ def pack(message: Message, content: bytes = b"") -> bytes:
 
 
 def receive(connection: socket.socket) -> Message | None:
-    """Wait for the next message of the front, which sends no other bytes; None when it has closed the connection."""
+    """Wait for the next message of the front; return None when it has closed the connection."""
+    frame = receive_frame(connection)
+    return None if frame is None else frame[0]
+
+
+def receive_frame(connection: socket.socket) -> tuple[Message, bytes] | None:
+    """Wait for the next message of the front and the bytes that belong to it; None: it has closed the connection."""
     sizes = _receive_exactly(connection, SIZES.size)
-    line = None if sizes is None else _receive_exactly(connection, SIZES.unpack(sizes)[0])
-    return None if line is None else from_json(line)
+    line_size, content_size = (0, 0) if sizes is None else SIZES.unpack(sizes)
+    line = _receive_exactly(connection, line_size)
+    content = _receive_exactly(connection, content_size)
+    return None if not line or content is None else (from_json(line), content)
 
 
 def _receive_exactly(connection: socket.socket, size: int) -> bytes | None:
@@ -74,9 +84,13 @@ class Channel(asyncio.Protocol):
         self.open = False
         self.on_close()
 
-    def send(self, message: Message) -> None:
-        if self.open:
-            self._transport.write(pack(message))
+    def send(self, message: Message, content: bytes = b"") -> None:
+        if not self.open:
+            return
+        if "jobs" in message:
+            jobs, content = pack_jobs(message["jobs"])
+            message = message | {"jobs": jobs}
+        self._transport.write(pack(message, content))
 
     def close(self) -> None:
         if self.open:

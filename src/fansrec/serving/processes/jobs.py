@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from pydantic_core import from_json
+
 CONTINUE, SIMILAR = "continue", "similar"  # kinds of jobs
 LATE, BUG = "late", "bug"  # errors of a reply besides the names of FansError classes
 
@@ -15,7 +17,7 @@ class Job(NamedTuple):
 
     id: int
     model: str
-    lists: list[list[str | int]]
+    lists: Any  # list[list[str | int]]; bytes of JSON, if the front has not parsed them; or their size, in a message
     k: int
     rules: dict[str, Any]
     since: float  # when it arrived, by the monotonic clock that all processes of a machine share
@@ -23,6 +25,32 @@ class Job(NamedTuple):
     fallback: str = "none"  # what lists of only unknown items get
     explain: bool = False  # whether each item of the answer gets an explanation
     kind: str = CONTINUE  # or SIMILAR: the items that are similar to the only item of the only list
+
+
+def pack_jobs(jobs: Sequence[Job]) -> tuple[Sequence[Job], bytes]:
+    """Return jobs with the size of lists that are JSON instead of these, and the lists one after another."""
+    content = [job.lists for job in jobs if isinstance(job.lists, bytes)]
+    if not content:
+        return jobs, b""
+    sized = [job._replace(lists=len(job.lists)) if isinstance(job.lists, bytes) else job for job in jobs]
+    return sized, b"".join(content)
+
+
+def unpack_jobs(rows: Rows, content: bytes) -> list[Job]:
+    """Return the jobs that `pack_jobs` packed, with all lists parsed."""
+    jobs, start = [], 0
+    for job in (Job(*row) for row in rows):
+        if isinstance(job.lists, int):
+            size = job.lists
+            job = job._replace(lists=content[start : start + size])
+            start += size
+        jobs.append(with_lists(job))
+    return jobs
+
+
+def with_lists(job: Job) -> Job:
+    """Return the job with its lists, if they are JSON, parsed."""
+    return job._replace(lists=from_json(job.lists)) if isinstance(job.lists, bytes) else job
 
 
 @dataclass(frozen=True)

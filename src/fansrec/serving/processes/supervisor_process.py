@@ -24,8 +24,18 @@ from fansrec.errors import FansError
 from fansrec.files import format_os_error
 from fansrec.serving.http.logs import setup_logs
 from fansrec.serving.processes.batching import answer_jobs
-from fansrec.serving.processes.channel import APPLY, HEARTBEAT, MODEL_HOST, SUPERVISOR, WORKER, Message, pack, receive
-from fansrec.serving.processes.jobs import Job, pack_replies
+from fansrec.serving.processes.channel import (
+    APPLY,
+    HEARTBEAT,
+    MODEL_HOST,
+    SUPERVISOR,
+    WORKER,
+    Message,
+    pack,
+    receive,
+    receive_frame,
+)
+from fansrec.serving.processes.jobs import pack_replies, unpack_jobs
 from fansrec.serving.processes.live_models import LiveModels
 from fansrec.serving.processes.loading import warm_up
 
@@ -143,11 +153,12 @@ def _run_worker(path: str, deployment: int, live: LiveModels) -> None:
         _connect(path, introduction | {"failed": f"a worker cannot use them ({error})"})
         raise
     front = FrontConnection(_connect(path, introduction))
-    while (message := receive(front.connection)) is not None:
+    while (frame := receive_frame(front.connection)) is not None:
+        message, content = frame
         if message["kind"] == "ping":
             front.send({"kind": "pong"})
             continue
-        jobs = [Job(*row) for row in message["jobs"]]
+        jobs = unpack_jobs(message["jobs"], content)
         for replies in answer_jobs(models, jobs, message["budget"], front.heartbeat):
             rows, contents = pack_replies(replies)
             front.send({"kind": "replies", "replies": rows}, contents)

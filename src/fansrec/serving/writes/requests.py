@@ -1,12 +1,15 @@
 """The types of the routes that write lists and items, which are also their OpenAPI description."""
 
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr, create_model
+from pydantic_core import to_json as json_bytes
 
 from fansrec.serving.requests import MAX_ID_LENGTH, Item
 from fansrec.serving.settings import Settings
-from fansrec.updating.changes import SetItem, SetList
+from fansrec.updating.changes import Change, SetItem, SetList
+from fansrec.updating.records import to_json
 
 LIST_EXAMPLE: dict[str, Any] = {"lists": [{"id": "p81", "items": ["s0001", "s0007", "s0042"], "title": "morning"}]}
 ITEM_EXAMPLE: dict[str, Any] = {
@@ -61,6 +64,13 @@ class WriteItems(BaseModel):
     items: list[WrittenItem] = Field(description="Items")
 
 
+class WriteFields(NamedTuple):
+    """A valid request."""
+
+    changes: bytes  # as the log has them: a JSON array
+    total: int  # number of changes
+
+
 class Written(BaseModel):
     seq: int = Field(description="Number of the write, which is on the disk: later writes have higher numbers")
 
@@ -77,3 +87,17 @@ def items_type(limits: Settings) -> type[WriteItems]:
     """Return the type of `POST /v1/items` with the limits of a service."""
     items: Any = Annotated[list[WrittenItem], Field(min_length=1, max_length=limits.max_changes, fail_fast=True)]
     return create_model("WriteItems", __base__=WriteItems, items=(items, WriteItems.model_fields["items"]))
+
+
+def parse_lists(request_type: type[WriteLists], body: bytes) -> WriteFields:
+    """Return the request in a body of `POST /v1/lists`; raise a ValidationError or BadInput if it is not valid."""
+    return fields_of([one.change for one in request_type.model_validate_json(body).lists])
+
+
+def parse_items(request_type: type[WriteItems], body: bytes) -> WriteFields:
+    """Return the request in a body of `POST /v1/items`; raise a ValidationError or BadInput if it is not valid."""
+    return fields_of([one.change for one in request_type.model_validate_json(body).items])
+
+
+def fields_of(changes: Sequence[Change]) -> WriteFields:
+    return WriteFields(json_bytes([to_json(change) for change in changes]), len(changes))

@@ -1,6 +1,5 @@
 """`POST /v1/lists`, `DELETE /v1/lists/{id}` and `POST /v1/items`: changes that are on the disk when acknowledged."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Request
@@ -14,10 +13,11 @@ from fansrec.serving.json_requests import JSON, read_request
 from fansrec.serving.registration import json_body, path_with_id, register, replies
 from fansrec.serving.requests import MAX_ID_LENGTH
 from fansrec.serving.service import Service
+from fansrec.serving.validation.parsers import ITEMS, LISTS
 from fansrec.serving.writes.folder import no_model_takes_writes, writes_are_off
-from fansrec.serving.writes.requests import Written, items_type, lists_type
+from fansrec.serving.writes.requests import WriteFields, Written, fields_of, items_type, lists_type
 from fansrec.serving.writes.store import WriteStore
-from fansrec.updating.changes import Change, RemoveList
+from fansrec.updating.changes import RemoveList
 
 REFUSALS = (400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 503, 507)
 
@@ -39,28 +39,27 @@ def add_writes(app: FastAPI, service: Service) -> None:
             raise no_model_takes_writes()
         return service.writes
 
-    async def read(request_type: Any, request: Request) -> Any:
+    async def write(kind: str, parser: str, request: Request) -> Response:
         check()
-        memory = service.dispatcher.load.body_bytes
-        return await read_request(request_type, request.scope, request.receive, settings, memory)
+        return await store(kind, await read_request(parser, request.scope, request.receive, service))
 
-    async def store(kind: str, changes: Sequence[Change]) -> Response:
+    async def store(kind: str, write: WriteFields) -> Response:
         writes = check()
-        rate.take(len(changes))
-        seq = await writes.store(changes)
-        service.metrics.writes.labels(kind).inc(len(changes))
+        rate.take(write.total)
+        seq = await writes.store(write.changes)
+        service.metrics.writes.labels(kind).inc(write.total)
         return Response(to_json({"seq": seq}), media_type=JSON)
 
     @register(app, routes.LISTS, summary="Add or replace lists", **described(list_request))
     async def write_lists(request: Request) -> Response:
-        return await store("list", [one.change for one in (await read(list_request, request)).lists])
+        return await write("list", LISTS, request)
 
     @register(app, routes.NEW_ITEMS, summary="Add or describe items", **described(item_request))
     async def write_items(request: Request) -> Response:
-        return await store("item", [one.change for one in (await read(item_request, request)).items])
+        return await write("item", ITEMS, request)
 
     @app.delete(path_with_id(routes.LIST), summary="Remove a list", responses=answers)
     async def remove_list(
         id: Annotated[str, PathParameter(min_length=1, max_length=MAX_ID_LENGTH, description="Id of the list")],
     ) -> Response:
-        return await store("remove", [RemoveList(id)])
+        return await store("remove", fields_of([RemoveList(id)]))

@@ -2,10 +2,10 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from pydantic_core import to_json as json_bytes
+from pydantic_core import to_json
 
 from fansrec.errors import BadSetting, FansError
 from fansrec.files import format_os_error, read_json
@@ -13,8 +13,6 @@ from fansrec.serving.metrics import Metrics
 from fansrec.serving.settings import Settings
 from fansrec.serving.writes.log import open_log
 from fansrec.serving.writes.writer import Limits, LogWriter
-from fansrec.updating.changes import Change
-from fansrec.updating.records import to_json
 
 log = logging.getLogger("fansrec.serving")
 
@@ -54,10 +52,12 @@ class WriteStore:
         """The number of the newest record that is on the disk."""
         return self._writer.log.last
 
-    async def store(self, changes: Sequence[Change]) -> int:
-        """Store the changes of a request as one record, and return its number; raise a Problem if that fails."""
-        record = {"time": round(self._clock(), 3), "changes": [to_json(change) for change in changes]}
-        return await self._writer.append(json_bytes(record))
+    async def store(self, changes: bytes) -> int:
+        """Store the changes of a request, a JSON array, as one record and return its number.
+
+        Raise a Problem if that fails.
+        """
+        return await self._writer.append(b'{"time":%s,"changes":%s}' % (to_json(round(self._clock(), 3)), changes))
 
     def describe(self) -> dict[str, Any]:
         """Return what `GET /v1/models` answers about the log."""

@@ -15,12 +15,13 @@ from fansrec.engine.cuda.structures import Weights
 from fansrec.models.hybrid.model import HybridFans
 from fansrec.models.layers.transformer import Transform
 from fansrec.models.neighbors.config import MemoryConfig
-from fansrec.models.neighbors.list_votes import (
+from fansrec.models.neighbors.list_search import (
     ALIGNED_REACH,
     FEW_ITEMS,
     MAX_LISTS_OF_ITEM,
     MIN_RARITY,
 )
+from fansrec.models.neighbors.list_votes import position_weights
 
 SUM_BITS = 60  # of the integers that sums are added up in: one bit is left for the mark of input items
 # Sizes of the kernels for a model whose network is not run.
@@ -155,7 +156,7 @@ class PackedHybrid(DeviceArrays):
         holders = np.diff(memory.list_starts.numpy())
         rarity = np.maximum(np.log(max(1, known) / np.maximum(holders, 1)), MIN_RARITY)
         alignment = 1 + config.aligned * np.exp(-np.arange(max(lookup.longest, self.longest) + 1) / ALIGNED_REACH)
-        positions, factors = lookup._position_weights(config), lookup.list_factors(config.newer)
+        positions, factors = position_weights(lookup.longest, config), lookup.list_factors(config.newer)
         most = min(config.neighbors, known) * FEW_ITEMS
         arrays = ("items", "places", "lists", "list_places")
         return ListMemory(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fansrec.serving.continue_route import _cost
+from fansrec.serving.continue_request import _cost
 from fansrec.serving.requests import ContinueRequest
 
 
