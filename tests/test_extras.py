@@ -16,7 +16,11 @@ from fansrec.errors import EXTRAS
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-MODULES = {"scikit-learn": "sklearn", "prometheus-client": "prometheus_client"}  # names that differ from the package's
+MODULES = {
+    "scikit-learn": "sklearn",
+    "prometheus-client": "prometheus_client",
+    "mlflow-skinny": "mlflow",
+}  # names that differ from the package's
 
 SCRIPT = """
 import contextlib, io, json, sys
@@ -76,6 +80,7 @@ COMMANDS: dict[str, str | None] = {
     "bench training": "train",
     "bench sweep --json sweep.json": "train",
     "reproduce table1": "train",
+    "doctor": None,
 }
 FUNCTIONS = dict.fromkeys(("prepare", "train", "evaluate", "compare", "Comparison", "tune", "Tuned"), "train") | {
     "Client": "client",

@@ -100,6 +100,10 @@ EXTRAS = {
     ),
     "export": ("onnx",),
     "ray": ("fsspec", "grpc", "ray"),
+    "torch": ("torch",),
+    "gpu": ("torch",),
+    "mlflow": ("mlflow",),
+    "wandb": ("wandb",),
 }
 
 

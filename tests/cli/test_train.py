@@ -1,4 +1,5 @@
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from fansrec.cli.train import MODELS as HELP_MODELS
 from fansrec.cli.train import train as train_command
 from fansrec.models.registry import names
+from fansrec.training import tracking
 from fansrec.training.settings import known_names
 from worlds import MINUTE, write_walks
 
@@ -168,3 +170,21 @@ def test_missing_file_of_settings_is_reported(fans: Fans, corpus: Path, tmp_path
     code, _, err = fans("train", corpus, "--out", tmp_path / "run", "--config", tmp_path / "mine.toml")
     assert code == 2
     assert err == f"fans: there is no file {tmp_path / 'mine.toml'}; correct --config, or leave it out\n"
+
+
+def test_trackers_of_the_command_line_are_used(
+    fans: Fans, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mlflow = Mock(start=Mock(return_value="run-1"))
+    monkeypatch.setitem(tracking.TRACKERS, "mlflow", lambda: mlflow)
+    monkeypatch.setitem(sys.modules, "mlflow", Mock())
+    code, _, _ = fans("train", corpus, "--out", tmp_path / "run", "--model", "popularity", "--track", "mlflow")
+    assert code == 0
+    assert mlflow.start.call_args.args[1]["model"] == "popularity"
+    assert mlflow.end.call_args.args[1] is True
+
+
+def test_unknown_tracker_is_refused(fans: Fans, corpus: Path, tmp_path: Path) -> None:
+    code, _, err = fans("train", corpus, "--out", tmp_path / "run", "--track", "guild")
+    assert code == 2 and err == "fans: --track is 'guild'; it can be tensorboard, mlflow, wandb\n"
+    assert not (tmp_path / "run").exists()

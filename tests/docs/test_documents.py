@@ -12,7 +12,10 @@ from fansrec.cli.main import app
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 REPOSITORY = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Homepage"]
-VERB = r"(?:data|keys|bench) \w+|prepare|train|evaluate|crossval|continue|serve|export|reproduce|demo|update|compact"
+VERB = (
+    r"(?:data|keys|bench) \w+|prepare|train|evaluate|crossval|continue|serve|export|reproduce|demo|update|compact"
+    r"|doctor|compare|tune|events \w+"
+)
 COMMAND = re.compile(rf"\bfans ({VERB})\b([^`#|]*)")
 OPTION = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
 

@@ -8,6 +8,7 @@ import typer
 
 from fansrec.cli.bench_tables import LATENCY, SWEEP, THROUGHPUT, TRAINING, Columns, print_rows
 from fansrec.cli.options import Device, Force, Json, check_writable, command_group, path_option, usable_device
+from fansrec.cli.progress_bars import StageBar
 from fansrec.cli.terminal import Terminal
 from fansrec.experiments.speed import options as speed
 from fansrec.experiments.speed.options import LatencyOptions, ThroughputOptions
@@ -62,8 +63,8 @@ def training(
 
     check_writable(json, force=force)
     names = _workloads(workload)
-    with Terminal(stderr=True).status("measuring …") as status:
-        rows = run(names, categories, batch, batches, status.update)
+    with StageBar(Terminal(stderr=True), "measuring") as bar:
+        rows = run(names, categories, batch, batches, bar.advance)
     print_rows(rows, TRAINING)
     if json is not None:
         write_json(json, rows)
@@ -154,7 +155,7 @@ def sweep(
 
     check_writable(plot, force=force)
     options = speed.SweepOptions(device=usable_device(device), lists=lists, seconds=seconds)
-    rows = _report(lambda options, say, _: run(options, say), [options], SWEEP, json, force)
+    rows = _report(run, [options], SWEEP, json, force)
     if plot is not None:
         from fansrec.experiments.speed.drawing import draw_sweep
 
@@ -167,10 +168,11 @@ def _report(
     """Run a benchmark with each of `options` and a progress line; print its rows by workload, write them to `json`."""
     check_writable(json, force=force)
     console = Terminal(stderr=True)
-    with console.status("building models …") as status:
+    with StageBar(console, "building models") as bar:
 
         def progress(done: int, total: int) -> None:
-            status.update(f"{done} of {total} calls …")
+            bar.stage("measuring")
+            bar.advance(done, total)
 
         rows = [row for one in options for row in run(one, console.say, progress)]
     for name in dict.fromkeys(row["workload"] for row in rows):

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from fansrec.cli.options import Force, Run, path_option
+from fansrec.cli.progress_bars import StageBar
 from fansrec.cli.terminal import Terminal, echo_json
 from fansrec.printable import counted
 
@@ -42,7 +43,7 @@ def compact(
     from fansrec.serving.writes.compaction import compact as run_compact
 
     console = Terminal(stderr=json)
-    with console.status("compacting …"):
+    with StageBar(console, "compacting"):
         done = run_compact(folder, run, out, drop, contains, copied, force)
     if json:
         return echo_json(asdict(done))

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 import typer
 
 from fansrec.cli.options import Force, Run, check_writable, path_option
-from fansrec.cli.terminal import echo
+from fansrec.cli.progress_bars import StageBar
+from fansrec.cli.terminal import Terminal, echo
 
 
 def export(
@@ -29,7 +30,9 @@ def export(
 
     refuse_inside(run, out)
     check_writable(out, force=force)
-    for path in run_export(run, out, format, force):
+    with StageBar(Terminal(stderr=True), "exporting"):
+        written = run_export(run, out, format, force)
+    for path in written:
         echo(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
     if format == "onnx":
         echo(f"Item index n of an answer is line n + 1 of {run / 'items.jsonl'}")

@@ -28,7 +28,10 @@ def add(
     ] = False,
     metrics: Annotated[bool, typer.Option("--metrics", help="The key may read /metrics and nothing else.")] = False,
 ) -> None:
-    """Create a key and print it once; the file is created if needed."""
+    """Create a key and print it once; the file is created if needed.
+
+    Example: `fans keys add fans.keys website`, or with `--write` for a system that writes lists and items.
+    """
     given: dict[Role, bool] = {"admin": admin, "write": write, "metrics": metrics}
     roles = [role for role, chosen in given.items() if chosen]
     if len(roles) > 1:
@@ -41,13 +44,19 @@ def add(
 
 @app.command("list")
 def list_keys(file: File) -> None:
-    """List the names and roles of the keys."""
+    """List the names and roles of the keys.
+
+    Example: `fans keys list fans.keys`
+    """
     for entry in read_key_file(file):
         echo_row(entry.name, entry.role)
 
 
 @app.command()
 def remove(file: File, name: Name) -> None:
-    """Remove a key."""
+    """Remove a key; a service that uses the file refuses it from then on.
+
+    Example: `fans keys remove fans.keys website`
+    """
     remove_key(file, name)
     echo(f"removed {name}")

@@ -13,6 +13,7 @@ from fansrec.cli.compare import compare
 from fansrec.cli.continue_ import continue_lists
 from fansrec.cli.crossval import crossval
 from fansrec.cli.demo import demo
+from fansrec.cli.doctor import doctor
 from fansrec.cli.evaluate import evaluate
 from fansrec.cli.export import export
 from fansrec.cli.prepare import prepare
@@ -52,6 +53,7 @@ app.add_typer(events.app, name="events")
 app.command()(export)
 app.add_typer(bench.app, name="bench")
 app.command()(reproduce)
+app.command()(doctor)
 
 # Typer has its own copy of click's errors, which it does not export.
 UsageError: Any = typer.BadParameter.__mro__[1]

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from fansrec.cli.options import Address, Engine, Force, cluster_option, path_option, refuse_without_ray
+from fansrec.cli.progress_bars import StageBar
 from fansrec.cli.table_options import (
     CategoryColumn,
     DateColumn,
@@ -31,8 +32,9 @@ from fansrec.data.settings import Preparation, Split
 from fansrec.errors import BadSetting
 
 DEFAULT = Preparation()
+LEARNING = "learning the categories"
 # The stage that follows each line of progress.
-NEXT_STAGE = {"read": "filtering …", "split": "learning the categories …", "categorized": "writing …"}
+NEXT_STAGE = {"read": "filtering", "split": LEARNING, "categories": LEARNING, "categorized": "writing"}
 SOURCE = (
     "File of lists (csv, tsv, parquet, jsonl, txt; also .gz, .zip) or name of a public data set; "
     "with --engine ray also a folder, pattern or URL of Parquet or JSONL shards"
@@ -158,11 +160,11 @@ def prepare(
         date=date_column,
     )
     console = Terminal()
-    with console.status("reading …") as status:
+    with StageBar(console, "reading") as bar:
 
         def say(line: str) -> None:
             console.say(line)
-            status.update(NEXT_STAGE.get(line.split(":")[0], "preparing …"))
+            bar.stage(NEXT_STAGE.get(line.split(":")[0], "preparing"))
 
         if engine == "ray":
             from fansrec.cluster.preparing.local import fits_here, prepare_locally
@@ -175,7 +177,7 @@ def prepare(
         else:
             from fansrec.data.prepare import prepare as prepare_here
 
-            summary = prepare_here(path, out, preparation, details, columns, say, force)
+            summary = prepare_here(path, out, preparation, details, columns, say, force, progress=bar.advance)
     splits = ", ".join(f"{name} {count:,}" for name, count in summary["splits"].items())
     echo(
         f"{out}: {summary['lists']:,} lists of {summary['shortest']} to {summary['longest']} items, "

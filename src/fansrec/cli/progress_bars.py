@@ -74,11 +74,28 @@ class TrainingBar(Bar, Reporter):
     message = Bar.say
 
 
+class StageBar(Bar):
+    """A bar over a stage of the work; it pulses until the stage says how much there is to do."""
+
+    def __init__(self, console: Terminal, title: str) -> None:
+        super().__init__(console, TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+        self.stage(title)
+
+    def stage(self, title: str) -> None:
+        """Begin a stage, if it is not the current one."""
+        if self.progress.tasks[0].description != title:
+            self.progress.remove_task(self.task)
+            self.task = self.progress.add_task(title, total=None)
+
+    def advance(self, done: int, total: int) -> None:
+        self.progress.update(self.task, completed=done, total=total)
+
+
 class JobBar(Bar):
     """A bar over the jobs of an experiment, and one line per finished job."""
 
     def __init__(self, console: Terminal) -> None:
-        super().__init__(console, MofNCompleteColumn(), TimeElapsedColumn())
+        super().__init__(console, MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
 
     def begin(self, title: str, jobs: int) -> None:
         self.progress.reset(self.task, total=jobs, description=title, visible=True)

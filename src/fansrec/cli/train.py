@@ -77,6 +77,13 @@ def train(
             "--no-compare", help="Skip the final comparison with popularity, item-kNN, EASE, SLIST and V-STAN"
         ),
     ] = False,
+    track: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="mlflow|wandb|tensorboard",
+            help="Record the run with this experiment tracker too; TensorBoard always does if it is installed",
+        ),
+    ] = None,
     force: Force = False,
     device: TrainingDevice = None,
     engine: Engine = "local",
@@ -101,6 +108,9 @@ def train(
     `--start RUN` continues a model on a corpus with more lists and items: its settings are kept, its weights are moved
     by item id, and few epochs are enough. Nothing is searched again but the mixture weights, and there is no comparison
     at the end. Models in closed form have no weights to continue from.
+
+    `--track mlflow` and `--track wandb` record settings, figures of every epoch and the result; the variables of these
+    tools (MLFLOW_TRACKING_URI, WANDB_MODE, …) say where. `--resume` continues their run.
 
     On a Ray cluster: the same with `--engine ray`, and with CORPUS and --out on storage that all machines share. A
     worker that dies is replaced, and all resume from the last saved state. Except for dropout, the losses equal those
@@ -134,6 +144,7 @@ def train(
             "start": start,
             "compare": not no_compare,
             "force": force,
+            "track": track or (),
         }
         if engine == "ray":
             from fansrec.cluster.connection import cluster

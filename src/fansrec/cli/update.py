@@ -9,6 +9,7 @@ from rich import box
 from rich.table import Table
 
 from fansrec.cli.options import Force, Run, path_option
+from fansrec.cli.progress_bars import StageBar
 from fansrec.cli.table_options import (
     CategoryColumn,
     DateColumn,
@@ -75,12 +76,12 @@ def update(
     from fansrec.updating.interface import update as run_update
 
     console = Terminal(stderr=json)
-    with console.status("reading …") as status:
+    with StageBar(console, "reading") as bar:
 
         def say(line: str) -> None:
             console.say(line)
             if line.startswith("read:"):
-                status.update("updating …")
+                bar.stage("updating")
 
         report = run_update(
             run,

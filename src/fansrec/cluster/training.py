@@ -7,7 +7,7 @@ workers that share it, so a run may continue with fewer workers than before.
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,6 +47,7 @@ def train_on_cluster(
     workers: int | None = None,
     force: bool = False,
     start: Path | None = None,
+    track: Sequence[str] = (),
 ) -> Plan:
     """Do the same as `trainer.train` with `workers` processes (default: one per core or GPU) of the cluster."""
     corpus, out = corpus.resolve(), out.resolve()
@@ -57,7 +58,9 @@ def train_on_cluster(
     with _storage_folder(out) as folder, forwarded_reports(reporter) as queue:
         trainer = TorchTrainer(
             _work,
-            train_loop_config={"corpus": corpus, "out": out, "queue": queue, "draw": draw, "compare": compare},
+            train_loop_config={
+                **{"corpus": corpus, "out": out, "queue": queue, "draw": draw, "compare": compare, "track": track}
+            },
             # A range, so that training continues with fewer workers when a machine is lost.
             scaling_config=ScalingConfig(num_workers=(1, count) if count > 1 else 1, use_gpu=gpus > 0),
             run_config=RunConfig(
@@ -105,7 +108,7 @@ def _work(config: dict[str, Any]) -> Plan | FansError | None:
     if (out / MANIFEST).is_file():  # a worker was lost after the training had finished
         return None
     try:
-        return train(corpus, out, None, {}, reporter, True, config["draw"], compare=config["compare"])
+        return train(corpus, out, None, {}, reporter, True, config["draw"], config["compare"], track=config["track"])
     except Unfinished:
         raise
     except FansError as error:

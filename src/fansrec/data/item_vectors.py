@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,12 +21,29 @@ if TYPE_CHECKING:
 
 WIDTH = 64
 WINDOW = 2
+Progress = Callable[[int, int], object]  # lists read so far, lists to read in all epochs
 UNKNOWN = -1  # the label of an item without a category
 # More interactions than this take minutes and do not improve the vectors: a sample of the lists is enough.
 MAX_INTERACTIONS = 20_000_000
 MAX_CLUSTERED_ITEMS = 200_000
 CBOW_INTERACTIONS = 7_000_000  # to read in all epochs together
 LEARNING_RATE = 0.1  # with gensim's 0.025, k-means finds lone outliers until after three times as many epochs
+
+
+def no_progress(done: int, total: int) -> None:
+    """Ignore the progress."""
+
+
+def counter(progress: Progress, total: int) -> Callable[[], None]:
+    """Return a function that counts its calls and reports every hundredth of them."""
+    done, step = count(1), max(1, total // 100)
+
+    def read() -> None:
+        number = next(done)
+        if number % step == 0 or number == total:
+            progress(number, total)
+
+    return read
 
 
 def cbow_epochs(interactions: int) -> int:
@@ -53,22 +71,28 @@ class Sentences:
 
     lists: Lists
     words: Sequence[str]
+    read: Callable[[], object] = lambda: None  # called before every list
 
     def __iter__(self) -> Iterator[list[str]]:
         for start, end in zip(self.lists.offsets[:-1].tolist(), self.lists.offsets[1:].tolist(), strict=True):
+            self.read()
             yield [self.words[item] for item in self.lists.items[start:end].tolist()]
 
 
-def cbow_vectors(lists: Lists, items: int, min_count: int, seed: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+def cbow_vectors(
+    lists: Lists, items: int, min_count: int, seed: int, progress: Progress = no_progress
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     """Return a vector per item, shape (items, WIDTH), and which items occur at least `min_count` times and have one."""
     vectors = np.zeros((items, WIDTH), dtype=np.float32)
     known = np.zeros(items, dtype=np.bool_)
-    indices, learned = train_cbow(lists, min_count, seed)
+    indices, learned = train_cbow(lists, min_count, seed, progress)
     vectors[indices], known[indices] = learned, True
     return vectors, known
 
 
-def train_cbow(lists: Lists, min_count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+def train_cbow(
+    lists: Lists, min_count: int, seed: int, progress: Progress = no_progress
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return the ascending indices of the n items that occur at least `min_count` times, and vectors (n, WIDTH)."""
     from gensim.models import Word2Vec
 
@@ -76,7 +100,9 @@ def train_cbow(lists: Lists, min_count: int, seed: int) -> tuple[NDArray[np.int6
     if not np.any(counts >= min_count):
         return np.zeros(0, dtype=np.int64), np.zeros((0, WIDTH), dtype=np.float32)
     logging.getLogger("gensim").setLevel(logging.ERROR)
-    sentences = Sentences(lists, [str(item) for item in range(len(counts))])
+    epochs = cbow_epochs(len(lists.items))
+    read = counter(progress, len(lists) * (1 + epochs))  # the first time for the vocabulary
+    sentences = Sentences(lists, [str(item) for item in range(len(counts))], read)
     # One worker: with more, the order in which threads finish would change the vectors from run to run.
     # No downsampling of frequent words (sample=0): lists have no stop words, and small sets need all interactions.
     model = Word2Vec(
@@ -87,7 +113,7 @@ def train_cbow(lists: Lists, min_count: int, seed: int) -> tuple[NDArray[np.int6
         sg=0,
         sample=0,
         alpha=LEARNING_RATE,
-        epochs=cbow_epochs(len(lists.items)),
+        epochs=epochs,
         workers=1,
         seed=seed,
     )

@@ -14,7 +14,7 @@ from fansrec.data.corpus import SUMMARY, Corpus, write_corpus
 from fansrec.data.corpus_builder import Selection, build_corpus, summarize
 from fansrec.data.filtering import filter_lists, nothing_left
 from fansrec.data.item_details import ItemDetails, read_details
-from fansrec.data.item_vectors import cbow_vectors, cluster_items, sample_lists
+from fansrec.data.item_vectors import Progress, cbow_vectors, cluster_items, no_progress, sample_lists
 from fansrec.data.lists import Lists, RawLists
 from fansrec.data.reading import reading_of
 from fansrec.data.settings import Preparation, check
@@ -35,11 +35,14 @@ def prepare(
     report: Report = ignore,
     force: bool = False,
     source_name: str | None = None,
+    progress: Progress = no_progress,
 ) -> dict[str, Any]:
     """Write the corpus of a source (a path, a dataframe, a list of lists) to the folder `out`; return its summary.
 
     `items` is a file or dataframe with names, groups and categories of the items. `report` gets one line per stage.
     `force` replaces a corpus that exists. `source_name` is the name of the source in the summary (default: its own).
+    `progress` gets the lists that the categories were learned from so far, and how many there are in all epochs: the
+    longest stage.
     """
     out = Path(out)
     check_options(preparation, items, out, force)
@@ -51,7 +54,7 @@ def prepare(
     selection = filter_and_split(raw, preparation, report)
     name = preparation.group_name
     details = ItemDetails() if items is None else read_details(items, selection.ids, reading, report, name)
-    categories = categorize(raw, selection, details, preparation, report)
+    categories = categorize(raw, selection, details, preparation, report, progress)
     corpus = build_corpus(selection, details, categories)
     named = name_of(source) if source_name is None else source_name
     corpus.summary.update(summarize(corpus, categories, preparation, named, selection.keys, raw.columns))
@@ -143,7 +146,12 @@ def compact_indices(counts: NDArray[np.int64]) -> NDArray[np.int32]:
 
 
 def categorize(
-    raw: RawLists, selection: Selection, details: ItemDetails, preparation: Preparation, report: Report = ignore
+    raw: RawLists,
+    selection: Selection,
+    details: ItemDetails,
+    preparation: Preparation,
+    report: Report = ignore,
+    progress: Progress = no_progress,
 ) -> Categories:
     """Return the category of every item, learned from the training lists or, if so requested, from all raw lists."""
     train, seed = selection.train, preparation.seed
@@ -152,7 +160,7 @@ def categorize(
         from_all = preparation.categories_from == "all"
         sample = sample_lists(raw.lists if from_all else train, seed)
         items = len(raw.ids if from_all else selection.ids)
-        vectors, known = cbow_vectors(sample, items, preparation.min_item_count, seed)
+        vectors, known = cbow_vectors(sample, items, preparation.min_item_count, seed, progress)
         if from_all:
             vectors, known = vectors[selection.source_indices], known[selection.source_indices]
         return cluster_items(vectors, known, count, seed), {"lists": len(sample), "interactions": len(sample.items)}

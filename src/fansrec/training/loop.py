@@ -21,7 +21,7 @@ from fansrec.training.masking import MaskingRates
 from fansrec.training.optimization import WeightAverage, learning_rate, make_optimizer
 from fansrec.training.plan import Plan
 from fansrec.training.process import make_accelerator, seed_draws
-from fansrec.training.reporting import NULL_REPORTER, Events, Reporter, write_metrics
+from fansrec.training.reporting import NULL_REPORTER, Reporter, write_metrics
 from fansrec.training.validation import EpochFigures, Validation, best_figures
 
 MOST_UNREAD = 32  # batches whose losses a GPU has not reported yet: it would be idle if the host waited for each
@@ -84,7 +84,6 @@ class Loop:
             self.average.load(weights["average"])
             self.reporter.message(f"resuming in epoch {self.counters.epoch + 1}, batch {self.counters.batch + 1}")
         self.wrapped = self.accelerator.prepare_model(self.network)
-        self.events = Events(self.out) if self.accelerator.is_main_process else None
         if self.processes > 1:
             self.reporter.message(f"{self.processes} processes train together")
         self.reporter.start(epochs, len(self.batches))
@@ -92,8 +91,6 @@ class Loop:
             self._epoch()
         self._save()  # what comes after the last epoch may take long and be interrupted too
         self.network.load_state_dict(self.best)
-        if self.events is not None:
-            self.events.close()
         return self.counters.history, best_figures(self.counters.history, self.settings.watch)
 
     def _epoch(self) -> None:
@@ -182,8 +179,7 @@ class Loop:
             history=[*counters.history, row],
         )
         self.reporter.epoch(row)
-        if self.events is not None:
-            self.events.write(row)
+        if self.accelerator.is_main_process:
             write_metrics(self.out, self.counters.history)
         self._save_if_due()
 

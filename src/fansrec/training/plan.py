@@ -59,6 +59,11 @@ class Plan:
         """The values of the model's configuration by the names under which users set them."""
         return flat_settings(configured(entry(self.model), self.config))
 
+    @property
+    def tracked(self) -> Row:
+        """The settings that experiment trackers record."""
+        return {"model": command_name(self.model)} | self.settings | asdict(self.training)
+
     def build(self) -> Any:
         return build(self.model, self.config)
 
@@ -134,7 +139,7 @@ def saved_plan(path: Path, model: str | None, values: Mapping[str, Any], corpus:
         saved = read_json(path)
         training, given = TrainSettings(**saved["training"]), tuple(saved["given"])
         plan = Plan(saved["model"], saved["config"], training, saved["fingerprint"], given, saved.get("start"))
-        begun = {"model": command_name(plan.model)} | plan.settings | asdict(plan.training)
+        begun = plan.tracked
     except (OSError, ValueError, KeyError, TypeError, BadSetting) as error:
         raise BadArtifact(f"{path} cannot be read ({error}); start the training again") from error
     own = command_name(plan.model)

@@ -1,4 +1,4 @@
-"""Reports of a training run: progress, callbacks, metrics.csv and TensorBoard events."""
+"""Reports of a training run: progress, callbacks and metrics.csv."""
 
 import csv
 import io
@@ -12,7 +12,6 @@ from fansrec.files import write_text
 from fansrec.printable import is_interactive, printable
 
 METRICS = "metrics.csv"
-TENSORBOARD = "tensorboard"
 CLEAR_LINE = "\r\x1b[K"
 
 
@@ -178,31 +177,3 @@ def write_metrics(folder: Path, history: list[dict[str, Any]]) -> None:
     writer.writeheader()
     writer.writerows(history)
     write_text(folder / METRICS, text.getvalue())
-
-
-class Events:
-    """A writer of TensorBoard events, if TensorBoard is installed; metrics.csv has the same figures."""
-
-    def __init__(self, folder: Path) -> None:
-        self._writer: Any = None
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError:
-            return
-        self._folder = folder / TENSORBOARD
-        self._writer = SummaryWriter(str(self._folder))
-
-    def write(self, row: dict[str, Any]) -> None:
-        if self._writer is None:
-            return
-        for name, value in row.items():
-            if name != "epoch" and isinstance(value, int | float):
-                self._writer.add_scalar(name, value, row["epoch"])
-
-    def close(self) -> None:
-        """Close the files and rename them: TensorBoard puts the name of the machine into them."""
-        if self._writer is None:
-            return
-        self._writer.close()
-        for number, path in enumerate(sorted(self._folder.glob("*tfevents*"))):
-            path.rename(self._folder / f"events.out.tfevents.{number}")

@@ -39,6 +39,7 @@ from fansrec.training.reporting import (
     write_metrics,
 )
 from fansrec.training.starting.weights import START, load_start
+from fansrec.training.tracking import Track, Tracking
 from fansrec.vocabulary import ListNames
 
 Draw = Callable[[list[Row], Path], None]
@@ -60,6 +61,7 @@ def train(
     force: bool = False,
     device: str | None = None,
     start: str | Path | None = None,
+    track: Track = (),
 ) -> Plan:
     """Train a model on a corpus and write it to a folder.
 
@@ -80,6 +82,8 @@ def train(
         device: Device to train on: cpu, cuda or cuda:1; by default a GPU if there is one.
         start: Folder of a trained model: training continues from its weights with its settings, in fewer epochs and
             without the searches and the comparison.
+        track: Names of experiment trackers, mlflow or wandb, or objects with the methods of
+            `fansrec.training.tracking.Tracker`.
 
     Returns:
         What was trained: the model with all of its settings, those that were found included.
@@ -95,12 +99,16 @@ def train(
         >>> model = fansrec.load("runs/slist")
     """
     lists, out, started = read_corpus(Path(corpus)), Path(out), time.monotonic()
-    reporter = with_callbacks(default_reporter() if reporter is None else reporter, callbacks)
+    reporter = Tracking(with_callbacks(default_reporter() if reporter is None else reporter, callbacks), track)
     with training_device(device):
         plan = begin(lists, out, model, values or {}, resume, recipe, force, start)
+        main = PartialState().is_main_process
         try:
+            if main:
+                reporter.open(out, plan.tracked)
             trained = _way_to_train(plan, search_seconds)(plan, lists, out, reporter)
-            if PartialState().is_main_process:
+            reporter.close(trained.figures, finished=True)
+            if main:
                 if isinstance(trained.network, HybridFans) and compare and plan.start is None:
                     seconds = comparison.search_seconds(time.monotonic() - started)
                     compared = comparison.compare(trained.plan, trained.network, lists, reporter, seconds)
@@ -114,6 +122,8 @@ def train(
             raise Unfinished(
                 f"training failed ({format_os_error(error)}); correct that and continue with --resume"
             ) from error
+        finally:
+            reporter.close({}, finished=False)
     return trained.plan
 
 

@@ -59,7 +59,7 @@ def library() -> ctypes.CDLL:
 
     Raises OutdatedKernel if its structures differ from those of structures.py.
     """
-    loaded = ctypes.CDLL(str(library_path(_requested() or widest())))
+    loaded = ctypes.CDLL(str(library_path(chosen())))
     try:
         for name, (result, arguments) in FUNCTIONS.items():
             function = getattr(loaded, name)
@@ -72,6 +72,11 @@ def library() -> ctypes.CDLL:
             "the fast CPU kernel is of another version; compile it again (python -m fansrec.engine.native.compile)"
         )
     return loaded
+
+
+def chosen() -> str:
+    """Return the instruction set that FANS_NATIVE names, or else the widest one of this machine."""
+    return _requested() or widest()
 
 
 def widest() -> str:

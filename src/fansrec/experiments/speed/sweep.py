@@ -9,7 +9,7 @@ import numpy as np
 from fansrec.experiments.speed import throughput
 from fansrec.experiments.speed.arms import Systems
 from fansrec.experiments.speed.engines import Say
-from fansrec.experiments.speed.measuring import Arm, in_calls, measure
+from fansrec.experiments.speed.measuring import Arm, Progress, in_calls, measure
 from fansrec.experiments.speed.options import SweepOptions, ThroughputOptions
 from fansrec.experiments.speed.rows import Row, rows_of, without_calls
 from fansrec.experiments.speed.workloads import Question, mixed, questions_of
@@ -18,11 +18,15 @@ ARMS = ThroughputOptions.arms
 INPUT_LENGTH = 47  # while k varies: half of Spotify's mean list length
 
 
-def sweep(options: SweepOptions, say: Say = lambda line: None) -> list[Row]:
+def sweep(
+    options: SweepOptions, say: Say = lambda line: None, progress: Progress = lambda done, total: None
+) -> list[Row]:
     """Return rows with `varies`: items, categories, k or batch. The systems of a panel take turns on the same lists."""
     say_once = cache(say)
     rows = []
-    for panel in (by_items, by_categories, by_k, by_batch):
+    panels = (by_items, by_categories, by_k, by_batch)
+    for number, panel in enumerate(panels):
+        progress(number, len(panels))
         name = panel.__name__.removeprefix("by_")
         say(f"varying {name} …")
         rows += [{"varies": name, "workload": options.workload} | row for row in panel(options, say_once)]

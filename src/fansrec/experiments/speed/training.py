@@ -5,6 +5,7 @@ import resource
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -23,16 +24,19 @@ FEW_BATCHES = 4
 
 
 def training(
-    workloads: Sequence[str], categories: int, batch_size: int, batches: int | None, progress: Callable[[str], None]
+    workloads: Sequence[str],
+    categories: int,
+    batch_size: int,
+    batches: int | None,
+    progress: Callable[[int, int], None],
 ) -> list[dict[str, Any]]:
     """Return a row per workload and classifier, each measured in a fresh process with its own peak memory."""
     rows = []
-    for name in workloads:
-        for classifier in ("vanilla", "two-stage"):
-            progress(f"measuring {name}, {classifier} …")
-            count = batches or EPOCH_BATCHES.get(name, FEW_BATCHES)
-            with multiprocessing.get_context("spawn").Pool(1) as pool:
-                rows.append(pool.apply(_measure, (name, classifier, categories, batch_size, count)))
+    for name, classifier in product(workloads, ("vanilla", "two-stage")):
+        count = batches or EPOCH_BATCHES.get(name, FEW_BATCHES)
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            rows.append(pool.apply(_measure, (name, classifier, categories, batch_size, count)))
+        progress(len(rows), 2 * len(workloads))
     return rows
 
 
