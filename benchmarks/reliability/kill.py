@@ -15,7 +15,9 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 from benchmarks.reliability.capacity import peak
 from benchmarks.reliability.load import Load
 from benchmarks.reliability.load_process import start_load
@@ -27,8 +29,15 @@ from benchmarks.reliability.tally import Tally
 SHARE, SHARE_WHILE_HUNG = 0.6, 0.3
 EVERY = 5.0  # seconds
 MOST_BACK = 2.0  # seconds until all workers are back
+MOST_SLOWEST = 0.1  # seconds of a request when a worker is killed
 HANG = 2.0  # seconds without an answer that this service allows
 POLL = 0.02
+AFTERMATH = 1.0  # seconds after a kill in which requests count as affected by it
+
+
+class Loss(NamedTuple):
+    moment: float  # in time.monotonic()
+    back: float  # seconds until all workers were there again
 
 
 def measure(report: Report, options: argparse.Namespace) -> None:
@@ -52,16 +61,20 @@ def measure(report: Report, options: argparse.Namespace) -> None:
             report.note("requests sent to another worker", int(running.metric("fans_retried_total")))
 
 
-def disturbed(report: Report, what: str, load: Load, disturb: Callable[[], list[float]]) -> None:
+def disturbed(report: Report, what: str, load: Load, disturb: Callable[[], list[Loss]]) -> None:
     """Run `disturb` under load and report what clients see."""
     with start_load(load) as under_load:
         time.sleep(1.0)
-        back = disturb()
+        losses = disturb()
         time.sleep(1.0)
         tally: Tally = under_load.end()
+        began = under_load.began
     failed = tally.wrong(report.quick)
     report.require(f"{what}, failed of {tally.sent:,} requests", "0", failed or 0, not failed, load=tally.row())
     report.note(f"{what}, p50, p99 and slowest", ", ".join(f"{tally.percentile(p):.1f}" for p in (50, 99, 100)) + " ms")
+    if "killed" in what:
+        report_slowest(report, what, tally, [loss.moment - began for loss in losses])
+    back = [loss.back for loss in losses]
     limit = MOST_BACK + (HANG if "hung" in what else 0)
     report.require_speed(
         f"{what}, all workers back after, slowest of {len(back)}",
@@ -72,22 +85,35 @@ def disturbed(report: Report, what: str, load: Load, disturb: Callable[[], list[
     )
 
 
-def kill_workers(running: Service, options: argparse.Namespace) -> list[float]:
+def report_slowest(report: Report, what: str, tally: Tally, kills: list[float]) -> None:
+    """Report the slowest request near a kill beside the slowest of the rest, which the kills had no part in."""
+    starts, seconds = np.array(tally.starts), np.array(tally.seconds)
+    near = np.zeros(len(starts), dtype=bool)
+    for moment in kills:
+        near |= (starts + seconds >= moment) & (starts <= moment + AFTERMATH)
+    slowest, rest = seconds[near].max(initial=0), seconds[~near].max(initial=0)
+    reached = slowest <= MOST_SLOWEST
+    target, measured = f"<= {MOST_SLOWEST * 1000:.0f} ms", f"{slowest * 1000:.0f} ms"
+    report.require_speed(f"{what}, slowest request near a kill", target, measured, reached, slowest_s=float(slowest))
+    report.note(f"{what}, slowest of the other requests", f"{rest * 1000:.0f} ms", slowest_s=float(rest))
+
+
+def kill_workers(running: Service, options: argparse.Namespace) -> list[Loss]:
     seconds = options.seconds or (2.0 if options.quick else 60.0)
-    every, chance, back = min(EVERY, seconds / 4), random.Random(0), []
+    every, chance, losses = min(EVERY, seconds / 4), random.Random(0), []
     for _ in range(round(seconds / every)):
         began = time.monotonic()
-        back.append(back_after(running, lambda: os.kill(chance.choice(running.processes.of("worker")), signal.SIGKILL)))
+        losses.append(loss_of(running, lambda: os.kill(chance.choice(running.processes.of("worker")), signal.SIGKILL)))
         time.sleep(max(0.0, began + every - time.monotonic()))
-    return back
+    return losses
 
 
-def hang_worker(running: Service) -> list[float]:
+def hang_worker(running: Service) -> list[Loss]:
     """Stop a worker with SIGSTOP; under load it soon holds a request."""
-    return [back_after(running, lambda: os.kill(running.processes.of("worker")[0], signal.SIGSTOP))]
+    return [loss_of(running, lambda: os.kill(running.processes.of("worker")[0], signal.SIGSTOP))]
 
 
-def kill_parent(running: Service, role: str) -> list[float]:
+def kill_parent(running: Service, role: str) -> list[Loss]:
     """Kill a process that workers are forked from, and a worker with it; both must be replaced."""
     old = set(running.processes.of(role))
 
@@ -95,19 +121,19 @@ def kill_parent(running: Service, role: str) -> list[float]:
         os.kill(max(old), signal.SIGKILL)
         os.kill(running.processes.of("worker")[-1], signal.SIGKILL)
 
-    back = back_after(running, harm)
+    loss = loss_of(running, harm)
     until(lambda: set(running.processes.of(role)) - old, 30.0, f"another {role}")
-    return [back]
+    return [loss]
 
 
-def back_after(running: Service, harm: Callable[[], object]) -> float:
-    """Return the seconds until a lost worker has been noticed and replaced."""
+def loss_of(running: Service, harm: Callable[[], object]) -> Loss:
+    """Lose a worker, and wait until that has been noticed and the worker replaced."""
     deaths = running.metric("fans_worker_deaths_total")
-    harm()
     began = time.monotonic()
+    harm()
     until(lambda: running.metric("fans_worker_deaths_total") > deaths, 30.0, "a lost worker to be noticed")
     until(lambda: all_there(running), 30.0, "all workers")
-    return time.monotonic() - began
+    return Loss(began, time.monotonic() - began)
 
 
 def all_there(running: Service) -> bool:

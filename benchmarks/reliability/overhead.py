@@ -4,7 +4,7 @@
 
 Latency: one list at a time over one connection, in turns with the engine itself on the same lists in this process,
 without a pause and with a pause between its calls, after which its weights have left the caches. Throughput: the engine
-uses all cores of the machine alone, before and after the service does.
+uses all cores of the machine alone, before and after the service does: with many lists a call, and with one.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from benchmarks.reliability.tally import Tally
 from benchmarks.reliability.turns import TURN, WARM, Side, in_turns
 
 PAUSE = 0.001  # seconds: how long the service's engine is idle between two requests of one client
-MOST_MS, LEAST_SHARE = 1.0, 0.70
+MOST_MS, LEAST_SHARE, LEAST_SHARE_OF_ONE = 0.7, 0.80, 0.75
 BATCH = 64
 CLIENTS, SINGLE_CLIENTS = 4, 32
 
@@ -62,7 +63,9 @@ class Engine:
             torch.set_num_threads(threads)
             return open_engine(read.model, len(read.vocabulary))
 
-        self._one, self._all = opened(1), opened(os.cpu_count() or 1)
+        cores = os.cpu_count() or 1
+        self._each, self._all = [opened(1) for _ in range(cores)], opened(cores)
+        self._one = self._each[0]
 
     def answer(self, inputs: Sequence[np.ndarray[Any, Any]], k: int) -> None:
         self._one.continue_lists(inputs, k, self._rules)
@@ -79,6 +82,23 @@ class Engine:
             if time.perf_counter() - began > seconds:
                 break
         return lists / (time.perf_counter() - began)
+
+    def single_lists_per_second(self, requests: Sequence[Request], seconds: float) -> float:
+        """Return the throughput on all cores of engines that get one list a call, each with one thread."""
+        given = [([np.array(request.lists[0])], request.k) for request in requests]
+        end = time.perf_counter() + seconds
+
+        def work(engine: Any) -> int:
+            lists = 0
+            for inputs, k in cycle(given):
+                engine.continue_lists(inputs, k, self._rules)
+                lists += 1
+                if time.perf_counter() > end:
+                    return lists
+            return lists
+
+        with ThreadPoolExecutor(len(self._each)) as threads:  # the kernel does not hold the interpreter's lock
+            return sum(threads.map(work, self._each)) / seconds
 
 
 def one_at_a_time(
@@ -150,10 +170,12 @@ def many_at_once(
     batched, single = make_requests(size, 16, BATCH, k), make_requests(size, 1024, 1, k)
     before = engine.lists_per_second(batched, seconds / 2)
     many = served(running, batched, CLIENTS, seconds)
-    one = served(running, single, SINGLE_CLIENTS, seconds)
     after = engine.lists_per_second(batched, seconds / 2)
-    alone = (before + after) / 2
-    share, share_of_one = many.goodput() * BATCH / alone, one.goodput() / alone
+    one_before = engine.single_lists_per_second(single, seconds / 2)
+    one = served(running, single, SINGLE_CLIENTS, seconds)
+    one_after = engine.single_lists_per_second(single, seconds / 2)
+    alone, one_alone = (before + after) / 2, (one_before + one_after) / 2
+    share, share_of_one = many.goodput() * BATCH / alone, one.goodput() / one_alone
     report.require_speed(
         f"of the engine's throughput, {BATCH} lists per request, {words}",
         f">= {LEAST_SHARE:.0%}",
@@ -167,17 +189,20 @@ def many_at_once(
         clients=CLIENTS,
         load=many.row(),
     )
-    report.note(
-        f"of the engine's throughput, one list per request, {words}",
+    report.require_speed(
+        f"of the engine's throughput, one list per request and call, {words}",
+        f">= {LEAST_SHARE_OF_ONE:.0%}",
         f"{share_of_one:.0%}",
+        share_of_one >= LEAST_SHARE_OF_ONE,
         share=share_of_one,
+        engine_lists_per_s=one_alone,
         service_lists_per_s=one.goodput(),
         clients=SINGLE_CLIENTS,
         load=one.row(),
     )
     report.note(
-        f"lists/s: engine, {BATCH} per request, one per request, {words}",
-        f"{alone:,.0f}, {many.goodput() * BATCH:,.0f}, {one.goodput():,.0f}",
+        f"lists/s: engine and service with {BATCH} lists, engine and service with one, {words}",
+        f"{alone:,.0f} and {many.goodput() * BATCH:,.0f}, {one_alone:,.0f} and {one.goodput():,.0f}",
     )
     wrong = {**many.wrong(), **one.wrong()}
     report.require(f"requests not answered with 200, {words}", "0", wrong or 0, not wrong)

@@ -269,3 +269,14 @@ def test_items_file_of_several_blocks_is_read(tmp_path: Path) -> None:
 def test_duplicate_ids_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadArtifact, match="two items with the same id"):
         read_vocabulary(write(Vocabulary(["a", "b", "a"], np.array([0, 3]), category_names=["all"]), tmp_path))
+
+
+def test_prepared_lookups_find_what_others_find() -> None:
+    def made() -> Vocabulary:
+        return Vocabulary(["a", "7", "b"], np.array([0, 3]), names=["Blue", "b", "a"], category_names=["all"])
+
+    items: list[object] = ["b", 7, "a", "Blue", "BLUE", "none", "", "\ud800", 8]
+    prepared = made()
+    prepared.prepare_lookups()
+    assert prepared.indices(items) == made().indices(items) == ([2, 1, 0, 0, 0], ["none", "", "\ud800", 8])
+    assert prepared.indices(iter(["a", "b"])) == ([0, 2], [])

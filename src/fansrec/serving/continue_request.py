@@ -52,12 +52,14 @@ def _check_answer_size(request: ContinueRequest, limit: int) -> None:
 
 def _cost(request: ContinueRequest) -> int:
     """Return the cost in tokens: items given and requested; an item of a rule costs about half as much."""
-    explained = min(request.k, len(request.allow or ()) or request.k) if request.explain else 0
-    lists = sum((len(given) + request.k) * _answers(len(given), explained) for given in request.lists)
+    lists = sum(map(len, request.lists)) + len(request.lists) * request.k
+    if request.explain:
+        explained = min(request.k, len(request.allow or ()) or request.k)
+        lists = sum((len(given) + request.k) * _answers(len(given), explained) for given in request.lists)
     rules = len(request.exclude) + len(request.allow or ()) + len(request.categories or ())
     return lists + rules // 2
 
 
 def _answers(given: int, explained: int) -> int:
     """Return how many answers without explanations take as long as one with `explained` explanations."""
-    return EXPLAINED_COST + min(given, explained, MAX_REMOVED) if explained else 1
+    return EXPLAINED_COST + min(given, explained, MAX_REMOVED)

@@ -1,5 +1,6 @@
 """The metrics of a service, for Prometheus."""
 
+from collections.abc import Sequence
 from functools import partial
 
 from prometheus_client import (
@@ -69,6 +70,7 @@ class Metrics:
         for outcome in ("changed", "unchanged", "refused", "rolled-back"):
             self.reloads.labels(outcome)
 
+        self._of_model: dict[str, tuple[Counter, Counter, Histogram]] = {}
         self._children: dict[tuple[str, str, int], tuple[Counter, Histogram, Counter | None]] = {}
 
     def observe_request(self, route: str, method: str, status: int, seconds: float) -> None:
@@ -84,6 +86,23 @@ class Metrics:
         refused = self.refused.labels(REFUSALS[status]) if status in REFUSALS else None
         children = self.requests.labels(route, method, str(status)), self.seconds.labels(route), refused
         self._children[route, method, status] = children
+        return children
+
+    def observe_replies(self, answered: Sequence[tuple[str, int, int]], seconds: float) -> None:
+        """Count replies of a worker, which came together: the model, lists and items of each."""
+        total = 0
+        for model, lists, items in answered:
+            of_model = self._of_model.get(model) or self._model_labels(model)
+            of_model[0].inc(lists)
+            of_model[1].inc(items)
+            total += lists
+        self._of_model[answered[0][0]][2].observe(seconds)
+        if total:
+            self.batch_lists.observe(total)
+
+    def _model_labels(self, model: str) -> tuple[Counter, Counter, Histogram]:
+        children = self.lists.labels(model), self.items.labels(model), self.engine_seconds.labels(model)
+        self._of_model[model] = children
         return children
 
     def text(self) -> bytes:

@@ -81,7 +81,7 @@ class Settings(BaseModel):
     max_changes: int = Field(1000, ge=1, description="Maximum number of lists or items in a request that writes them")
     max_changes_per_s: float = Field(10_000, gt=0, description="Maximum number of lists and items written in a second")
     writes_bytes: int = Field(256 * MIB, ge=MIB, description="Size of the log of writes; then writes are refused")
-    queue_ms: int = Field(300, ge=1, description="Longest expected time in the queue for an accepted request")
+    queue_ms: int = Field(300, ge=1, description="Time in the queue that is overload if it lasts for half a second")
     queue_requests: int = Field(1024, ge=1, description="Maximum number of requests in the queue")
     queue_tokens: int = Field(262_144, ge=1, description="Maximum tokens (items given and requested) in the queue")
     batch_tokens: int = Field(2048, ge=1, description="Maximum tokens (items given and requested) in a batch")

@@ -165,17 +165,43 @@ async def test_requests_are_refused_when_the_expected_wait_is_too_long() -> None
     setup = Setup(queue_ms=100, workers=1)
     _, channel = setup.worker()
     first = setup.submit(tokens=10)
-    next(iter(setup.dispatcher._busy)).waiting_since -= 0.9  # about a tenth of a second a token
+    next(iter(setup.dispatcher._busy)).waiting_since -= 1.9  # about a fifth of a second a token
     channel.reply()
     assert await first.answer == b"ok"
     with_worker, waiting = setup.submit(tokens=1), setup.submit(tokens=1)
     assert not waiting.answer.done() and not setup.dispatcher.load.refusal()
-    also_waiting = setup.submit(tokens=1)
+    also_waiting = setup.submit(tokens=1)  # the queue may take twice `queue_ms` at first
     with pytest.raises(Problem, match="as many requests"):
         setup.submit(tokens=1)
     for request in (with_worker, waiting, also_waiting):
+        assert setup.dispatcher.load.refusal()
         setup.dispatcher.cancel(request)
     assert not setup.dispatcher.load.refusal()
+
+
+@run
+async def test_requests_are_refused_when_the_delay_is_too_long_although_the_pace_promises_less() -> None:
+    setup = Setup(queue_ms=100, workers=1, batch_tokens=10)
+    _, channel = setup.worker()
+    waiting = [setup.submit() for _ in range(3)]
+    assert not setup.dispatcher.load.refusal()
+    waiting[1].queued -= 1.0
+    channel.reply()
+    assert channel.batch() == [waiting[1].id] and setup.dispatcher.load.refusal()
+    channel.reply()
+    channel.reply()
+    assert not setup.dispatcher.load.refusal()  # the queue is empty
+
+
+@run
+async def test_delay_of_requests_of_a_lost_worker_is_not_that_of_an_overload() -> None:
+    setup = Setup(queue_ms=100, workers=1)
+    _, channel = setup.worker()
+    setup.submit().queued -= 20.0
+    channel.on_close()
+    _, other = setup.worker()
+    setup.submit()
+    assert len(other.batch()) == 1 and not setup.dispatcher.load.refusal()
 
 
 @run

@@ -59,7 +59,7 @@ class Dispatcher:
         """
         if self.load.refusal(tokens):
             raise overload_problem()
-        request = QueuedRequest(job, tokens, self.loop.create_future())
+        request = QueuedRequest(job, tokens, self.loop.create_future(), time.monotonic())
         self.queue.put(request)
         self._dispatch()
         return request
@@ -100,31 +100,29 @@ class Dispatcher:
                 request.started = now
                 self._metrics.queue_seconds.observe(now - request.job.since)
             self._metrics.batch_requests.observe(len(batch))
+            if not batch[0].failures:  # those of a lost worker waited for another reason
+                self.load.observe_delay(now - batch[0].queued)
 
     def _receive(self, worker: Worker, message: Message, content: bytes) -> None:
         worker.received_at = time.monotonic()
         if message["kind"] == "pong":
             worker.waiting_since = 0.0 if not worker.batch else worker.waiting_since
             return
-        answered, seconds = [], worker.received_at - worker.waiting_since
+        answered, tokens, seconds = [], 0, worker.received_at - worker.waiting_since
         for reply in unpack_replies(message["replies"], content):
             request = worker.batch.pop(reply.id)
             _resolve(request, reply)
             answered.append((request.job.model, reply.lists, reply.items))
-            if not reply.error:
-                self.load.observe(seconds / (len(message["replies"]) * request.tokens))
+            tokens += 0 if reply.error else request.tokens
+        if tokens:
+            self.load.observe_pace(seconds, tokens)
         self.loop.call_soon(self._record_metrics, answered, seconds)  # after the waiting requests have their answers
         worker.waiting_since = worker.received_at
         if not worker.batch:
             self._release(worker)
 
     def _record_metrics(self, answered: list[tuple[str, int, int]], seconds: float) -> None:
-        for model, lists, items in answered:
-            self._metrics.lists.labels(model).inc(lists)
-            self._metrics.items.labels(model).inc(items)
-        self._metrics.engine_seconds.labels(answered[0][0]).observe(seconds)
-        if total := sum(lists for _, lists, _ in answered):
-            self._metrics.batch_lists.observe(total)
+        self._metrics.observe_replies(answered, seconds)
 
     def _release(self, worker: Worker) -> None:
         worker.waiting_since = 0.0

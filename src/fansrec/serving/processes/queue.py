@@ -16,6 +16,7 @@ class QueuedRequest:
     job: Job
     tokens: int  # items given and requested: the cost of an answer
     answer: asyncio.Future[bytes]
+    queued: float = 0.0  # when it was put into the queue for the first time
     started: float = 0.0  # when a worker got it
     failures: int = 0  # workers that died or hung while they had it
 
@@ -41,6 +42,11 @@ class Queue:
     @property
     def crowded(self) -> bool:
         return len(self._requests) > CROWDED * self._max_requests or self.tokens > CROWDED * self._max_tokens
+
+    @property
+    def first(self) -> QueuedRequest | None:
+        """The request that is taken next."""
+        return next(iter(self._requests.values()), None)
 
     def put(self, request: QueuedRequest) -> None:
         self._requests[request.id] = request
