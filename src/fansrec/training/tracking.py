@@ -6,7 +6,6 @@ A tracker is any object with the methods of `Tracker`; `fansrec.train(…, track
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -44,11 +43,14 @@ class Tracker(Protocol):
 class TensorBoard:
     """Event files in the folder of the model, for every training where TensorBoard is installed."""
 
-    def start(self, run: Path, settings: Mapping[str, Any], id: str | None) -> str | None:
+    def __init__(self) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
+        self._new_writer = SummaryWriter
+
+    def start(self, run: Path, settings: Mapping[str, Any], id: str | None) -> str | None:
         self._folder = run / TENSORBOARD
-        self._writer = SummaryWriter(str(self._folder))
+        self._writer: Any = self._new_writer(str(self._folder))
         return None
 
     def epoch(self, number: int, figures: Mapping[str, float]) -> None:
@@ -64,6 +66,9 @@ class TensorBoard:
 
 class MLflow:
     """A run in MLflow, at the address of MLFLOW_TRACKING_URI and in the experiment MLFLOW_EXPERIMENT_NAME."""
+
+    def __init__(self) -> None:
+        import mlflow  # noqa: F401 - that it is missing is reported before anything is trained
 
     def start(self, run: Path, settings: Mapping[str, Any], id: str | None) -> str | None:
         from mlflow import MlflowClient
@@ -94,11 +99,14 @@ class MLflow:
 class WeightsAndBiases:
     """A run of Weights & Biases, in the project WANDB_PROJECT."""
 
-    def start(self, run: Path, settings: Mapping[str, Any], id: str | None) -> str | None:
+    def __init__(self) -> None:
         import wandb
 
+        self._init = wandb.init
+
+    def start(self, run: Path, settings: Mapping[str, Any], id: str | None) -> str | None:
         project = os.environ.get("WANDB_PROJECT") or PROJECT
-        self._run: Any = wandb.init(project=project, name=run.name, config=dict(settings), id=id, resume="allow")
+        self._run: Any = self._init(project=project, name=run.name, config=dict(settings), id=id, resume="allow")
         return str(self._run.id)
 
     def epoch(self, number: int, figures: Mapping[str, float]) -> None:
@@ -167,13 +175,11 @@ def _chosen(track: Track) -> dict[str, Tracker]:
         if one not in TRACKERS:
             raise BadSetting(f"--track is {one!r}; it can be {', '.join(TRACKERS)}")
         with missing_extras():
-            import_module(one)
-        found[one] = TRACKERS[one]()
+            found[one] = TRACKERS[one]()
     try:
-        import_module("torch.utils.tensorboard")
+        return {TENSORBOARD: TensorBoard()} | found
     except ImportError:  # it is not installed; metrics.csv has the same figures
         return found
-    return {TENSORBOARD: TensorBoard()} | found
 
 
 def _figures(row: Mapping[str, Any]) -> dict[str, float]:

@@ -85,8 +85,8 @@ def read_state(artifact: Artifact) -> State:
 
 def trained_weights(artifact: Artifact) -> dict[str, float]:
     """Return the settings of the mixture that an updated hybrid model was trained with; none of other models."""
-    assert isinstance(artifact.stored, StoredModel)
-    if artifact.config.get(UPDATES) is None or BIAS not in artifact.stored.arrays:
+    stored = artifact.stored
+    if artifact.config.get(UPDATES) is None or not isinstance(stored, StoredModel) or BIAS not in stored.arrays:
         return {}
     trained = _read_section(artifact).trained
     return {"network_weight": trained.network_weight, "linear_weight": trained.linear_weight}
