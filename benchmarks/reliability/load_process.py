@@ -1,6 +1,7 @@
 """Run a load in its own process, so that a script that disturbs the service does not disturb the measurement."""
 
 import asyncio
+import contextlib
 import multiprocessing
 import os
 import time
@@ -80,4 +81,5 @@ async def _generate(pipe: Pipe, load: Load, check: Check | None) -> None:
     tally = await generator.run()
     loop.remove_reader(pipe.fileno())
     os.set_blocking(pipe.fileno(), True)  # the event loop had made it non-blocking, and a tally is large
-    pipe.send(tally)
+    with contextlib.suppress(BrokenPipeError):  # the other end needs no tally
+        pipe.send(tally)

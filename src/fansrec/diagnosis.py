@@ -1,5 +1,6 @@
 """What is installed and works on this machine, for `fans doctor`. Nothing here can be stopped by a broken kernel."""
 
+import contextlib
 import json
 import os
 import platform
@@ -67,7 +68,7 @@ def test_kernel() -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _self_test(environment: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    lines, problem = _run_child(["-m", SELF_TEST], environment)
+    lines, problem = _run_child(["-P", "-m", SELF_TEST], environment)
     problem = problem or "the self-test printed no result"
     kernel: dict[str, Any] = next(
         (line for line in lines if "compiled" in line), {"instructions": None, "compiled": []}
@@ -84,11 +85,22 @@ def _run_child(arguments: list[str], environment: Any) -> tuple[list[Any], str |
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return [], f"the process did not end ({type(error).__name__})"
-    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith(("{", "["))]
+    lines = [found for line in done.stdout.splitlines() if (found := _json_of(line)) is not None]
     if done.returncode < 0:
-        return lines, f"the process was killed by {signal.Signals(-done.returncode).name}"
+        return lines, f"the process was killed by {_signal_name(-done.returncode)}"
     last = (done.stderr.strip().splitlines() or [""])[-1]
     return lines, None if done.returncode == 0 else last or f"the process ended with {done.returncode}"
+
+
+def _json_of(line: str) -> Any:
+    """Return the object or array of a line; None for one that another package printed."""
+    with contextlib.suppress(ValueError):
+        return json.loads(line) if line.startswith(("{", "[")) else None
+    return None
+
+
+def _signal_name(number: int) -> str:
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
 def find_gpus() -> dict[str, Any]:
@@ -97,7 +109,7 @@ def find_gpus() -> dict[str, Any]:
         return {"names": [], "problem": "there is no NVIDIA driver"}
     if not is_installed("torch"):
         return {"names": [], "problem": "torch is not installed; run: pip install 'fansrec[gpu]'"}
-    lines, problem = _run_child(["-c", GPU_SCRIPT], os.environ)
+    lines, problem = _run_child(["-P", "-c", GPU_SCRIPT], os.environ)
     names = lines[-1] if lines else []
     return {"names": names, "problem": problem or (None if names else "torch finds no GPU; its build may be for CPUs")}
 

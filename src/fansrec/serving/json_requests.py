@@ -7,6 +7,7 @@ from starlette.types import Receive, Scope
 from fansrec.serving.http.bodies import declared_length, read_body
 from fansrec.serving.http.problems import Problem
 from fansrec.serving.service import Service
+from fansrec.serving.waiting import read_timeout
 
 JSON = "application/json"
 
@@ -25,4 +26,4 @@ async def read_request(kind: str, scope: Scope, receive: Receive, service: Servi
     settings = service.settings
     with service.dispatcher.load.body_bytes.reserve(declared_length(scope, settings.max_body_bytes)):
         content = await read_body(scope, receive, settings)
-    return await service.validator.parse(kind, content)
+    return await service.validator.parse(kind, content, read_timeout(scope, settings.timeout_ms))

@@ -33,8 +33,7 @@ class Simulation:
         for _ in range(arrivals):
             self.arrive()
         for _ in range(capacity):
-            if request := self.queue.first:
-                self.queue.remove(request)
+            for request in self.queue.take_batch(1, 1):
                 self.delays.append(self.now - request.queued)
                 self.load.observe_delay(self.delays[-1])
                 if self.known_pace:

@@ -12,7 +12,8 @@ from pydantic_core import from_json, to_json
 
 from fansrec.serving.http.problems import Problem
 from fansrec.serving.processes.jobs import CONTINUE, Job, pack_jobs, unpack_jobs
-from fansrec.serving.processes.load_limits import Budget
+from fansrec.serving.processes.load_limits import Budget, LoadLimits
+from fansrec.serving.processes.queue import Queue
 from fansrec.serving.settings import Settings
 from fansrec.serving.validation import validator as module
 from fansrec.serving.validation.parsers import EVENTS, ITEMS, LISTS, make_parsers
@@ -186,3 +187,21 @@ def test_lists_that_are_json_travel_beside_the_others() -> None:
     found = unpack_jobs(from_json(to_json(packed)), content)
     assert [job.lists for job in found] == [[["a"]], [["b", 2]], [[3]], [[]]]
     assert [job.id for job in found] == [0, 1, 2, 3]
+
+
+def test_large_body_is_not_waited_for_after_its_deadline() -> None:
+    async def stopped(validator: Validator) -> None:
+        await validator.parse(EVENTS, body_of(BODIES[EVENTS]))
+        os.kill(running(validator)._process.pid, signal.SIGSTOP)
+        with pytest.raises(Problem) as late:
+            await validator.parse(EVENTS, body_of(BODIES[EVENTS]), 0.05)
+        assert late.value.status == 504
+        os.kill(running(validator)._process.pid, signal.SIGCONT)
+        await validator.parse(EVENTS, body_of(BODIES[EVENTS]))
+
+    run(stopped)
+
+
+def test_largest_unpacked_body_has_room_on_an_idle_service() -> None:
+    limits = settings(max_unpacked_bytes=1 << 27)
+    LoadLimits(limits, Queue(1, 1)).body_bytes.reserve(1 << 27).__enter__()

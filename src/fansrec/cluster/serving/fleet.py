@@ -4,7 +4,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from fansrec.cluster.errors import to_fans_error
 from fansrec.cluster.serving.node import Node
 from fansrec.cluster.serving.placement import check_count, choose_nodes, choose_ports, suitable_nodes
+from fansrec.errors import BadSetting
 from fansrec.serving.http.hosts import parse_address
 from fansrec.serving.http.sockets import url_of
 from fansrec.serving.processes.channel import Message
@@ -55,18 +56,20 @@ class Fleet:
         """
         with self._changing:
             old = self._record
+            _check_device(old, settings["device"])
             check_count(len(suitable_nodes(ray.nodes(), settings["device"])), least, settings["device"])
             same_port = old is not None and old["settings"]["port"] == settings["port"]
             self._record = {"settings": settings, "most": most, "ports": old["ports"] if old and same_port else {}}
             try:
                 self._place()
+                self._store()  # before services load their models: a fleet that starts again finds them
                 self._change(lambda placed: placed.actor.deploy.remote(placed.settings), at_once=old is None)
             except BaseException:
                 self._record = old
                 if old is None:
                     self._remove(self._placed)
+                self._store()
                 raise
-            self._store()
             return [placed.url for placed in self._placed.values()]
 
     def reload(self) -> dict[str, list[str]]:
@@ -85,6 +88,7 @@ class Fleet:
     def stop(self) -> None:
         """Stop all services after they have answered what they have accepted."""
         with self._changing:
+            self._place()  # of a fleet that was started again: the actors that are there
             self._record = None
             self._store()
             self._remove(self._placed)
@@ -109,7 +113,8 @@ class Fleet:
             return []
         before, settings = self._placed, self._record["settings"]
         addresses = suitable_nodes(ray.nodes(), settings["device"])
-        chosen = choose_nodes(addresses, before, self._record["most"])
+        known = [*before, *(name for name in self._record["ports"] if name not in before)]  # of an earlier fleet
+        chosen = choose_nodes(addresses, known, self._record["most"])
         self._remove(set(before) - set(chosen))
         ports = choose_ports({name: addresses[name] for name in chosen}, self._record["ports"], settings["port"])
         self._record["ports"] = ports
@@ -141,6 +146,15 @@ class Fleet:
             internal_kv._internal_kv_del(RECORD)
         else:
             internal_kv._internal_kv_put(RECORD, json.dumps(self._record))
+
+
+def _check_device(record: Mapping[str, Any] | None, device: str) -> None:
+    """Raise BadSetting if services run on another device: their actors keep what they reserved."""
+    if record is not None and record["settings"]["device"] != device:
+        raise BadSetting(
+            f"the services run on {record['settings']['device']}, and cannot be moved to {device}; stop them first "
+            "(fans serve --engine ray --stop)"
+        )
 
 
 def _placed(name: str, address: str, settings: Message) -> Placed:

@@ -23,7 +23,7 @@ class ServiceProcess:
         self._connection, there = socket.socketpair()
         with there:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", service_process.__name__, str(there.fileno())],
+                [sys.executable, "-P", "-m", service_process.__name__, str(there.fileno())],
                 env={name: value for name, value in os.environ.items() if not name.startswith("RAY_")},  # no token
                 stdin=subprocess.DEVNULL,
                 pass_fds=[there.fileno()],

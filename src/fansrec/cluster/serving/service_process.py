@@ -5,10 +5,12 @@ It stops like `fans serve` on SIGTERM, and also when the node closes the connect
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import socket
 import sys
+from collections.abc import Coroutine
 
 from fansrec.errors import FansError, Unfinished
 from fansrec.files import format_os_error
@@ -16,6 +18,8 @@ from fansrec.serving.processes.channel import Channel, Message, pack, receive
 from fansrec.serving.run import serve
 from fansrec.serving.service import Service
 from fansrec.serving.settings import Settings
+
+log = logging.getLogger("fansrec.serving")
 
 STATUS, RELOAD = "status", "reload"  # kinds of orders
 
@@ -39,21 +43,29 @@ def _follow_orders(connection: socket.socket, service: Service) -> None:
     """Report that requests are answered, and do from now on what the node orders."""
     tasks = set[asyncio.Future[object]]()  # the event loop keeps none
 
+    def start(work: Coroutine[object, object, object]) -> None:
+        task = asyncio.ensure_future(work)
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
     def opened(channel: Channel) -> None:
-        channel.on_message = lambda order, _: tasks.add(asyncio.ensure_future(_follow(order, service, channel)))
+        channel.on_message = lambda order, _: start(_follow(order, service, channel))
         channel.on_close = lambda: os.kill(os.getpid(), signal.SIGTERM)
         channel.send(_report(service))
 
     loop = asyncio.get_running_loop()
-    tasks.add(asyncio.ensure_future(loop.create_unix_connection(lambda: Channel(opened), sock=connection)))
+    start(loop.create_unix_connection(lambda: Channel(opened), sock=connection))
 
 
 async def _follow(order: Message, service: Service, channel: Channel) -> None:
     try:
         changed = {"changed": await service.deployments.reload()} if order["kind"] == RELOAD else {}
         channel.send(_report(service) | changed)
-    except FansError as error:
+    except (FansError, OSError) as error:
         channel.send(_refusal(error))
+    except Exception as error:
+        log.exception("an order of the node failed")
+        channel.send({"refused": Unfinished.__name__, "detail": f"the service failed ({type(error).__name__})"})
 
 
 def _report(service: Service) -> Message:

@@ -156,6 +156,7 @@ class Dispatcher:
             request.answer.set_exception(Problem(500, "workers-died", detail))
             return
         self._metrics.retried.inc()
+        request.started = 0.0  # it is in the queue again, where its client may leave
         self.queue.put_first(request)
 
     # Health of workers

@@ -56,7 +56,7 @@ class LoadLimits:
         self._seen = 0.0  # the delay of the latest batch
         self._full = False
         self._seconds = self._tokens = 0.0  # of the latest replies of workers, with falling weights
-        self.body_bytes = Budget(max(MAX_BODY_BYTES_IN_FLIGHT, settings.max_body_bytes))
+        self.body_bytes = Budget(max(MAX_BODY_BYTES_IN_FLIGHT, settings.max_body_bytes, settings.max_unpacked_bytes))
         self.searches = Budget(MAX_SEARCHES)
 
     def refusal(self, tokens: int = 0) -> Problem | None:

@@ -43,11 +43,6 @@ class Queue:
     def crowded(self) -> bool:
         return len(self._requests) > CROWDED * self._max_requests or self.tokens > CROWDED * self._max_tokens
 
-    @property
-    def first(self) -> QueuedRequest | None:
-        """The request that is taken next."""
-        return next(iter(self._requests.values()), None)
-
     def put(self, request: QueuedRequest) -> None:
         self._requests[request.id] = request
         self.tokens += request.tokens

@@ -10,7 +10,7 @@ import sys
 from asyncio.subprocess import Process
 from typing import Any
 
-from fansrec.serving.http.problems import Problem
+from fansrec.serving.http.problems import Problem, deadline_problem
 from fansrec.serving.processes.channel import Channel, Message
 from fansrec.serving.processes.load_limits import Budget
 from fansrec.serving.processes.supervisor import ONE_THREAD
@@ -35,18 +35,25 @@ class Validator:
         self._starting = asyncio.Lock()
         self._process: ValidationProcess | None = None
 
-    async def parse(self, kind: str, body: bytes) -> Any:
-        """Return the fields of a request; raise a Problem if it is not valid."""
+    async def parse(self, kind: str, body: bytes, timeout_s: float | None = None) -> Any:
+        """Return the fields of a request; raise a Problem if it is not valid, or not parsed in time."""
         parser = self._parsers[kind]
         if len(body) <= parser.large:
             return parser(body)
         with self._memory.reserve(len(body)):
-            for _ in range(MAX_ATTEMPTS):
-                try:
-                    large, fields = await (await self._running()).parse(kind, body)
-                    return parser.fields(large, *fields)
-                except (ProcessLost, OSError) as error:
-                    log.error("the process that validates large bodies is lost (%s)", error or type(error).__name__)
+            try:
+                async with asyncio.timeout(timeout_s):
+                    return await self._parse_large(kind, body)
+            except TimeoutError:
+                raise deadline_problem() from None
+
+    async def _parse_large(self, kind: str, body: bytes) -> Any:
+        for _ in range(MAX_ATTEMPTS):
+            try:
+                large, fields = await (await asyncio.shield(self._running())).parse(kind, body)
+                return self._parsers[kind].fields(large, *fields)
+            except (ProcessLost, OSError) as error:
+                log.error("the process that validates large bodies is lost (%s)", error or type(error).__name__)
         detail = "the process that validates large requests failed with this one; send a smaller one"
         raise Problem(500, "bug", detail)
 
