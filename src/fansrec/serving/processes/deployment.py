@@ -184,3 +184,4 @@ class Deployment:
         self.started.set()
         if not self.loaded.done():
             self.loaded.set_exception(error)
+            self.loaded.exception()  # so that it is not logged if nobody waits for the models any more
