@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from benchmarks.reliability.attacks import attacks, fuzzed
@@ -19,6 +19,7 @@ from benchmarks.reliability.bad_bodies import by_hypothesis, mutated
 from benchmarks.reliability.encoding import encoded
 from benchmarks.reliability.load import Load, run_here
 from benchmarks.reliability.models import QUICK, make_model, make_requests
+from benchmarks.reliability.processes import STARTING
 from benchmarks.reliability.raw_http import run_attacks
 from benchmarks.reliability.report import Report, argument_parser, run
 from benchmarks.reliability.rules import ObeysRules
@@ -52,12 +53,17 @@ def measure(report: Report, options: argparse.Namespace) -> None:
             sent += broken_http(report, running, shares["fuzzed heads"], 2 if options.quick else 40, options.seed)
             sent += by_schema(report, running, 6 if options.quick else EXAMPLES)
             report.require("requests in total", f">= {count:,}", sent, sent >= count)
-            gone = before.keys() ^ running.processes.look().keys()
+            gone = serving(before) ^ serving(running.processes.look())
             report.require("processes that died or were replaced", "0", len(gone), not gone)
             deaths = int(running.metric("fans_worker_deaths_total"))
             report.require("workers lost, as the service counts them", "0", deaths, deaths == 0)
             same = answer(running, good[0]) == first
             report.require("a good request is answered as before", "yes", "yes" if same else "no", same)
+
+
+def serving(roles: Mapping[int, str]) -> set[int]:
+    """Return the processes that run as long as the service does: not those that validate or index for a while."""
+    return {pid for pid, role in roles.items() if role not in ("validator", "indexer", STARTING)}
 
 
 def answer(running: Service, body: bytes) -> tuple[int, object]:
