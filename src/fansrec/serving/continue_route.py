@@ -31,15 +31,20 @@ class ContinueRoute:
         deadline = since + read_timeout(scope, settings.timeout_ms)
         request: ContinueFields = await read_request(CONTINUE, scope, receive, self._service)
         model = self._service.model_for(request.model, request.client)["name"]
-        job = Job(
-            next(dispatcher.ids),
-            model,
-            request.lists,
-            request.k,
-            request.rules,
-            since,
-            deadline,
-            request.fallback,
-            request.explain,
-        )
+        job = continue_job(next(dispatcher.ids), model, request, since, deadline)
         return await wait_for_answer(dispatcher, dispatcher.submit(job, request.cost), receive)
+
+
+def continue_job(number: int, model: str, request: ContinueFields, since: float, deadline: float) -> Job:
+    """Return the job that continues the lists of a request with a model."""
+    return Job(
+        number,
+        model,
+        request.lists,
+        request.k,
+        request.rules,
+        since,
+        deadline,
+        request.fallback,
+        request.explain,
+    )

@@ -10,6 +10,7 @@ from typing import Any
 import uvicorn
 
 from fansrec.serving.app import build_app
+from fansrec.serving.direct_continue import DirectContinue
 from fansrec.serving.http.protocol import protocol_class
 from fansrec.serving.http.sockets import drop_new_connections
 from fansrec.serving.service import Service
@@ -33,7 +34,11 @@ class Server(uvicorn.Server):
         config = uvicorn.Config(
             app,
             http=protocol_class(
-                settings, service.metrics.observe_request, service.dispatcher.load.refusal, service.unread
+                settings,
+                service.metrics.observe_request,
+                service.dispatcher.load.refusal,
+                service.unread,
+                DirectContinue(service, app),
             ),
             **DISABLED,
             backlog=BACKLOG,

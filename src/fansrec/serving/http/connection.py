@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from fansrec.serving.http.direct import DirectRequest
 from fansrec.serving.http.logs import log_refusal
 from fansrec.serving.http.message_size import MessageSize
 from fansrec.serving.http.problems import Problem
@@ -30,7 +31,7 @@ class LimitedConnection(HttpToolsProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.lingering: LingeringTransport = cast(Any, None)
-        self.active: RequestResponseCycle | None = None  # the request that the application has
+        self.active: RequestResponseCycle | DirectRequest | None = None  # the request that is being answered
         self.in_headers = self.in_body = False  # of the request that is being read
         self.begun = 0  # requests that began within the bytes received last
         self.size = MessageSize(self.limits)
@@ -79,9 +80,26 @@ class LimitedConnection(HttpToolsProtocol):
     def busy(self) -> bool:
         return self.active is not None and not self.active.response_complete
 
-    def _disconnect_cycle(self, cycle: RequestResponseCycle) -> None:
-        cycle.disconnected = True
-        cycle.message_event.set()
+    def _disconnect_cycle(self, cycle: "RequestResponseCycle | DirectRequest") -> None:
+        if isinstance(cycle, DirectRequest):
+            cycle.disconnect()
+        else:
+            cycle.disconnected = True
+            cycle.message_event.set()
+
+    def begin_direct(self, request: DirectRequest) -> None:
+        """Begin to answer a request that the parser has not read."""
+        self._unset_keepalive_if_required()
+        self.header_timer.cancel()
+        self.active = request
+        self.cycle = cast(Any, request)
+
+    def end_direct(self, answer: bytes, keep_alive: bool) -> None:
+        """Send the answer to such a request, and begin the next one."""
+        self.lingering.write_complete(answer)
+        if not keep_alive:
+            self.transport.close()
+        self.on_response_complete()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self.active = cycle

@@ -45,12 +45,14 @@ def setup_logs(format: str, level: str, *, background: bool = True, stream: Text
     root.setLevel(level.upper())
 
 
-def log_access(route: str, method: str, status: int, seconds: float, key: str | None = None) -> None:
+def log_access(
+    route: str, method: str, status: int, seconds: float, key: str | None = None, trace: Trace | None = None
+) -> None:
     """Log one line for a request: its route as the service names it, never its path or query."""
     level = logging.DEBUG if route in HEALTH and status < 400 else logging.INFO
     if _writer is None or not ACCESS.isEnabledFor(level):
         return
-    fields = _trace_fields()
+    fields = _trace_fields(trace or current_trace.get())
     fields |= {"method": method, "route": route, "status": status, "milliseconds": round(seconds * 1000, 3)}
     if key is not None:
         fields["key"] = key
@@ -82,7 +84,7 @@ def log_refusal_counts() -> None:
 
 class LineFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        fields = _trace_fields()
+        fields = _trace_fields(current_trace.get())
         fields["logger"] = record.name
         fields |= getattr(record, "fields", {})
         if record.exc_info:
@@ -110,8 +112,7 @@ def _format_value(value: Any) -> str:
     return text if text.isprintable() and " " not in text and text else json.dumps(text)
 
 
-def _trace_fields() -> dict[str, Any]:
-    trace = current_trace.get()
+def _trace_fields(trace: Trace | None) -> dict[str, Any]:
     return {} if trace is None else {"request_id": trace.request_id, "trace_id": trace.trace_id}
 
 

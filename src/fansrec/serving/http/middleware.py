@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -17,9 +17,10 @@ from fansrec.serving.http.key_ring import KeyRing
 from fansrec.serving.http.logs import current_trace, log_access, log_refusal
 from fansrec.serving.http.problems import Problem, internal_problem, problem_of, send_problem, stopping_problem
 from fansrec.serving.http.routes import METHODS, OTHER, WITH_IDS, route_name
-from fansrec.serving.http.tracing import trace_of
+from fansrec.serving.http.tracing import Trace, trace_of
 
 Refuse = Callable[[Scope], Problem | None]
+Headers = Sequence[tuple[bytes, bytes]]
 
 CLIENT_DISCONNECTED = 499  # logged where the client left before the answer
 READ_HEADERS = frozenset(
@@ -61,9 +62,9 @@ class Exchange:
         self.since = time.perf_counter()
         self.route = route_name(scope["path"])
         self.method = scope["method"] if scope["method"] in METHODS else OTHER
-        self.headers = {name: value for name, value in scope["headers"] if name in READ_HEADERS}
+        self.headers = read_headers(scope["headers"])
         self.trace = trace_of(*map(self.headers.get, (b"x-request-id", b"traceparent", b"tracestate")))
-        self.own = [*SECURITY_HEADERS, *self.trace.headers(), *_cors_headers(self.headers, origins)]
+        self.own = [*SECURITY_HEADERS, *_cors_headers(self.headers, origins), *self.trace.headers()]
         self._send = send
         self.key: str | None = None  # its name
         self.kind: str | None = None  # of the problem, if the answer is one
@@ -148,15 +149,22 @@ class ServiceMiddleware:
         """Raise a Problem for a request that is not allowed; add the ids of the others to their scope."""
         if "\0" in scope["path"] and exchange.route not in WITH_IDS:
             raise Problem(400, "bad-path", "The path contains a NUL character; remove it.")
-        refuse_repeated(scope["headers"])
-        if self.hosts is not None:
-            self.hosts.check([value for name, value in scope["headers"] if name == b"host"])
+        self.check_head(scope["headers"])
         key = check_key(exchange.route, exchange.method, exchange.headers, self.keys)
         exchange.key = key.name if key else None
         trace = exchange.trace
         scope.setdefault("state", {}).update(
             request_id=trace.request_id, trace_id=trace.trace_id, span_id=trace.span_id
         )
+
+    def check_head(self, headers: Headers) -> None:
+        """Raise a Problem for headers that are refused whatever the request is."""
+        refuse_repeated(headers)
+        if self.hosts is not None:
+            self.hosts.check([value for name, value in headers if name == b"host"])
+
+    def cors_headers(self, headers: Mapping[bytes, bytes]) -> Headers:
+        return _cors_headers(headers, self.origins)
 
     async def _cancelled(self, exchange: Exchange) -> None:
         """Only the work is cancelled when its client has left; the whole task is, when the service must stop."""
@@ -168,14 +176,25 @@ class ServiceMiddleware:
     def _record(self, exchange: Exchange, scope: Scope) -> None:
         seconds = time.perf_counter() - exchange.since
         status = scope.get(ANSWERED) or exchange.status or CLIENT_DISCONNECTED
-        self.observe(exchange.route, exchange.method, status, seconds)
+        self.record(exchange.route, exchange.method, status, seconds, exchange.kind, exchange.key, exchange.trace)
+
+    def record(
+        self, route: str, method: str, status: int, seconds: float, kind: str | None, key: str | None, trace: Trace
+    ) -> None:
+        """Count and log a request that has ended; `kind` is that of its problem, `key` the name of its key."""
+        self.observe(route, method, status, seconds)
         if status == 429:
-            log_refusal(exchange.kind or "overload")
+            log_refusal(kind or "overload")
         else:
-            log_access(exchange.route, exchange.method, status, seconds, exchange.key)
+            log_access(route, method, status, seconds, key, trace)
 
 
-def _cors_headers(headers: Mapping[bytes, bytes], origins: frozenset[bytes]) -> list[tuple[bytes, bytes]]:
+def read_headers(headers: Headers) -> dict[bytes, bytes]:
+    """Return the headers that the middleware reads."""
+    return {name: value for name, value in headers if name in READ_HEADERS}
+
+
+def _cors_headers(headers: Mapping[bytes, bytes], origins: frozenset[bytes]) -> Headers:
     """Return the headers that let a page of one of `origins` read the answer; a page of another origin gets none."""
     if not origins:
         return []

@@ -8,6 +8,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from fansrec.serving.http.bodies import unsupported_transfer
 from fansrec.serving.http.connection import LimitedConnection, Observer
+from fansrec.serving.http.direct import DirectHandler, NoDirectHandler
 from fansrec.serving.http.logs import log_refusal
 from fansrec.serving.http.problems import Problem
 from fansrec.serving.http.refusals import is_complete_request, overload_bytes
@@ -27,24 +28,28 @@ def protocol_class(
     observe: Observer = lambda *_: None,
     overloaded: Overloaded = lambda: None,
     unread: UnreadAnswers | None = None,
+    direct: DirectHandler | None = None,
 ) -> type[HttpToolsProtocol]:
     """Return the class to give uvicorn as `http`; `observe` is called for refusals that never reach the application.
 
-    While `overloaded` returns a problem, requests to continue lists get it as their answer.
+    While `overloaded` returns a problem, requests to continue lists get it as their answer. `direct` answers requests
+    without the parser.
     """
     members = {"limits": limits, "observe": staticmethod(observe), "overloaded": staticmethod(overloaded)}
-    members |= {"unread": unread or UnreadAnswers(limits.max_unsent_bytes)}
+    members |= {"unread": unread or UnreadAnswers(limits.max_unsent_bytes), "direct": direct or NoDirectHandler()}
     return type("ServiceProtocol", (LimitedProtocol,), members)
 
 
 class LimitedProtocol(LimitedConnection):
     overloaded: Overloaded
+    direct: DirectHandler
 
     def data_received(self, data: bytes) -> None:
         if self.ignores_input or self.lingering.closing:
             self._drop(len(data))
             return
-        if self._refused_at_once(data):
+        idle = self._is_idle()
+        if idle and (self._refused_at_once(data) or self.direct.begin(self, data)):
             return
         self.begun, in_request = 0, self.in_headers or self.in_body
         try:
@@ -52,6 +57,8 @@ class LimitedProtocol(LimitedConnection):
             if self.begun + in_request == 1:  # the bytes belong to one request
                 self.size.add_received(len(data))
             self._check_sizes(len(data))
+            if idle and self.begun == 1 and not self.in_headers and not self.in_body:
+                self.direct.learn(self, data)
         except Problem as problem:
             self.refuse(problem)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
@@ -68,10 +75,9 @@ class LimitedProtocol(LimitedConnection):
             self._drop(received)
 
     def _refused_at_once(self, data: bytes) -> bool:
-        """At overload, refuse a request without parsing it or creating a task, if the connection does nothing else."""
+        """At overload, refuse a request of an idle connection without parsing it or creating a task."""
         problem = self.overloaded()
-        busy = self.in_headers or self.in_body or self.busy() or self.draining or self.write_timer.running
-        if problem is None or busy or not is_complete_request(data, b"POST %s HTTP/1.1\r\n" % CONTINUE.path.encode()):
+        if problem is None or not is_complete_request(data, b"POST %s HTTP/1.1\r\n" % CONTINUE.path.encode()):
             return False
         self.header_timer.cancel()
         self.lingering.write_complete(overload_bytes(problem))
@@ -79,6 +85,11 @@ class LimitedProtocol(LimitedConnection):
         log_refusal(problem.kind)
         self.on_response_complete()
         return True
+
+    def _is_idle(self) -> bool:
+        """Return whether the connection does nothing, so that the parser does not have to see the next request."""
+        busy = self.in_headers or self.in_body or self.busy() or self.draining or self.write_timer.running
+        return not busy
 
     def _drop(self, size: int) -> None:
         if self.size.drop(size):
