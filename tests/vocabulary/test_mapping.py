@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from fansrec.errors import BadArtifact
 from fansrec.vocabulary import CATEGORIES_FILE, ITEMS_FILE, Vocabulary, mapping, read_vocabulary
+from fansrec.vocabulary.mapping import IdIndex
+from fansrec.vocabulary.string_table import StringTable
 
 SONGS = Vocabulary(
     ids=["a", "b", "c", "d", "e"],
@@ -65,7 +67,8 @@ def test_an_id_wins_over_a_name() -> None:
 
 
 def test_indices_of_known_items_and_unknown_items() -> None:
-    assert SONGS.indices(["c", "nobody", "Yesterday", 7, "c"]) == ([2, 1, 2], ["nobody", 7])
+    known, unknown = SONGS.indices(["c", "nobody", "Yesterday", 7, "c"])
+    assert (known.tolist(), unknown) == ([2, 1, 2], ["nobody", 7])
 
 
 def test_integer_ids_are_found_as_integers_and_strings_and_returned_as_integers() -> None:
@@ -272,11 +275,25 @@ def test_duplicate_ids_are_refused(tmp_path: Path) -> None:
 
 
 def test_prepared_lookups_find_what_others_find() -> None:
+    """Also with an index of ids, and with one that cannot take a text."""
+
     def made() -> Vocabulary:
         return Vocabulary(["a", "7", "b"], np.array([0, 3]), names=["Blue", "b", "a"], category_names=["all"])
 
+    def index_of(ids: StringTable) -> IdIndex:
+        numbers = {id_: number for number, id_ in enumerate(ids)}
+        return lambda texts: None if "\ud800" in texts else np.array([numbers.get(text, -1) for text in texts])
+
     items: list[object] = ["b", 7, "a", "Blue", "BLUE", "none", "", "\ud800", 8]
-    prepared = made()
+    prepared, indexed = made(), made()
     prepared.prepare_lookups()
-    assert prepared.indices(items) == made().indices(items) == ([2, 1, 0, 0, 0], ["none", "", "\ud800", 8])
-    assert prepared.indices(iter(["a", "b"])) == ([0, 2], [])
+    indexed.prepare_lookups(index_of)
+    for vocabulary in (prepared, indexed, made()):
+        for some, known, unknown in (
+            (items, [2, 1, 0, 0, 0], ["none", "", "\ud800", 8]),
+            (items[:7], [2, 1, 0, 0, 0], ["none", ""]),
+            (["a", "b"], [0, 2], []),
+            ([], [], []),
+        ):
+            found, others = vocabulary.indices(iter(some))
+            assert (found.tolist(), others) == (known, unknown) and found.dtype == np.int64

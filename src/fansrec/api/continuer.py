@@ -214,7 +214,7 @@ class Continuer:
     def indices(self, items: Iterable[object]) -> tuple[NDArray[np.int64], list[object]]:
         """Return the indices of a list's known items, and its unknown items."""
         known, unknown = self.vocabulary.indices(items)
-        return np.array(known, dtype=np.int64), [*map(plain, unknown)]
+        return known, [*map(plain, unknown)]
 
     def did_you_mean(self, unknown: Sequence[object]) -> str:
         """Return the end of a message about unknown items: `; did you mean 'Song 1'?`, or an empty text."""

@@ -38,7 +38,7 @@ def make_rules(
         allowed = inside.tolist() if allowed is None else np.intersect1d(allowed, inside).tolist()
     return Rules(
         # An unknown item cannot be answered anyway.
-        exclude=vocabulary.indices(check_items(exclude, "exclude"))[0],
+        exclude=vocabulary.indices(check_items(exclude, "exclude"))[0].tolist(),
         allow=allowed,
         allowed_by=tuple(n for n, v in {"allow": allow, "categories": categories}.items() if v is not None),
         keep_seen=keep_seen,
@@ -55,10 +55,10 @@ def _allowed(vocabulary: Vocabulary, items: list[object]) -> list[int]:
     indices, unknown = vocabulary.indices(items)
     if not items:
         raise BadSetting("--allow is empty, so that no item could be answered; name items, or leave it out")
-    if not indices:
+    if not len(indices):
         meant = DidYouMean(vocabulary)(unknown)
         raise BadSetting(f"--allow names no item this model knows (unknown: {shown(unknown)}){meant}")
-    return indices
+    return [*map(int, indices)]
 
 
 def _in_categories(vocabulary: Vocabulary, names: list[Any]) -> NDArray[np.int64]:

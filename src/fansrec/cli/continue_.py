@@ -173,7 +173,7 @@ def _warn_of_unknown(continuer: Any, **rules: list[str] | None) -> None:
     """Report the items of rules that the model does not know, which therefore have no effect."""
     for name, items in rules.items():
         known, unknown = continuer.vocabulary.indices(items or ())
-        if unknown and (known or name != "allow"):  # --allow without a known item is refused
+        if unknown and (len(known) or name != "allow"):  # --allow without a known item is refused
             more = f" and {len(unknown) - MAX_SHOWN:,} more" if len(unknown) > MAX_SHOWN else ""
             shown = ", ".join(map(repr, unknown[:MAX_SHOWN]))
             meant = continuer.did_you_mean(unknown) or "; check the spelling"

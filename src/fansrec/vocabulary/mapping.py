@@ -25,7 +25,9 @@ GROUP = "group"  # that word, unless the data has its own
 MAX_DIGITS = 18  # of integer ids, so that they fit into 64 bits
 MAX_SUGGESTED = 500_000  # items, among which those that a misspelled one may mean are searched
 CACHED_LOOKUPS = 1 << 16  # a cached lookup is ten times as fast; a full cache takes 11 MB
-MAX_INDEXED = 1 << 18  # items whose ids a service keeps in a dictionary, which its workers share; 150 bytes each
+
+# Finds ids: the index of each, -1 for an unknown one; None if it cannot say.
+IdIndex = Callable[[Sequence[str]], NDArray[np.int64] | None]
 
 
 @dataclass(frozen=True)
@@ -114,30 +116,28 @@ class Vocabulary:
         name = self.name(index)
         return self.ids[index] if name is None or self.find(name) != index else name
 
-    def prepare_lookups(self) -> None:
-        """Compute what the first lookup of an unknown item needs, for processes that are forked later."""
+    def prepare_lookups(self, make_index: Callable[[StringTable], IdIndex | None] = lambda ids: None) -> None:
+        """Compute what lookups need, for processes that are forked later; `make_index` may speed up those of ids."""
         self.find("")
-        if len(self) <= MAX_INDEXED:
-            self._indices_of_ids  # noqa: B018
+        if "_id_index" not in self.__dict__:
+            self.__dict__["_id_index"] = make_index(self._tables[0])
         if len(self) <= MAX_SUGGESTED:
             self._close_labels  # noqa: B018
 
-    @cached_property
-    def _indices_of_ids(self) -> dict[str, int]:
-        """The index of each id. Making it takes longer than many lookups, so only `prepare_lookups` does."""
-        return {id_: index for index, id_ in enumerate(self.ids)}
-
-    def indices(self, items: Iterable[object]) -> tuple[list[int], list[object]]:
+    def indices(self, items: Iterable[object]) -> tuple[NDArray[np.int64], list[object]]:
         """Return the indices of the known items, in order, and the unknown items."""
         items = [*items]
-        known_ids: dict[str, int] = self.__dict__.get("_indices_of_ids", {})
-        found = [*map(known_ids.get if known_ids else self._cached_find, map(str, items))]  # no Python loop: it is slow
-        if known_ids and None in found:
-            found = [self.find(item) if index is None else index for item, index in zip(items, found, strict=True)]
-        if None not in found:
-            return cast(list[int], found), []
-        unknown = [item for item, index in zip(items, found, strict=True) if index is None]
-        return [index for index in found if index is not None], unknown
+        texts = [*map(str, items)]
+        index: IdIndex | None = self.__dict__.get("_id_index")
+        by_id = index(texts) if index else None
+        if by_id is None:
+            found = [*map(self._cached_find, texts)]  # no Python loop: it is slow
+        elif by_id.min(initial=0) >= 0:
+            return by_id, []
+        else:
+            found = [self._cached_find(text) if at < 0 else at for text, at in zip(texts, by_id.tolist(), strict=True)]
+        unknown = [item for item, at in zip(items, found, strict=True) if at is None] if None in found else []
+        return np.array([at for at in found if at is not None] if unknown else found, dtype=np.int64), unknown
 
     def id(self, index: int) -> str | int:
         is_integer = self.integer_ids if self.integer_items is None else self.integer_items[index]

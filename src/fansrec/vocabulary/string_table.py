@@ -52,6 +52,11 @@ class StringTable(Sequence[str | None]):
         contents = map(self._content.__getitem__, map(slice, self._ends[:-1], self._ends[1:]))
         return (None if missing else text.decode() for text, missing in zip(contents, self._missing, strict=True))
 
+    @property
+    def buffers(self) -> tuple[bytes, NDArray[np.int64]]:
+        """All strings one after another as UTF-8, and where they start and end: string i from i to i + 1."""
+        return self._content, np.asarray(self._ends)
+
     def _bytes(self, index: int) -> bytes:
         return self._content[self._ends[index] : self._ends[index + 1]]
 

@@ -66,7 +66,7 @@ def layout_source() -> str:
     """Return C++ that asserts the layout of structures.py, and by whose function library.py finds old libraries."""
     structures = runpy.run_path(str(Path(__file__).with_name("structures.py")))
     function = f'EXPORTED const char* fans_layout() {{ return "{structures["LAYOUT"]}"; }}'
-    return f'#include "call.h"\n{structures["ASSERTIONS"]}{function}\n'
+    return f'#include "call.h"\n#include "item_ids.h"\n{structures["ASSERTIONS"]}{function}\n'
 
 
 def _compile(compiler: str, folder: Path, name: str, flags: list[str]) -> str | None:

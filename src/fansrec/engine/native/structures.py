@@ -74,9 +74,10 @@ Model = declare(
     (Head, "head"),
     "hybrid* linear* vstan*",
 )
+ItemIds = declare("ItemIds", "content* ends* items slots* mask bits seed")
 STRUCTURES = (
     *(Affine, EncoderLayer, CausalLayer, Encoder, RoundedVectors, Head, Call),
-    *(TiedClassifier, ListMemory, LinearPart, SparseParts, Hybrid, LinearModel, Vstan, Model),
+    *(TiedClassifier, ListMemory, LinearPart, SparseParts, Hybrid, LinearModel, Vstan, Model, ItemIds),
 )
 
 

@@ -10,6 +10,7 @@ from pydantic_core import to_json
 
 from fansrec.api.continuer import Continuer
 from fansrec.artifact import Artifact, read_artifact, recipe_of
+from fansrec.engine.native.item_ids import item_index
 from fansrec.errors import BadArtifact
 from fansrec.explaining.explainer import why_not
 from fansrec.models.registry import command_name
@@ -51,7 +52,7 @@ def _try_out(model: LoadedModel) -> None:
     vocabulary = model.continuer.vocabulary
     try:
         vocabulary.group_indices  # noqa: B018
-        vocabulary.prepare_lookups()
+        vocabulary.prepare_lookups(item_index)
         if _explains(model.continuer):
             model.continuer.explanations.prepare()
         request = Job(0, model.name, [[vocabulary.ids[0]]], 1, {}, 0.0, math.inf)
