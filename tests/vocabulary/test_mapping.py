@@ -282,7 +282,9 @@ def test_prepared_lookups_find_what_others_find() -> None:
 
     def index_of(ids: StringTable) -> IdIndex:
         numbers = {id_: number for number, id_ in enumerate(ids)}
-        return lambda texts: None if "\ud800" in texts else np.array([numbers.get(text, -1) for text in texts])
+        return lambda texts: (
+            None if "\ud800" in texts else np.array([numbers.get(text, -1) for text in texts], dtype=np.int64)
+        )
 
     items: list[object] = ["b", 7, "a", "Blue", "BLUE", "none", "", "\ud800", 8]
     prepared, indexed = made(), made()
