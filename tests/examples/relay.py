@@ -28,7 +28,7 @@ class Relay:
         self._thread = threading.Thread(target=self._server.serve_forever, args=[0.05], daemon=True)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
-    def _handler(relay) -> type[BaseHTTPRequestHandler]:  # noqa: N805
+    def _handler(relay) -> type[BaseHTTPRequestHandler]:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"  # connections stay open
 
