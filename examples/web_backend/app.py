@@ -84,7 +84,7 @@ class Added(BaseModel):
     position: int | None = None
 
 
-@app.post("/playlists/{id}/songs", status_code=201)
+@app.post("/playlists/{id}/songs", status_code=204)
 async def add_song(id: str, added: Added, request: Request, person: Annotated[str | None, Cookie()] = None) -> None:
     """Add a song to a playlist; one that a model suggested is reported as accepted."""
     playlists[id].append(added.song)

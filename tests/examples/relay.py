@@ -21,7 +21,8 @@ class Relay:
     """
 
     def __init__(self, url: str, port: int = 0) -> None:
-        self.mode, self.connections, self.requests = "pass", 0, list[tuple[str, str]]()
+        self.mode, self.connections = "pass", 0
+        self.requests, self.bodies = list[tuple[str, str]](), list[bytes]()
         self._http = httpx2.Client(base_url=url, timeout=DEADLINE_S)
         self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
         self._server.daemon_threads = True
@@ -49,6 +50,7 @@ class Relay:
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
         body = handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
         self.requests.append((handler.command, handler.path))
+        self.bodies.append(body)
         if self.mode == "overloaded":
             self._reply(handler, 429, b"{}", {"Retry-After": "60"})
             return

@@ -88,7 +88,12 @@ def test_killed_night_is_finished_by_the_next_run(night: Path, monkeypatch: pyte
     ]
     assert [row["user"] for row in rows if row["fallback"]] == ["new"]
     before = (night / "out.parquet").read_bytes()
+    (night / "models" / "current").unlink()
+    (night / "models" / "current").symlink_to("2026-11-17")  # as if it was killed before the link was set
+    written = {path: path.stat().st_mtime_ns for path in night.glob("models/2026*/*")}
     assert run(monkeypatch) == 0
+    assert os.readlink("models/current") == "2026-11-18"
+    assert {path: path.stat().st_mtime_ns for path in night.glob("models/2026*/*")} == written
     assert (night / "out.parquet").read_bytes() == before
 
 
@@ -127,6 +132,19 @@ def test_failure_is_reported_and_leaves_the_last_answers(
         code = run(monkeypatch)
     assert str(code).startswith("nightly: ") and said[broken] in str(code)
     assert (night / "out.parquet").read_text() == "of yesterday"
+
+
+def test_code_of_the_readme_writes_what_the_job_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("demo/world", "nightly/new"):
+        (tmp_path / folder).mkdir(parents=True)
+    lists = "".join(f'{{"id": "l{n}", "items": ["i{n}"], "theme": "x"}}\n' for n in range(101))
+    (tmp_path / "demo/world/lists.jsonl").write_text(lists)
+    [code] = re.findall(r"```python\n(.*?)```", (FOLDER.parent / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert pq.read_table("nightly/users.parquet").to_pylist()[0] == {"items": ["i0"], "user": "l0"}
+    new = pq.read_table("nightly/new/2026-11-17.parquet").to_pylist()
+    assert len(new) == 100 and new[0] == {"items": ["i1"], "list_id": "l1-new"}
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="this machine does not run systemd")

@@ -59,7 +59,7 @@ class Backend:
         return dict(answer.json())
 
     def add(self, playlist: str, song: str, **suggested: Any) -> None:
-        assert self.http.post(f"/playlists/{playlist}/songs", json={"song": song} | suggested).status_code == 201
+        assert self.http.post(f"/playlists/{playlist}/songs", json={"song": song} | suggested).status_code == 204
 
 
 @pytest.fixture
@@ -129,6 +129,8 @@ def test_page_does_not_wait_for_a_service_that_hangs(
     monkeypatch.setenv("FANS_PATIENCE", "0.2")
     monkeypatch.syspath_prepend(FOLDER)
     app = importlib.import_module("app").app
+    for name in ("app", "reporter"):
+        del sys.modules[name]
     relay.mode = "hang"
 
     async def suggestions() -> httpx2.Response:
