@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import Cookie, FastAPI, Query, Request, Response
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from reporter import Reporter
 
 import fansrec
@@ -31,6 +31,10 @@ BEST_SELLERS = json.loads(Path(os.environ.get("BEST_SELLERS", "best_sellers.json
 
 logger = logging.getLogger("uvicorn.error")
 playlists: defaultdict[str, list[str]] = defaultdict(list)  # your database
+
+
+# All that goes into events is checked here, since the service refuses a whole batch for one wrong event.
+Person = Annotated[str | None, Cookie(min_length=1, max_length=64)]
 
 
 @asynccontextmanager
@@ -53,7 +57,7 @@ async def suggestions(
     request: Request,
     response: Response,
     count: Annotated[int, Query(ge=1, le=50)] = 5,
-    person: Annotated[str | None, Cookie()] = None,
+    person: Person = None,
 ) -> dict[str, Any]:
     """Return songs that continue a playlist; `source` is the model, or null if these are the best sellers."""
     if person is None:  # a random key, so that the service learns nothing about the person
@@ -71,7 +75,8 @@ async def suggestions(
         logger.error("showing best sellers: %s", error)
     else:
         found = [{"id": one.item, "name": one.name} for one in answers[0].positions]
-        request.app.state.reporter.add(type="shown", model=answers.model, count=len(found), client=person)
+        if found:
+            request.app.state.reporter.add(type="shown", model=answers.model, count=len(found), client=person)
         return {"source": answers.model, "songs": found}
     return {"source": None, "songs": [song for song in BEST_SELLERS if song["id"] not in songs][:count]}
 
@@ -79,13 +84,13 @@ async def suggestions(
 class Added(BaseModel):
     """A song that a person adds, and where it was suggested: the `source` and its position, from 1."""
 
-    song: str
-    source: str | None = None
-    position: int | None = None
+    song: str = Field(min_length=1, max_length=100)
+    source: str | None = Field(None, max_length=64)
+    position: int | None = Field(None, ge=1, le=50)
 
 
 @app.post("/playlists/{id}/songs", status_code=204)
-async def add_song(id: str, added: Added, request: Request, person: Annotated[str | None, Cookie()] = None) -> None:
+async def add_song(id: str, added: Added, request: Request, person: Person = None) -> None:
     """Add a song to a playlist; one that a model suggested is reported as accepted."""
     playlists[id].append(added.song)
     if added.source is not None:

@@ -94,6 +94,8 @@ def test_backend_suggests_reports_and_survives_every_failure_of_the_service(
     assert relay.connections <= 2  # one of the pages and one of the events: connections are kept
     assert len(backend.suggestions("no songs yet", count=3)["songs"]) == 3
 
+    for wrong in ({"song": ""}, {"song": "i1", "source": "m" * 65}, {"song": "i1", "source": "mine", "position": 0}):
+        assert backend.http.post("/playlists/p1/songs", json=wrong).status_code == 422
     backend.add("p1", first["songs"][1]["id"], source="mine", position=2)
     assert until(lambda: accepted(shop) == [first["songs"][1]["id"]])
     (event,) = [event for event in EventLog(shop.writes) if event["type"] == "accepted"]
