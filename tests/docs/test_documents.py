@@ -10,7 +10,7 @@ import typer
 from fansrec.cli.main import app
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("deploy/**/*.md")]
+DOCUMENTS = [path for one in ("*", "docs/**/*", "deploy/**/*", "examples/*") for path in ROOT.glob(f"{one}.md")]
 REPOSITORY = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Homepage"]
 VERB = (
     r"(?:data|keys|bench) \w+|prepare|train|evaluate|crossval|continue|serve|export|reproduce|demo|update|compact"

@@ -36,7 +36,7 @@ def test_wheel_has_the_whole_package_with_kernels(built: Path) -> None:
     files = {path.relative_to(source).as_posix() for path in (source / "fansrec").rglob("*") if path.is_file()}
     assert {name for name in files if "__pycache__" not in name} <= packed
     assert wheel.name.startswith(f"fansrec-{__version__}-py3-none-linux_")
-    assert not [name for name in packed if name.startswith(("tests", "benchmarks"))]
+    assert not [name for name in packed if name.startswith(("tests", "benchmarks", "examples"))]
 
 
 def test_source_distribution_has_what_the_build_needs_and_nothing_compiled(built: Path) -> None:
