@@ -1,7 +1,6 @@
 """Requests and replies as the front and its workers exchange them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pydantic_core import from_json
@@ -53,8 +52,7 @@ def with_lists(job: Job) -> Job:
     return job._replace(lists=from_json(job.lists)) if isinstance(job.lists, bytes) else job
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(NamedTuple):
     """The result of a job: the content of the answer, or an error."""
 
     id: int
