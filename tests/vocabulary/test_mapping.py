@@ -1,4 +1,5 @@
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -6,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from fansrec.errors import BadArtifact
 from fansrec.vocabulary import CATEGORIES_FILE, ITEMS_FILE, Vocabulary, mapping, read_vocabulary
@@ -282,9 +284,12 @@ def test_prepared_lookups_find_what_others_find() -> None:
 
     def index_of(ids: StringTable) -> IdIndex:
         numbers = {id_: number for number, id_ in enumerate(ids)}
-        return lambda texts: (
-            None if "\ud800" in texts else np.array([numbers.get(text, -1) for text in texts], dtype=np.int64)
-        )
+
+        def find(texts: Sequence[str]) -> tuple[NDArray[np.int64], int] | None:
+            found = np.array([numbers.get(text, -1) for text in texts], dtype=np.int64)
+            return None if "\ud800" in texts else (found, int((found < 0).sum()))
+
+        return find
 
     items: list[object] = ["b", 7, "a", "Blue", "BLUE", "none", "", "\ud800", 8]
     prepared, indexed = made(), made()

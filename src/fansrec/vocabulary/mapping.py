@@ -26,8 +26,8 @@ MAX_DIGITS = 18  # of integer ids, so that they fit into 64 bits
 MAX_SUGGESTED = 500_000  # items, among which those that a misspelled one may mean are searched
 CACHED_LOOKUPS = 1 << 16  # a cached lookup is ten times as fast; a full cache takes 11 MB
 
-# Finds ids: the index of each, -1 for an unknown one; None if it cannot say.
-IdIndex = Callable[[Sequence[str]], NDArray[np.int64] | None]
+# Finds ids: the index of each, -1 for an unknown one, and how many are unknown; None if it cannot say.
+IdIndex = Callable[[Sequence[str]], tuple[NDArray[np.int64], int] | None]
 
 
 @dataclass(frozen=True)
@@ -132,10 +132,11 @@ class Vocabulary:
         by_id = index(texts) if index else None
         if by_id is None:
             found = [*map(self._cached_find, texts)]  # no Python loop: it is slow
-        elif by_id.min(initial=0) >= 0:
-            return by_id, []
+        elif not by_id[1]:
+            return by_id[0], []
         else:
-            found = [self._cached_find(text) if at < 0 else at for text, at in zip(texts, by_id.tolist(), strict=True)]
+            known = by_id[0].tolist()
+            found = [self._cached_find(text) if at < 0 else at for text, at in zip(texts, known, strict=True)]
         unknown = [item for item, at in zip(items, found, strict=True) if at is None] if None in found else []
         return np.array([at for at in found if at is not None] if unknown else found, dtype=np.int64), unknown
 

@@ -56,7 +56,7 @@ int64_t find(const ItemIds& ids, const Text& text, uint64_t hash) {
     return -1;
 }
 
-void find_group(const ItemIds& ids, const Text* texts, int64_t count, int64_t* found) {
+int64_t find_group(const ItemIds& ids, const Text* texts, int64_t count, int64_t* found) {
     uint64_t hashes[SIDE_BY_SIDE];
     for (int64_t i = 0; i < count; ++i) {
         hashes[i] = hash_of(texts[i].start, texts[i].size, uint64_t(ids.seed));
@@ -66,6 +66,7 @@ void find_group(const ItemIds& ids, const Text* texts, int64_t count, int64_t* f
     for (int64_t i = 0; i < count; ++i) __builtin_prefetch(ids.ends + first(i));
     for (int64_t i = 0; i < count; ++i) __builtin_prefetch(ids.content + ids.ends[first(i)]);
     for (int64_t i = 0; i < count; ++i) found[i] = find(ids, texts[i], hashes[i]);
+    return std::count(found, found + count, -1);
 }
 
 }  // namespace
@@ -81,10 +82,11 @@ EXPORTED void fans_index_ids(const ItemIds* ids) {
 }
 
 // Finds `count` ids that stand in `text` with a zero byte between two of them, and writes the item of each to `found`,
-// or -1. Returns 0 if the text does not have as many parts.
-EXPORTED int fans_find_ids(const ItemIds* ids, const char* text, int64_t size, int64_t count, int64_t* found) {
-    if (std::count(text, text + size, '\0') != count - 1) return 0;
+// or -1. Returns how many are unknown, or -1 if the text does not have as many parts.
+EXPORTED int64_t fans_find_ids(const ItemIds* ids, const char* text, int64_t size, int64_t count, int64_t* found) {
+    if (std::count(text, text + size, '\0') != count - 1) return -1;
     const char* end = text + size;
+    int64_t unknown = 0;
     Text group[SIDE_BY_SIDE];
     for (int64_t done = 0; done < count; done += SIDE_BY_SIDE) {
         int64_t here = std::min(SIDE_BY_SIDE, count - done);
@@ -94,7 +96,7 @@ EXPORTED int fans_find_ids(const ItemIds* ids, const char* text, int64_t size, i
             group[i] = {text, after - text};
             text = zero ? after + 1 : end;
         }
-        find_group(*ids, group, here, found + done);
+        unknown += find_group(*ids, group, here, found + done);
     }
-    return 1;
+    return unknown;
 }

@@ -32,18 +32,21 @@ class ItemIndex:
         library().fans_index_ids(ctypes.addressof(self._ids))
         self._find = library().fans_find_ids
 
-    def __call__(self, texts: Sequence[str]) -> NDArray[np.int64] | None:
-        """Return the index of each id, -1 for an unknown one; None for texts that the kernel cannot take."""
+    def __call__(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], int] | None:
+        """Return the index of each id, -1 for an unknown one, and how many are unknown.
+
+        Return None for texts that the kernel cannot take.
+        """
         found = np.empty(len(texts), dtype=np.int64)
         try:
             joined = "\0".join(texts).encode()
         except UnicodeEncodeError:  # a lone surrogate, which no id has
             return None
         if not texts:
-            return found
+            return found, 0
         address = found.__array_interface__["data"][0]
-        done = self._find(ctypes.addressof(self._ids), joined, len(joined), len(texts), address)
-        return found if done else None
+        unknown = self._find(ctypes.addressof(self._ids), joined, len(joined), len(texts), address)
+        return None if unknown < 0 else (found, unknown)
 
 
 def item_index(ids: StringTable) -> ItemIndex | None:

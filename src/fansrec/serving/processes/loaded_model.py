@@ -65,14 +65,14 @@ class LoadedModel:
         rules = self.rules(job.rules)
         if job.explain:
             self.continuer.explanations  # noqa: B018  it refuses models that cannot explain
-        longest = self.continuer.artifact.stored.longest_sequence()
+        longest, catalog = self.continuer.artifact.stored.longest_sequence(), len(self.continuer.vocabulary)
         prepared = PreparedJob(job, [], [], [], rules)
         for position, items in enumerate(job.lists):
             try:
                 indices, unknown = self.continuer.indices(items)
                 if len(job.lists) == 1 and job.fallback == NONE:
                     refuse_unknown(indices, unknown, self.continuer.vocabulary)
-                requested_counts([indices], job.k, len(self.continuer.vocabulary), longest)
+                requested_counts([indices], job.k, catalog, longest)
             except FansError as error:
                 raise type(error)(f"lists.{position}: {error}") from error
             prepared.unknown.append(unknown)
