@@ -15,6 +15,7 @@ from fansrec.serving.http.known_heads import KnownHead, KnownHeads, parts_of
 from fansrec.serving.http.middleware import CLIENT_DISCONNECTED, SECURITY_HEADERS, ServiceMiddleware, read_headers
 from fansrec.serving.http.problems import Problem, deadline_problem, internal_problem, problem_of, stopping_problem
 from fansrec.serving.http.routes import CONTINUE, is_continue
+from fansrec.serving.http.tracing import trace_of
 from fansrec.serving.json_requests import JSON, check_type
 from fansrec.serving.processes.jobs import CONTINUE as JOB
 from fansrec.serving.processes.queue import QueuedRequest
@@ -22,27 +23,28 @@ from fansrec.serving.service import Service
 from fansrec.serving.waiting import read_timeout
 
 # Headers that change the answer, or how the request is read: such requests go the usual way.
-SPECIAL = frozenset((b"transfer-encoding", b"content-encoding", b"expect", b"upgrade", b"origin", b"x-request-id",
-                     b"traceparent", b"tracestate"))  # fmt: skip
+SPECIAL = frozenset((b"transfer-encoding", b"content-encoding", b"upgrade", b"origin", b"tracestate"))
+TRACE = frozenset((b"x-request-id", b"traceparent"))
 (METHOD,) = CONTINUE.methods
 
 log = logging.getLogger("fansrec.serving")
 
 
 class DirectContinue:
-    """A DirectHandler: every check that depends on the head alone was passed by an earlier request with this head."""
+    """A DirectHandler: an earlier request with an equal head has passed all checks that depend on the head alone."""
 
     def __init__(self, service: Service, middleware: ServiceMiddleware) -> None:
         self._service, self._middleware, self._heads = service, middleware, KnownHeads()
-        self._max_body = min(service.settings.max_body_bytes, service.validator.most_here(JOB))
+        self._max_body = min(service.settings.max_body_bytes, service.validator.max_inline_bytes(JOB))
         self._own_headers = lines_of([*SECURITY_HEADERS, *middleware.cors_headers({})])
 
     def learn(self, connection: LimitedConnection, data: bytes) -> None:
         scope, cycle = cast(dict[str, Any], connection.cycle.scope), connection.cycle
-        if not is_continue(scope["path"], scope["method"]) or scope["http_version"] != "1.1" or not cycle.keep_alive:
+        if not is_continue(scope["path"], scope["method"]) or not cycle.keep_alive:
             return
         parts, headers = parts_of(data), scope["headers"]
-        if parts is None or parts.body != cycle.body or not SPECIAL.isdisjoint([name for name, _ in headers]):
+        names = {name for name, _ in headers}
+        if parts is None or parts.body != cycle.body or names & SPECIAL or names & TRACE - parts.values.keys():
             return
         try:
             self._middleware.check_head(headers)
@@ -57,12 +59,13 @@ class DirectContinue:
         head = self._heads.get(parts.head) if parts is not None else None
         if parts is None or head is None or len(parts.body) > self._max_body or self._service.draining:
             return False
-        request = DirectRequest(connection, self._own_headers)
-        Exchange(self._service, self._middleware, connection, request).begin(head, parts.body)
+        trace = trace_of(parts.values.get(b"x-request-id"), parts.values.get(b"traceparent"), None)
+        request = DirectRequest(connection, trace, self._own_headers)
+        DirectExchange(self._service, self._middleware, connection, request).begin(head, parts.body)
         return True
 
 
-class Exchange:
+class DirectExchange:
     """A request and its way through the queue."""
 
     def __init__(
@@ -82,14 +85,14 @@ class Exchange:
             self._fail(problem)
         except FansError as error:
             self._fail(problem_of(error))
-        except Exception:
-            self._fail_unexpectedly()
+        except Exception as error:
+            self._fail(self._unexpected(error))
 
     def _submit(self, head: KnownHead, body: bytes) -> None:
         service, since = self._service, time.monotonic()
         key = check_key(CONTINUE.path, METHOD, head.headers, self._middleware.keys)
         self._key = key.name if key else None
-        fields: ContinueFields = service.validator.parse_here(JOB, body)
+        fields: ContinueFields = service.validator.parse_inline(JOB, body)
         model = service.model_for(fields.model, fields.client)["name"]
         job = continue_job(next(service.dispatcher.ids), model, fields, since, since + head.timeout_s)
         self._queued = queued = service.dispatcher.submit(job, fields.cost)
@@ -119,7 +122,7 @@ class Exchange:
         elif answer.cancelled():
             self._fail(stopping_problem())
         elif (error := answer.exception()) is not None:
-            self._fail(error if isinstance(error, Problem) else internal_problem(self._request.trace.request_id))
+            self._fail(error if isinstance(error, Problem) else self._unexpected(error))
         else:
             body = answer.result()
             self._request.send(200, [(b"content-type", JSON.encode()), (b"content-length", b"%d" % len(body))], body)
@@ -130,11 +133,15 @@ class Exchange:
         self._request.send(problem.status, problem.raw_headers(len(body)), body)
         self._record(problem.status, problem.kind)
 
-    def _fail_unexpectedly(self) -> None:
-        log.exception("a request failed", extra={"fields": {"route": CONTINUE.path}})
-        self._fail(internal_problem(self._request.trace.request_id))
+    def _unexpected(self, error: BaseException) -> Problem:
+        """Return the problem for a fault of the service, and log it."""
+        trace = self._request.trace
+        fields = {"route": CONTINUE.path, "request_id": trace.request_id, "trace_id": trace.trace_id}
+        log.error("a request failed", exc_info=error, extra={"fields": fields})
+        return internal_problem(trace.request_id)
 
     def _record(self, status: int, kind: str | None = None) -> None:
         request = self._request
         seconds = time.perf_counter() - request.since
         self._middleware.record(CONTINUE.path, METHOD, status, seconds, kind, self._key, request.trace)
+        request.release()

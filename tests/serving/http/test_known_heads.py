@@ -14,6 +14,21 @@ def test_heads_are_equal_whatever_the_length_of_the_body() -> None:
     assert short.head == long.head and (short.body, long.body) == (b"{}", b"x" * 12)
 
 
+def test_heads_are_equal_whatever_the_trace_and_the_client_behind_a_proxy() -> None:
+    more = b"X-Request-Id: %s\r\ntraceparent: %s\r\nx-forwarded-for: %s\r\nHost: a"
+    first = parts_of(HEAD.replace(b"Host: a", more % (b"a-1", b"00-1-2-01", b"10.0.0.1, ::1")) % 2 + b"{}")
+    second = parts_of(HEAD.replace(b"Host: a", more % (b"b", b"x", b"10.0.0.23")) % 3 + b"{ }")
+    assert first is not None and second is not None and first.head == second.head
+    assert first.values == {b"x-request-id": b"a-1", b"traceparent": b"00-1-2-01", b"x-forwarded-for": b"10.0.0.1, ::1"}
+    assert second.values[b"x-request-id"] == b"b"
+
+
+@pytest.mark.parametrize("value", [b" a", b"a ", b"a\tb", b'a"b', b"a\x00", "\u00e4".encode(), b"a" * 257, b""])
+def test_values_that_the_parser_may_read_differently_stay_in_the_head(value: bytes) -> None:
+    parts = parts_of(HEAD.replace(b"Host: a", b"X-Request-Id: %s" % value) % 2 + b"{}")
+    assert parts is not None and not parts.values and value in parts.head
+
+
 def test_every_other_difference_makes_another_head() -> None:
     data = HEAD % 2 + b"{}"
     known = parts_of(data)
@@ -39,15 +54,20 @@ def test_every_other_difference_makes_another_head() -> None:
         HEAD.replace(b"%d", b"123456789") + b"{}",
         HEAD.replace(b"Content-Length: %d", b"X: 1") + b"Content-Length: 2\r\n\r\n",  # the length stands in the body
         HEAD.replace(b"Host: a", b"Host: " + b"a" * 3000) % 2 + b"{}",
+        HEAD.replace(b"Host: a", b"content-length: 2") % 2 + b"{}",
+        HEAD.replace(b"Host: a", b"X-Request-Id: a\r\nX-Request-Id: b") % 2 + b"{}",
     ],
 )
 def test_other_bytes_have_no_parts(data: bytes) -> None:
     assert parts_of(data) is None
 
 
-def test_the_oldest_heads_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_heads_that_were_used_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known_heads, "MAX_HEADS", 2)
     heads = KnownHeads()
-    for head in (b"a", b"b", b"c"):
+    for head in (b"a", b"b"):
         heads.add(head, KnownHead({}, 1.0))
-    assert [heads.get(head) is not None for head in (b"a", b"b", b"c")] == [False, True, True]
+    assert heads.get(b"a") is not None
+    heads.add(b"a", KnownHead({}, 2.0))  # nothing is forgotten for a head that is there
+    heads.add(b"c", KnownHead({}, 1.0))
+    assert [heads.get(head) is not None for head in (b"a", b"b", b"c")] == [True, False, True]

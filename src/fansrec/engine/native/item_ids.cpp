@@ -71,7 +71,7 @@ int64_t find_group(const ItemIds& ids, const Text* texts, int64_t count, int64_t
 
 }  // namespace
 
-// Fills the slots, which are 0; the ids are distinct, and there are more slots than ids.
+// Fills the slots, which are 0; the ids are distinct, none is missing, and there are more slots than ids.
 EXPORTED void fans_index_ids(const ItemIds* ids) {
     for (int64_t item = 0; item < ids->items; ++item) {
         int64_t start = ids->ends[item];
@@ -83,7 +83,7 @@ EXPORTED void fans_index_ids(const ItemIds* ids) {
 
 // Finds `count` ids that stand in `text` with a zero byte between two of them, and writes the item of each to `found`,
 // or -1. Returns how many are unknown, or -1 if the text does not have as many parts.
-EXPORTED int64_t fans_find_ids(const ItemIds* ids, const char* text, int64_t size, int64_t count, int64_t* found) {
+EXPORTED int64_t fans_items_of_ids(const ItemIds* ids, const char* text, int64_t size, int64_t count, int64_t* found) {
     if (std::count(text, text + size, '\0') != count - 1) return -1;
     const char* end = text + size;
     int64_t unknown = 0;

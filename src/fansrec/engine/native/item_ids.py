@@ -30,7 +30,7 @@ class ItemIndex:
             secrets.randbits(63),  # no result depends on it
         )
         library().fans_index_ids(ctypes.addressof(self._ids))
-        self._find = library().fans_find_ids
+        self._find = library().fans_items_of_ids
 
     def __call__(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], int] | None:
         """Return the index of each id, -1 for an unknown one, and how many are unknown.

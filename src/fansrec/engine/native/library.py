@@ -18,7 +18,7 @@ FUNCTIONS: dict[str, tuple[type[Any] | None, tuple[type[Any], ...]]] = {  # resu
     "fans_continue": (c_int, (c_void_p, c_void_p)),
     "fans_layout": (c_char_p, ()),
     "fans_index_ids": (None, (c_void_p,)),
-    "fans_find_ids": (c_int64, (c_void_p, c_char_p, c_int64, c_int64, c_void_p)),
+    "fans_items_of_ids": (c_int64, (c_void_p, c_char_p, c_int64, c_int64, c_void_p)),
 }
 
 

@@ -80,7 +80,7 @@ class LimitedConnection(HttpToolsProtocol):
     def busy(self) -> bool:
         return self.active is not None and not self.active.response_complete
 
-    def _disconnect_cycle(self, cycle: "RequestResponseCycle | DirectRequest") -> None:
+    def _disconnect_cycle(self, cycle: RequestResponseCycle | DirectRequest) -> None:
         if isinstance(cycle, DirectRequest):
             cycle.disconnect()
         else:

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from fansrec.serving.http.tracing import trace_of
+from fansrec.serving.http.tracing import Trace
 
 if TYPE_CHECKING:
     from fansrec.serving.http.connection import LimitedConnection
 
 Header = tuple[bytes, bytes]
 NOBODY_WAITS = asyncio.Event()  # uvicorn sets the event of a request whose client has left
+
+
+def _do_nothing() -> None: ...
 
 
 class DirectHandler(Protocol):
@@ -37,19 +40,20 @@ class NoDirectHandler:
 
 
 class DirectRequest:
-    """A request that has begun; its connection treats it like one of uvicorn's `RequestResponseCycle`."""
+    """A request that has begun; it has what connections use of uvicorn's `RequestResponseCycle`."""
 
     message_event = NOBODY_WAITS
 
-    def __init__(self, connection: "LimitedConnection", own_headers: bytes) -> None:
-        """`own_headers` are the lines of those that every answer has, but for the identity of the request."""
+    def __init__(self, connection: "LimitedConnection", trace: Trace, own_headers: bytes) -> None:
+        """`own_headers` are the lines of those that every answer has, except those of the trace."""
         self.since = time.perf_counter()
-        self.trace = trace_of(None, None, None)
+        self.trace = trace
         self.scope: dict[str, Any] = {}  # where the connection notes an answer of its own
         self.keep_alive, self.disconnected = True, False
         self.response_started = self.response_complete = False
-        self.on_disconnect: Callable[[], None] = lambda: None
-        self._connection, self._own_headers = connection, own_headers
+        self.on_disconnect: Callable[[], None] = _do_nothing
+        self._connection: LimitedConnection | None = connection
+        self._own_headers = own_headers
         connection.begin_direct(self)
 
     def disconnect(self) -> None:
@@ -59,13 +63,17 @@ class DirectRequest:
 
     def send(self, status: int, headers: Sequence[Header], body: bytes) -> None:
         """Send the whole answer, unless the client has left."""
-        if self.disconnected:
+        if self.disconnected or self._connection is None:
             return
         before = lines_of([*self._connection.server_state.default_headers, *headers])
         end = b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n"
         self.response_started = self.response_complete = True
         answer = [STATUS_LINE[status], before, self._own_headers, lines_of(self.trace.headers()), end, body]
         self._connection.end_direct(b"".join(answer), self.keep_alive)
+
+    def release(self) -> None:
+        """Let go of what the request refers to: an idle connection keeps its last request, but not lists and answer."""
+        self.on_disconnect, self._connection = _do_nothing, None
 
 
 def lines_of(headers: Sequence[Header]) -> bytes:

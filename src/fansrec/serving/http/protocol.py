@@ -49,7 +49,7 @@ class LimitedProtocol(LimitedConnection):
             self._drop(len(data))
             return
         idle = self._is_idle()
-        if idle and (self._refused_at_once(data) or self.direct.begin(self, data)):
+        if idle and self._answered_unparsed(data):
             return
         self.begun, in_request = 0, self.in_headers or self.in_body
         try:
@@ -74,10 +74,14 @@ class LimitedProtocol(LimitedConnection):
         elif self.in_body:  # it has been answered already, so the rest of the body is dropped
             self._drop(received)
 
-    def _refused_at_once(self, data: bytes) -> bool:
-        """At overload, refuse a request of an idle connection without parsing it or creating a task."""
+    def _answered_unparsed(self, data: bytes) -> bool:
+        """Answer a request of an idle connection without the parser if possible; return False if it needs it."""
         problem = self.overloaded()
-        if problem is None or not is_complete_request(data, b"POST %s HTTP/1.1\r\n" % CONTINUE.path.encode()):
+        return self.direct.begin(self, data) if problem is None else self._refused_at_once(problem, data)
+
+    def _refused_at_once(self, problem: Problem, data: bytes) -> bool:
+        """At overload, refuse a request without parsing it or creating a task."""
+        if not is_complete_request(data, b"POST %s HTTP/1.1\r\n" % CONTINUE.path.encode()):
             return False
         self.header_timer.cancel()
         self.lingering.write_complete(overload_bytes(problem))

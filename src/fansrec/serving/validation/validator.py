@@ -37,8 +37,8 @@ class Validator:
 
     async def parse(self, kind: str, body: bytes, timeout_s: float | None = None) -> Any:
         """Return the fields of a request; raise a Problem if it is not valid, or not parsed in time."""
-        if len(body) <= self.most_here(kind):
-            return self.parse_here(kind, body)
+        if len(body) <= self.max_inline_bytes(kind):
+            return self.parse_inline(kind, body)
         with self._memory.reserve(len(body)):
             try:
                 async with asyncio.timeout(timeout_s):
@@ -46,11 +46,11 @@ class Validator:
             except TimeoutError:
                 raise deadline_problem() from None
 
-    def parse_here(self, kind: str, body: bytes) -> Any:
+    def parse_inline(self, kind: str, body: bytes) -> Any:
         """Return the fields of a request with a small body; raise a Problem if it is not valid."""
         return self._parsers[kind](body)
 
-    def most_here(self, kind: str) -> int:
+    def max_inline_bytes(self, kind: str) -> int:
         """Return the size in bytes up to which a body is small."""
         return self._parsers[kind].large
 
