@@ -13,6 +13,7 @@ from fansrec.data.prepare import Preparation, prepare
 from fansrec.data.public import PUBLIC
 from fansrec.data.sources import read_lists
 
+COUNTED = ("lists", "items", "interactions", "longest")
 SMALLEST = "grateful-dead/lists.tsv.gz"
 COUNTS = {
     "spotify-attlist/listItem_spotify.txt.gz": (20, 300, 3_310, 12_527, 261_708, 300),
@@ -23,9 +24,6 @@ LARGER = {
     "nowplaying": ("nowplaying/lists.tsv.gz", 30),
     "recipes": ("recipes/lists.tsv.gz", 63),
 }
-
-
-COUNTED = ("lists", "items", "interactions", "longest")
 
 
 @pytest.mark.parametrize("name", COUNTS)
