@@ -19,6 +19,8 @@ FIRST = (
     "tests/experiments/",
     "tests/engine/cuda/",
     "tests/engine/native/",
+    "tests/training/test_processes.py",
+    "tests/training/test_resume.py",
 )
 
 
