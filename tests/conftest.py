@@ -1,6 +1,7 @@
 """Fixtures that several folders of tests share."""
 
 import os
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +12,9 @@ import pytest
 import sanitizers
 from fansrec.data.corpus import Corpus, write_corpus
 from fansrec.vocabulary import Vocabulary
+from scheduling import pytest_collection as pytest_collection
+from scheduling import pytest_collection_modifyitems as pytest_collection_modifyitems
+from scheduling import pytest_xdist_make_scheduler as pytest_xdist_make_scheduler
 from skipping import skip_or_fail
 from training_runs import train
 from worlds import MINUTE, walks
@@ -18,6 +22,10 @@ from worlds import MINUTE, walks
 # Threads that wait for each other take minutes on a busy machine; child processes inherit this.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
+
+# Hundreds of processes import the package, which would otherwise be compiled each time; also that of pytest-xdist.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 with suppress(ImportError):  # not installed on a bare accelerator machine
     import hypothesis

@@ -70,6 +70,8 @@ def test_a_schema_finds_errors() -> None:
         (WRITES | {"autoscaling": {"enabled": True}}, "autoscaling.enabled=false"),
         ({"settings": {"port": 80}}, "settings"),
         ({"settings": {"drain_s": 0}}, "drain_s"),
+        ({"settings": {"workers": 0}}, "resources.limits.cpu"),
+        ({"settings": {"workers": -1}}, "workers"),
         ({"replica": 3}, "replica"),
     ],
 )
@@ -105,7 +107,15 @@ def test_settings_of_the_pod_are_those_of_the_service() -> None:
         ("fans", "/models/a", None),
         ("x", "/models/b", "recall"),
     ]
+    assert settings.worker_count == 2
     assert not settings.loopback and settings.keys == Path("/keys/fans.keys") and settings.writes is None
+
+
+def test_pod_with_a_limit_of_cpu_time_may_have_as_many_workers() -> None:
+    limits = {"cpu": "3", "memory": "4Gi"}
+    manifests = render(settings={"workers": 0}, resources={"limits": limits})
+    assert environment(manifests)["FANS_WORKERS"] == "0"
+    assert pod_of(manifests)["containers"][0]["resources"]["limits"]["cpu"] == "3"
 
 
 def test_names_ports_and_paths_agree_with_the_image() -> None:

@@ -44,7 +44,7 @@ def rows(world: Path, corpus: Corpus) -> list[Row]:
     return evaluate([world / "popularity", world / "fans"], corpus, input="kept", examples=12)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def configs(fans_run: Artifact, popularity_run: Artifact) -> Configs:
     return {"fans": fans_run.config, "popularity": popularity_run.config}
 
@@ -54,8 +54,13 @@ def written(path: Path, rows: list[Row], configs: Configs, summary: dict[str, An
     return path.read_text(encoding="utf-8")
 
 
-def test_report_loads_nothing(tmp_path: Path, rows: list[Row], configs: Configs, corpus: Corpus) -> None:
-    page = written(tmp_path / "report.html", rows, configs, corpus.summary)
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory, rows: list[Row], configs: Configs, corpus: Corpus) -> str:
+    """Return the report of `rows`."""
+    return written(tmp_path_factory.mktemp("report") / "report.html", rows, configs, corpus.summary)
+
+
+def test_report_loads_nothing(page: str) -> None:
     seen = ParsedPage(page)
     assert len(seen.loads) == 2 * len(METRICS)  # one for light and one for dark pages each
     assert all(load.startswith("data:image/png;base64,") for load in seen.loads)
@@ -63,10 +68,8 @@ def test_report_loads_nothing(tmp_path: Path, rows: list[Row], configs: Configs,
     assert "http" not in page and "url(" not in page and "@import" not in page
 
 
-def test_report_contains_every_metric_with_its_interval(
-    tmp_path: Path, rows: list[Row], configs: Configs, corpus: Corpus
-) -> None:
-    text = ParsedPage(written(tmp_path / "report.html", rows, configs, corpus.summary)).text
+def test_report_contains_every_metric_with_its_interval(page: str, rows: list[Row]) -> None:
+    text = ParsedPage(page).text
     for row in rows:
         assert f"{row['lists@5']:,}" in text
         for name in METRICS:
@@ -87,10 +90,7 @@ def test_report_escapes_all_text(tmp_path: Path, rows: list[Row], configs: Confi
     assert seen.text.count(NASTY) > 10
 
 
-def test_report_begins_with_the_comparison_and_ends_with_folded_settings(
-    tmp_path: Path, rows: list[Row], configs: Configs, corpus: Corpus
-) -> None:
-    page = written(tmp_path / "report.html", rows, configs, corpus.summary)
+def test_report_begins_with_the_comparison_and_ends_with_folded_settings(page: str, rows: list[Row]) -> None:
     headings = re.findall(r"<h2>(.*?)</h2>", page)
     assert headings[0] == "Comparison, protocol standard, input kept"
     assert headings[1] == "Comparison, protocol paper"
@@ -101,10 +101,7 @@ def test_report_begins_with_the_comparison_and_ends_with_folded_settings(
     assert " open" not in folded and "checkpoint" not in folded and "None" not in folded
 
 
-def test_report_says_which_run_is_better_and_marks_hits(
-    tmp_path: Path, rows: list[Row], configs: Configs, corpus: Corpus
-) -> None:
-    page = written(tmp_path / "report.html", rows, configs, corpus.summary)
+def test_report_says_which_run_is_better_and_marks_hits(page: str, rows: list[Row]) -> None:
     assert rows[0]["verdict"] in page and rows[2]["verdict"] in page
     difference = rows[1]["differences"]["NDCG@5"]
     assert f"{difference['difference']:+.4f}" in page

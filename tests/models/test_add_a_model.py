@@ -1,6 +1,7 @@
 """docs/how-to/add-a-model.md, done as it says: a model from another package, known by its entry point alone."""
 
 import importlib
+import json
 import os
 import re
 import subprocess
@@ -15,6 +16,14 @@ from fansrec.models import registry
 from worlds import write_walks
 
 ROOT = Path(__file__).parents[2]
+# Runs commands one after another and prints what each of them wrote: one process, since its start takes seconds.
+COMMANDS = """
+import json, sys
+from typer.testing import CliRunner
+from fansrec.cli.main import app
+outputs = [CliRunner().invoke(app, command, catch_exceptions=False).stdout for command in json.loads(sys.argv[1])]
+print(json.dumps(outputs))
+"""
 
 
 def install(folder: Path, code: str, value: str) -> Path:
@@ -50,11 +59,13 @@ def test_model_of_another_package_passes_the_contract_suite(package: Path) -> No
 def test_model_of_another_package_trains_evaluates_and_continues(package: Path, tmp_path: Path) -> None:
     corpus = str(write_walks(tmp_path / "corpus"))
     out = str(tmp_path / "run")
-    fans = ("-c", "from fansrec.cli.main import run; run()")
-    output = run(package, *fans, "train", corpus, "--out", out, "--model", "mean", "--epochs", "2", "--set", "width=8")
-    assert f"{out}: Mean" in output
-    assert "Mean" in run(package, *fans, "evaluate", out, "--corpus", corpus, "--protocol", "standard")
-    assert len(run(package, *fans, "continue", out, "i3", "i4", "-k", "4").splitlines()) == 4
+    train = ["train", corpus, "--out", out, "--model", "mean", "--epochs", "2", "--set", "width=8"]
+    evaluate = ["evaluate", out, "--corpus", corpus, "--protocol", "standard"]
+    continue_ = ["continue", out, "i3", "i4", "-k", "4"]
+    trained, evaluated, continued = json.loads(run(package, "-c", COMMANDS, json.dumps([train, evaluate, continue_])))
+    assert f"{out}: Mean" in trained
+    assert "Mean" in evaluated
+    assert len(continued.splitlines()) == 4
     with pytest.raises(BadArtifact, match="is a 'mean' model, which this fansrec does not have; install its package"):
         read_artifact(tmp_path / "run")  # this process does not have the package
 

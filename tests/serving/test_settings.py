@@ -122,3 +122,12 @@ def test_invalid_value_of_a_variable_or_a_file_is_named_as_it_was_given(tmp_path
 def test_missing_settings_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="there is no file .*settings.toml; correct config"):
         read_settings({}, tmp_path / "settings.toml", {})
+
+
+def test_default_is_a_worker_per_usable_core_and_one_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fansrec.serving.settings.usable_cores", lambda: 3)
+    counts = [
+        read_settings({"models": ["a"], **given}, None, {}).worker_count
+        for given in ({}, {"workers": 5}, {"device": "cuda"})
+    ]
+    assert counts == [3, 5, 1]

@@ -1,6 +1,5 @@
 """`fans crossval`: systems compared over all lists of a corpus."""
 
-import os
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -21,6 +20,7 @@ from fansrec.cli.options import (
 from fansrec.cli.progress_bars import JobBar
 from fansrec.cli.terminal import Terminal, echo
 from fansrec.cli.urls import refuse_url
+from fansrec.cores import usable_cores
 from fansrec.errors import BadSetting, Unfinished
 
 DEFAULT_FOLDS = 10
@@ -99,7 +99,7 @@ def crossval(
     with JobBar(Terminal(stderr=True)) as bar:
         validation = start(corpus, folder, count, seed, numbers, systems, training_seeds, part, bar)
         check_writable(path, force=True)
-        parallel = workers or os.cpu_count() or 1
+        parallel = workers or usable_cores()
         unfinished = run_steps(validation, corpus, bar, parallel, only, keep_weights, time_limit)
     if only in (None, "report"):
         echo(*markdown(report(validation, path)).split("\n"))

@@ -3,6 +3,8 @@
 import os
 import sys
 
+from fansrec.cores import usable_cores
+
 VARIABLE = "OMP_NUM_THREADS"  # as torch reads it
 
 
@@ -11,7 +13,7 @@ def thread_count() -> int:
     if "torch" in sys.modules:
         return int(sys.modules["torch"].get_num_threads())
     given = os.environ.get(VARIABLE, "")
-    return max(1, int(given)) if given.isdecimal() else len(os.sched_getaffinity(0))
+    return max(1, int(given)) if given.isdecimal() else usable_cores()
 
 
 def use_one_thread() -> None:

@@ -1,9 +1,9 @@
 """What the commands of several experiments share: their options, and a log of their jobs."""
 
 import argparse
-import os
 import time
 
+from fansrec.cores import usable_cores
 from fansrec.errors import BadSetting
 from fansrec.experiments.pool import Outcome
 from fansrec.printable import printable, printable_lines
@@ -31,7 +31,7 @@ class Log:
 
 def add_job_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of commands that run jobs in the process pool."""
-    parser.add_argument("--workers", type=_positive, default=os.cpu_count() or 1, help="parallel jobs, one thread each")
+    parser.add_argument("--workers", type=_positive, default=usable_cores(), help="parallel jobs, one thread each")
     parser.add_argument("--device", choices=["cpu", "cuda"], help="default: a GPU if there is one")
     parser.add_argument("--time-limit", type=float, help="stop after this many seconds; resume with the same command")
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from fansrec.cores import usable_cores
 from fansrec.errors import BadSetting
 from fansrec.files import read_toml
 from fansrec.serving.http.hosts import is_host_name, parse_address
@@ -54,7 +55,7 @@ class Settings(BaseModel):
     writes: Path | None = Field(None, description="Folder of what clients write; only with it, writes are accepted")
     host: str = Field("127.0.0.1", description="Address to listen on; other than loopback only with keys")
     port: int = Field(8080, ge=0, le=65535, description="Port to listen on; 0: any free port")
-    workers: int = Field(0, ge=0, le=256, description="Worker processes; 0: one per core (1 on a GPU)")
+    workers: int = Field(0, ge=0, le=256, description="Worker processes; 0: one per usable core (1 on a GPU)")
     device: str = Field("cpu", description="Device of the models: cpu or cuda")
     backend: Literal["auto", "torch", "native", "cuda"] = Field("auto", description="Backend of the models")
     keys: Path | None = Field(None, description="File of API keys (`fans keys add FILE NAME`)")
@@ -143,8 +144,7 @@ class Settings(BaseModel):
 
     @property
     def worker_count(self) -> int:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        return self.workers or (cores if self.device == "cpu" else 1)
+        return self.workers or (usable_cores() if self.device == "cpu" else 1)
 
 
 def read_settings(flags: Mapping[str, Any], file: Path | None, environment: Mapping[str, str]) -> Settings:

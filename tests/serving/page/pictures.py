@@ -4,7 +4,6 @@ PYTHONPATH=tests python -m serving.page.pictures DEMO
 """
 
 import argparse
-import shutil
 import tempfile
 from io import BytesIO
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
+from serving.page.conftest import find_chromium
 from serving.page.page_service import page_service
 from serving.page.screen import Screen
 
@@ -43,7 +43,7 @@ def main() -> None:
 
 def take(address: str, out: Path) -> None:
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        browser = driver.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
         for name, look in PICTURES.items():
             screen = Screen(browser.new_context(reduced_motion="reduce", **look).new_page(), address)
             items = LIST[-3:] if "is_mobile" in look else LIST  # on a phone a long list hides the continuation

@@ -48,6 +48,9 @@ capabilities:
 {{- if and (hasKey .Values.models.volume "emptyDir") (not .Values.models.init.image) }}
 {{- fail "models.volume is an emptyDir, which nothing fills: set models.init.image" }}
 {{- end }}
+{{- if and (eq (int .Values.settings.workers) 0) (not .Values.resources.limits.cpu) }}
+{{- fail "settings.workers is 0 without a limit of CPU time, so that each pod would have a worker for each CPU of its node: set settings.workers to the CPUs of resources.requests, or set resources.limits.cpu" }}
+{{- end }}
 {{- if and .Values.writes.enabled (or .Values.autoscaling.enabled (ne (int .Values.replicas) 1)) }}
 {{- fail "writes.enabled needs replicas=1 and autoscaling.enabled=false: a log of writes belongs to one service" }}
 {{- end }}

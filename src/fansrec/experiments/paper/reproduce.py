@@ -1,10 +1,10 @@
 """`fans reproduce` as a whole: corpora, training runs, timings, report."""
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from fansrec.cores import usable_cores
 from fansrec.data.locating import items_file, locate
 from fansrec.data.prepare import prepare
 from fansrec.data.public import PUBLIC
@@ -44,7 +44,7 @@ def reproduce(
     prepare_corpora(selection, corpora, note)
     unfinished = 0
     if not only_report:
-        unfinished = run_all(selection, corpora, progress, workers or os.cpu_count() or 1, device)
+        unfinished = run_all(selection, corpora, progress, workers or usable_cores(), device)
     return write_reports(Results(selection, corpora), notes), unfinished
 
 
