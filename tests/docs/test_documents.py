@@ -77,9 +77,3 @@ def test_commands_in_documents_have_only_options_that_exist() -> None:
             used = OPTION.findall(rest.split("\n")[0])
             unknown += [f"{document.name}: fans {verb} {option}" for option in used if option not in known[verb]]
     assert not unknown
-
-
-def test_every_option_is_in_the_command_line_reference() -> None:
-    text = (ROOT / "docs/reference/command-line.md").read_text(encoding="utf-8")
-    options = {option for names in options_by_verb().values() for option in names if option.startswith("--")}
-    assert not [option for option in sorted(options - {"--help"}) if option not in text]
