@@ -66,7 +66,7 @@ def _command(name: str, command: Any, shown: dict[str, str]) -> Iterator[str]:
     yield _paragraphs(command.help or "")
     if hasattr(command, "commands"):
         return
-    yield f"```\n{_usage(name, command, context)}\n```\n"
+    yield f"```text\n{_usage(name, command, context)}\n```\n"
     panels: dict[str, list[Any]] = {}
     for parameter in command.params:
         if not getattr(parameter, "hidden", False) and parameter.name != "help":
