@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), *sorted(ROOT.glob("deploy/**/*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *(path for folder in ("docs", "deploy") for path in sorted(ROOT.glob(f"{folder}/**/*.md"))),
+]
 FENCE = re.compile(r"^( *)```([\w-]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 SHELL = ("", "sh", "bash", "console")
 PYTHON = ("python", "py")

@@ -37,7 +37,7 @@ PAGES = {
         },
     ),
     "docs/tutorials/sample-world.md": Page(raw=True, skip={"make install": INSTALLS}),
-    "docs/tutorials/parquet-to-service.md": Page(raw=True),
+    "docs/tutorials/your-own-lists.md": Page(raw=True, skip={"python3 -m venv": INSTALLS, "pip install": INSTALLS}),
     "docs/how-to/add-a-model.md": Page(
         replace={"ITEM ITEM …": "s0001 s0002"},
         skip={"pytest tests/models": "tests/models/test_add_a_model.py runs it"},
@@ -102,7 +102,7 @@ PAGES = {
         replace={
             r"\bCORPUS\b": "corpora/mine",
             r"\bRUN\b": "runs/processes",
-            "http://127.0.0.1:5000": "sqlite:///tracking.db",
+            "http://127.0.0.1:5000": "tracking",
             "--out runs/mine --track": "--out runs/tracked --track",
             r"(PYTHONPATH=.*)runs/processes": r"\1runs/bare",
         },

@@ -2,14 +2,20 @@
 
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest import mock
 
+import pytest
+
+import fansrec
 from docs.commands import PYTHON, ROOT, SHELL, Block, Command, blocks, commands
+from fansrec.cli import main
 from serving.service import Running
 
 ADDRESS = re.compile(r"http://(?:127\.0\.0\.1|HOST):8080")  # of the service in the documents
@@ -115,3 +121,26 @@ class Runner:
         for pattern, new in (common | patterns).items():
             text = re.sub(pattern, new, text)
         return text
+
+
+class InProcess(Runner):
+    """Runs `fans` and Python code in this process, where tests can replace parts of them; only services are started."""
+
+    def script(self, lines: list[str]) -> None:
+        for line in lines:
+            for words in Command("", line).parts():
+                if words[0] == "fans":
+                    run_fans(words[1:])
+                else:
+                    self.output(words)
+
+    def code(self, text: str) -> None:
+        Path("example.py").write_text(text, encoding="utf-8")
+        runpy.run_path("example.py", {"fansrec": fansrec})
+
+
+def run_fans(arguments: list[str]) -> None:
+    """Run `fans` with these arguments in this process."""
+    with mock.patch.object(sys, "argv", ["fans", *arguments]), pytest.raises(SystemExit) as end:
+        main.run()
+    assert not end.value.code, f"fans {shlex.join(arguments)}"

@@ -4,14 +4,15 @@ import os
 import shutil
 from collections.abc import Callable
 from contextlib import chdir
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from docs.commands import ROOT, blocks, shell_commands
 from docs.pages import PAGES
-from docs.running import Runner
-from docs.world import write_files, write_models
+from docs.running import InProcess, Runner
+from docs.world import train_small, write_files, write_models
 from models.test_add_a_model import install
 
 RUN = [ROOT / "README.md", ROOT / "docs/README.md", *ROOT.glob("docs/tutorials/*.md"), *ROOT.glob("docs/how-to/*.md")]
@@ -52,6 +53,18 @@ def test_every_document_with_steps_is_run() -> None:
 def test_skipped_commands_exist(name: str) -> None:
     texts = [command.text for command in shell_commands(ROOT / name)]
     assert not [start for start in PAGES[name].skip if not any(text.startswith(start) for text in texts)]
+
+
+def test_quick_start_of_the_readme_runs_with_a_small_model(
+    raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, page = shutil.copytree(raw, tmp_path / "work"), PAGES["README.md"]
+    train_small(monkeypatch)
+    less = {"fans compare": "takes a minute", "fans doctor": "tests/test_diagnosis.py runs it"}
+    with chdir(folder), InProcess(replace(page, skip=page.skip | less)) as runner:
+        runner.run(ROOT / "README.md")
+    verbs = [text.split()[1] for text in runner.ran if text.startswith("fans")]
+    assert verbs == ["prepare", "train", "evaluate", "continue", "serve", "update"]
 
 
 @pytest.mark.long

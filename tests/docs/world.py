@@ -7,12 +7,16 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 
+import fansrec
 from fansrec.data.prepare import prepare
+from fansrec.training import trainer
 from training_runs import train
 
 ITEMS, LENGTH = 60, 12
 SMALL: dict[str, Any] = {"width": 8, "heads": 2, "feedforward": 8, "layers": 1, "epochs": 2}
+SMALLEST: dict[str, Any] = {"width": 8, "heads": 2, "layers": 1, "epochs": 1}  # every sequence model has these
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "mine": ("fans", SMALL | {"recipe": "best"}),
     "fans": ("fans", SMALL | {"steps": 1}),
@@ -43,6 +47,17 @@ def write_files(folder: Path) -> None:
     (folder / "lists.jsonl").write_text("\n".join(lines), encoding="utf-8")
     songs = [(f"s{n:04}", f"Song {n}", f"artist {n % 7}", f"c{n % 4}", 1960 + n) for n in range(1, ITEMS + 1)]
     _write_csv(folder / "songs.csv", "track_id,name,artist,category,date", songs)
+
+
+def train_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make all training of this process take seconds: small models, and no comparison with others."""
+    real = trainer.train
+
+    def train_quickly(*args: Any, values: dict[str, Any] | None = None, **more: Any) -> Any:
+        return real(*args, values=(values or {}) | SMALLEST, **more | {"compare": False})
+
+    monkeypatch.setattr(trainer, "train", train_quickly)
+    monkeypatch.delitem(vars(fansrec), "train", raising=False)  # it is looked up at the first use
 
 
 def _write_csv(path: Path, names: str, rows: list[tuple[Any, ...]]) -> None:
