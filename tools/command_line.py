@@ -81,8 +81,13 @@ def _command(name: str, command: Any, shown: dict[str, str]) -> Iterator[str]:
 def _paragraphs(text: str) -> str:
     """Return a help text with every paragraph, or entry of a list, on a line of its own."""
     lines = re.sub(r"\n(?!\n|- )", " ", re.sub(r"\n\n+", "\n\n", text.strip()).replace("\n\n", "\0"))
-    linked = re.sub(r"\bdocs/([\w/-]+\.md)", r"[\1](../\1)", lines)
+    linked = re.sub(r"\bdocs/([\w/-]+\.md)", lambda found: f"[{_heading(found[1])}](../{found[1]})", lines)
     return re.sub(r" *\0 *", "\n\n", linked) + "\n"
+
+
+def _heading(page: str) -> str:
+    first = (PAGE.parents[1] / page).read_text(encoding="utf-8").partition("\n")[0]
+    return first.removeprefix("# ").removeprefix("Tutorial: ")
 
 
 def _usage(name: str, command: Any, context: Any) -> str:
