@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",
-    *(path for folder in ("docs", "deploy", "examples") for path in sorted(ROOT.glob(f"{folder}/**/*.md"))),
+    *(path for folder in ("docs", "deploy") for path in sorted(ROOT.glob(f"{folder}/**/*.md"))),
 ]
 FENCE = re.compile(r"^( *)```([\w-]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 SHELL = ("", "sh", "bash", "console")
