@@ -21,7 +21,7 @@ from serving.service import Running
 ADDRESS = re.compile(r"http://(?:127\.0\.0\.1|HOST):8080")  # of the service in the documents
 FILE = re.compile(r"\(`([\w-]+\.\w+)`\)[^\n]*\n+$")  # before a block that is a file: "New lists (`new.csv`):"
 ROLES = {"--admin": "ADMIN_KEY", "--metrics": "METRICS_KEY"}  # variables that documents use for keys of these roles
-# `pip` and others must not run by mistake, and a refused request has to fail.
+# A refused request has to fail.
 PRELUDE = 'curl() { command curl --silent --show-error --fail-with-body "$@"; }\n'
 
 
@@ -46,7 +46,8 @@ class Runner:
         self.service: Running | None = None
         self.stack = ExitStack()
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        self.environment = os.environ | {"PATH": path, "HOME": os.getcwd(), "MPLBACKEND": "agg"}
+        mlflow = {"MLFLOW_TRACKING_URI": "tracking", "MLFLOW_ALLOW_FILE_STORE": "true"}  # in the folder, not a server
+        self.environment = os.environ | mlflow | {"PATH": path, "HOME": os.getcwd()}
 
     def __enter__(self) -> "Runner":
         if self.page.before:
