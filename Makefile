@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo docs test test-long test-repeat coverage lint words audit programs data wheel check-wheel check-release clean
+.PHONY: install demo docs reference test test-long test-repeat coverage lint words audit programs data wheel check-wheel check-release clean
 
 install: .venv/installed
 
@@ -19,6 +19,10 @@ demo: install
 # The documentation site, into site/; a broken link or anchor fails the build.
 docs: install programs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# The generated part of docs/reference/command-line.md; a test fails if it is out of date.
+reference: install
+	$(BIN)/python tools/command_line.py
 
 lint: install words
 	$(BIN)/ruff check .

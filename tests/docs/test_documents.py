@@ -1,4 +1,4 @@
-"""Links and commands in the documents."""
+"""Links in the documents, and the options of all commands."""
 
 import re
 import tomllib
@@ -12,12 +12,6 @@ from fansrec.cli.main import app
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [path for one in ("*", "docs/**/*", "deploy/**/*", "examples/*") for path in ROOT.glob(f"{one}.md")]
 REPOSITORY = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Homepage"]
-VERB = (
-    r"(?:data|keys|bench) \w+|prepare|train|evaluate|crossval|continue|serve|export|reproduce|demo|update|compact"
-    r"|doctor|compare|tune|events \w+"
-)
-COMMAND = re.compile(rf"\bfans ({VERB})\b([^`#|]*)")
-OPTION = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
 
 
 def anchors(text: str) -> set[str]:
@@ -67,19 +61,3 @@ def test_links_lead_to_files_and_headings_that_exist(document: Path) -> None:
         target = (document.parent / path) if path else document
         assert target.exists(), link
         assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), link
-
-
-def test_commands_in_documents_have_only_options_that_exist() -> None:
-    known = options_by_verb()
-    unknown = []
-    for document in DOCUMENTS:
-        for verb, rest in COMMAND.findall(document.read_text(encoding="utf-8").replace("\\\n", " ")):
-            used = OPTION.findall(rest.split("\n")[0])
-            unknown += [f"{document.name}: fans {verb} {option}" for option in used if option not in known[verb]]
-    assert not unknown
-
-
-def test_every_option_is_in_the_command_line_reference() -> None:
-    text = (ROOT / "docs/reference/command-line.md").read_text(encoding="utf-8")
-    options = {option for names in options_by_verb().values() for option in names if option.startswith("--")}
-    assert not [option for option in sorted(options - {"--help"}) if option not in text]

@@ -84,10 +84,10 @@ def test_diagrams_are_drawn_and_search_finds_pages_without_a_server(
 def test_generated_pages_have_every_option_route_and_public_name(site: Path) -> None:
     text = {
         name: (site / f"reference/{name}.html").read_text(encoding="utf-8")
-        for name in ("commands", "http-api", "python-api")
+        for name in ("command-line", "http-api", "python-api")
     }
-    options = {option for names in options_by_verb().values() for option in names} - {"--help"}
-    assert not [option for option in options if f"<code>{option}</code>" not in text["commands"]]
+    options = {one for names in options_by_verb().values() for one in names if one[0] == "-"} - {"--help"}
+    assert not [option for option in options if f"<code>{option}</code>" not in text["command-line"]]
     paths = {one.path for one in vars(routes).values() if isinstance(one, routes.Route) and one.path.startswith("/v1/")}
     assert paths and not [path for path in paths if path not in text["http-api"]]
     assert not [name for name in fansrec.__all__ if name[0] != "_" and f'id="fansrec.{name}"' not in text["python-api"]]

@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import commands
 import http_api
 import links
 import navigation
@@ -23,7 +22,6 @@ ASSETS = {
     "assets/favicon.svg": ROOT / "src/fansrec/serving/page/favicon.svg",
 }
 GENERATED = {
-    "reference/commands.md": commands.page,
     "reference/python-api.md": python_api.page,
     "reference/http-api.md": http_api.page,
 }

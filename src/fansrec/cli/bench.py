@@ -99,6 +99,8 @@ def latency(
     Without --run, lists and weights are generated in the sizes of real data sets. The second half of each list is
     requested, and input items may be repeated. Slow systems answer fewer of the same lists; ratios are over the lists
     that both answered. Peak MB are those of the process with all systems, work MB what the calls of one system added.
+
+    Guide, with the columns of the rows: docs/how-to/measure-speed.md
     """
     from fansrec.experiments.speed.latency import latency as measure
 
@@ -128,6 +130,8 @@ def throughput(
     Example: `fans bench throughput --categories 100 --batch 64,1024 --json rows.json`
 
     A trained model on its test lists: `fans bench throughput --run runs/fans --corpus corpora/aotm --batch 1,64`
+
+    Guide, with the columns of the rows: docs/how-to/measure-speed.md
     """
     from fansrec.experiments.command_line import parse_integers
     from fansrec.experiments.speed.throughput import throughput as measure

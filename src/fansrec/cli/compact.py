@@ -15,6 +15,8 @@ DROPPED = {
     "kept": "the log keeps them",
     "requested": "the service removes the writes that all of its models contain when it starts or reloads next",
 }
+COPY = "FOLDER has a copy of the log, made while a service wrote it; not with --drop"
+JSON = "Print as JSON: log, seq (newest write in the new model), folded, left (in the log), lists, items, dropped"
 
 
 def compact(
@@ -27,10 +29,8 @@ def compact(
     contains: Annotated[
         int | None, typer.Option(metavar="SEQ", help="The model was trained with the writes up to this number")
     ] = None,
-    copied: Annotated[
-        bool, typer.Option("--copy", help="FOLDER has a copy of the log, made while a service wrote it")
-    ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the report as JSON")] = False,
+    copied: Annotated[bool, typer.Option("--copy", help=COPY)] = False,
+    json: Annotated[bool, typer.Option("--json", help=JSON)] = False,
     force: Force = False,
 ) -> None:
     """Write a model that contains the lists and items that were written to a service, which may continue to run.
@@ -38,7 +38,12 @@ def compact(
     A service that serves the new model applies only later writes to it. Without --drop the log stays as it is. With it,
     the service removes the writes from the log that all of its models contain, when it starts or reloads next.
 
+    While a service writes, and with --copy, writes of the last second stay for the next time if the log does not say
+    yet that they are on the disk.
+
     Example: `fans compact /var/lib/fans runs/mine --out runs/mine-2 --drop`
+
+    Guide: docs/how-to/update-live.md
     """
     from fansrec.serving.writes.compaction import compact as run_compact
 

@@ -37,6 +37,8 @@ def compare(
 
     OUT/comparison.md has the table, OUT/comparison.json all figures, OUT/comparison.png a plot of quality against the
     time of an answer, and OUT/runs the trained models.
+
+    Guide: docs/how-to/compare-models.md
     """
     seconds = parse_duration("--time", time)
     check_result(json, {"models", "run"}, force)

@@ -31,10 +31,10 @@ from fansrec.errors import BadInput, BadSetting
 rule_option, file_option = (partial(typer.Option, rich_help_panel=panel) for panel in ("Rules", "Many lists"))
 
 Items = list[str] | None
-SEVERAL = "takes all values up to the next option, or @FILE with one per line"
+SEVERAL = "takes all values up to the next option, or @FILE with one per line; can be repeated"
 MIN_SCORE = "Minimum score; FANS has scores >= 0 with `--recipe best`, log-probabilities with `--recipe paper`"
 FILL = "How items are assigned to positions; arranged: the best items in their most likely order"
-FALLBACK = "What a list of only unknown items gets: nothing, or popular items"
+FALLBACK = "What a list of only unknown items gets: nothing, or the items of most training lists"
 EXPLAIN = "Explain each item: shares of the parts of the model, input items that speak for it, similar lists"
 INPUT = (
     'JSON lines {"id": 1, "items": ["a"]} or ["a"], or CSV with the columns list_id and item_id, or items, also .gz or '
@@ -79,15 +79,26 @@ def continue_lists(
 
     Example: `fans continue runs/mine s0001 s0007 -k 5 --max-per-group 2`
 
-    Prints one item per line: its id and, if it has one, its name.
+    Prints one item per line: its id and, if it has one, its name. As --exclude, --allow and --categories take all
+    values up to the next option or `--`, put the items of the list directly after RUN. Unknown items of --exclude and
+    --allow are reported on stderr. A single list of only unknown items is refused; one of a file gets an answer without
+    items, with the reason.
 
     A file of lists: `fans continue runs/mine --input lists.jsonl --output continued.jsonl`
+
+    A table (separated by comma, semicolon, tab or pipe) has one row per item, with the columns `list_id`, `item_id` and
+    optionally `position` or `timestamp`, or one row per list, with `items` and optionally `id`; other names are
+    recognized as by `fans prepare`, also `tracks` in JSON lines. Positions, else times, else the rows order the items;
+    stderr says which columns were chosen. Any numbers in a column of times order the items, also small ones. `NA` and
+    other texts for missing values are missing. Rows that cannot be used are refused together, with their lines.
 
     In a pipe: `cat lists.csv | fans continue runs/mine --input - --output -`
 
     On Ray: `fans continue runs/mine --input s3://lists/ --output s3://continued/ --engine ray --address HOST:6379`
 
     A model too large for one machine: `fans continue runs/mine s0001 --engine ray --address HOST:6379 --shards 4`
+
+    Guides: docs/how-to/explain-and-control.md, docs/how-to/scale-out-with-ray.md
     """
     from fansrec.cli.continue_many import check_files, continue_file, continue_on_cluster
 

@@ -71,12 +71,18 @@ def crossval(
     and the rest the training part, from which the fold's categories are learned too. A system is a model with a recipe
     (best, if it has one) and settings: `fans`, `fans:paper`, `ease:paper+regularization=200`.
 
+    The report has three evaluations: `k fixed` (10 items per list, the protocol standard), `k known` (as many items as
+    the target has) and `one given item` (as `k fixed`, with only the last item of each input). Each has the paired
+    differences between the first system and the others.
+
     Finished cells (a system on a fold) are kept in OUT/cells, so the same command resumes an interrupted run. A cell is
     run again if its settings or defaults change, but not if the program changes: remove OUT/cells to measure again.
 
     On a bare GPU machine: make the folds here with `--only folds --out FOLDER`, copy FOLDER there, run
     `python -m fansrec.experiments crossval FOLDER --models fans,ease`, copy FOLDER/cells back, and run this with
     `--only report`.
+
+    Guide: docs/how-to/reproduce-the-paper.md
     """
     from fansrec.experiments.command_line import parse_integers
     from fansrec.experiments.crossval.report import markdown

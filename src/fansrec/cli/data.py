@@ -84,7 +84,10 @@ def fetch_sets(
 
     Example: `fans data fetch aotm`
 
-    A file whose checksum is known and differs is refused. The same command resumes an interrupted download.
+    A set whose source has another form is converted. A file whose checksum is known and differs is refused. The same
+    command resumes an interrupted download.
+
+    Guide: docs/how-to/get-public-data.md
     """
     for name in names:
         for file in _fetch_with_bar(name, to):

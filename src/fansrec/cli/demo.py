@@ -29,6 +29,8 @@ def demo(
     Example: `fans demo --out demo`
 
     Needs no data or network. Takes about a minute of processor time.
+
+    Tutorial: docs/tutorials/sample-world.md
     """
     from fansrec.experiments.demo import run_demo
 

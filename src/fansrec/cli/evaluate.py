@@ -79,11 +79,14 @@ def evaluate(
 
     Example: `fans evaluate runs/fans runs/ease --corpus corpora/aotm --json metrics.json --html report.html`
 
-    Prints the runs sorted by --by, which differences are significant, for which lists each run is good, and example
-    continuations. The metrics of the two protocols cannot be compared with each other; each row says how many lists it
-    is based on.
+    Prints the runs sorted by --by, the best one first, and which differences from it are significant. Then follow the
+    metric by groups of lists (short and long inputs, popular and rare items, new items), recall, precision, MAP, MRR,
+    novelty, order and diversity, and example continuations. The metrics of the two protocols cannot be compared with
+    each other; each row says how many lists it is based on.
 
     People begin with one item: `--given 1,2,3,5,10` shows how accuracy grows with the number of given items.
+
+    Guide, with the fields of the JSON file: docs/how-to/evaluate.md
     """
     from fansrec.evaluation.evaluate import evaluate as evaluate_runs
     from fansrec.evaluation.formatting import protocol_label

@@ -25,9 +25,12 @@ def report(
     """Print the acceptance of each model, by position, with 95% intervals, and the differences between models.
 
     Acceptance is the share of the shown items that were accepted, or, where clients do not report what was shown, of
-    those that were accepted or skipped.
+    those that were accepted or skipped. The first interval (Wilson's score) takes all items as independent; the one
+    over clients, a bootstrap with --seed, does not.
 
     Example: `fans events report /var/lib/fans/writes`
+
+    Guide: docs/how-to/compare-models-on-traffic.md
     """
     check_writable(json, force=force)
     from fansrec.evaluation.traffic.report import report as evaluate_events

@@ -20,10 +20,12 @@ def export(
 
     Example: `fans export runs/mine --format onnx --out mine.onnx`
 
-    ONNX Runtime runs the file without this package; docs/how-to/export.md shows how. Models that can be exported: fans
+    ONNX Runtime runs the file without this package. Models that can be exported: fans
     with both recipes, bert4rec and bert4rec-nar.
 
     Item vectors: `fans export runs/mine --format vectors --out vectors.parquet`
+
+    Guide: docs/how-to/export.md
     """
     from fansrec.artifact.manifest import refuse_inside
     from fansrec.exporting.export import export as run_export

@@ -31,6 +31,8 @@ def add(
     """Create a key and print it once; the file is created if needed.
 
     Example: `fans keys add fans.keys website`, or with `--write` for a system that writes lists and items.
+
+    Guide: docs/how-to/operate-the-service.md
     """
     given: dict[Role, bool] = {"admin": admin, "write": write, "metrics": metrics}
     roles = [role for role, chosen in given.items() if chosen]

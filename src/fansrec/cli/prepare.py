@@ -47,7 +47,9 @@ SPLIT = (
     "How lists are divided into train, valid and test: 8:1:1 at random, 8:1:1 in file order as in the paper, or by the "
     "time of the lists"
 )
+SPLIT_BY = "Keep lists with the same value in this column in the same part, and in one fold of `fans crossval`"
 SPLIT_AT = "Where valid and test begin with --split time: shares of the lists, or dates such as 2026-01-01,2026-02-01"
+GROUP_NAME = "What a group is: artist, author, brand; the page of `fans serve` shows it"
 
 filter_option, category_option, split_option = (
     partial(typer.Option, rich_help_panel=panel) for panel in ("Filter", "Categories", "Split")
@@ -79,9 +81,7 @@ def prepare(
         category_option(help="Learn them from the training lists, or from all lists as in the paper"),
     ] = DEFAULT.categories_from,
     split: Annotated[Split, split_option(help=SPLIT)] = DEFAULT.split,
-    split_by: Annotated[
-        str | None, split_option(help="Keep lists with the same value in this column in the same part")
-    ] = None,
+    split_by: Annotated[str | None, split_option(help=SPLIT_BY)] = None,
     split_at: Annotated[str | None, split_option(metavar="A,B", help=SPLIT_AT, show_default="0.8,0.9")] = None,
     split_time: Annotated[
         Literal["latest", "first"], split_option(help="The time of a list whose items have times, with --split time")
@@ -102,7 +102,7 @@ def prepare(
     date_column: DateColumn = None,
     group_name: Annotated[
         str | None,
-        detail_option(help="What a group is: artist, author, brand", show_default="the name of the column of groups"),
+        detail_option(help=GROUP_NAME, show_default="the name of the column of groups"),
     ] = None,
     force: Force = False,
     engine: Engine = "local",
@@ -119,11 +119,16 @@ def prepare(
     A file has one row per item (list and item, optionally position or time), or one row per list (`items`: an array, a
     JSON array or ids separated by spaces), or JSON lines of either kind, or `list item` pairs in a .txt file.
 
+    The output says which columns are used and what orders the items. OUT/summary.json says what is left after the
+    filter, and how the lists were split.
+
     As in the paper: `fans prepare aotm --split file-order --categories 10 --categories-from all --out corpora/aotm`
 
     Train on the past, test on the newest lists: `fans prepare plays.parquet --split time --out corpora/mine`
 
     On a cluster: `fans prepare s3://bucket/lists/ --engine ray --address head:6379 --out /shared/corpus`
+
+    Guide: docs/how-to/prepare-data.md
     """
     from fansrec.data.locating import locate_source
 

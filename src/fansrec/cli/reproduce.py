@@ -53,6 +53,8 @@ def reproduce(
     `python -m fansrec.experiments paper`, copy its cells/ and timings/ back into OUT and run this again for the report.
     Copy runs/ back as well if timings made here should use trained weights: without them, weights are random, and the
     report says so.
+
+    Guide: docs/how-to/reproduce-the-paper.md
     """
     from fansrec.experiments.command_line import parse_integers
     from fansrec.experiments.machine import hide_gpu

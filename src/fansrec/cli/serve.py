@@ -70,7 +70,7 @@ def serve(
     """Serve trained models over HTTP, with a page to try them at `/`.
 
     Every setting, also those without a flag, can be a variable (`FANS_PORT=80`) or a line of `--config FILE`
-    (`port = 80`); flags override variables, variables override the file. docs/reference/serving.md lists all settings.
+    (`port = 80`); flags override variables, variables override the file.
 
     Example: `fans serve runs/mine`
 
@@ -79,6 +79,8 @@ def serve(
     To compare two models on real traffic: `fans serve a=runs/a b=runs/b --split a:90,b:10`
 
     On each machine of a Ray cluster, where it keeps running: `fans serve runs/mine --engine ray --address HOST:6379`
+
+    All settings and the API: docs/reference/serving.md. Guide: docs/how-to/operate-the-service.md
     """
     arguments = dict(locals())
     flags = {name: value for name, value in arguments.items() if name not in NOT_SETTINGS and value not in (None, [])}

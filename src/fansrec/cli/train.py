@@ -68,7 +68,7 @@ def train(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted training run in --out")] = False,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE…", help="Other settings, listed above")
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE…", help="Settings listed above; can be repeated")
     ] = None,
     config: Annotated[Path | None, path_option(help="TOML file with settings; options take precedence")] = None,
     no_compare: Annotated[
@@ -81,7 +81,7 @@ def train(
         list[str] | None,
         typer.Option(
             metavar="mlflow|wandb|tensorboard",
-            help="Record the run with this experiment tracker too; TensorBoard always does if it is installed",
+            help="Record the run with this experiment tracker too; can be repeated. TensorBoard does if installed",
         ),
     ] = None,
     force: Force = False,
@@ -123,6 +123,8 @@ def train(
     given: `sharpness`, `recency`, `before`, `near`, `neighbours`, `aligned`, `newer`, `linear_decay`,
     `next_share`, `shuffled_share`, `network_weight`, `memory_weight` and `linear_weight`. With `--recipe paper` it
     also has `scheduler` and `steps`. An unknown name is refused with a list of the known ones.
+
+    Guide: docs/how-to/train.md
     """
     arguments = dict(locals())
     refuse_without_ray(engine, workers=workers)

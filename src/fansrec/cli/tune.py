@@ -40,6 +40,8 @@ def tune(
     OUT/trials.jsonl has a line per trial, OUT/best.toml the best settings for `fans train --config`, and OUT/model the
     best model. Linear models and V-STAN in OUT/model are fitted to the validation lists too; `fans train --config` fits
     them to the training lists only.
+
+    Guide: docs/how-to/compare-models.md
     """
     seconds = parse_duration("--time", time)
     choose_device(device)

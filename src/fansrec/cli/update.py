@@ -38,6 +38,7 @@ LISTS = "File of new lists (csv, tsv, parquet, jsonl, txt; also .gz, .zip); one 
 ITEMS = "File with the columns item, name, group, category and date, of new or known items"
 REMOVE = "File of ids of lists to remove: a .txt file with one id a line, or a table with a column of list ids"
 KEEP_NEWEST = "Keep only that many lists, the newest"
+JSON = "Print the report as JSON; lines on what was read go to stderr"
 SHOWN_IDS = 5  # of unknown lists
 
 
@@ -48,7 +49,7 @@ def update(
     items: Annotated[Path | None, path_option(help=ITEMS)] = None,
     remove: Annotated[Path | None, path_option(help=REMOVE)] = None,
     keep_newest: Annotated[int | None, typer.Option(min=1, help=KEEP_NEWEST)] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the report as JSON")] = False,
+    json: Annotated[bool, typer.Option("--json", help=JSON)] = False,
     force: Force = False,
     order: ListOrder = DEFAULT.order,
     on_bad_row: OnBadRow = DEFAULT.on_bad_row,
@@ -71,7 +72,11 @@ def update(
     Lists enter the list memory of the model as they are. New items can be given and recommended at once, also if they
     are only in --items. The network stays as it is until the next training: `fans train --start`.
 
-    Files are read as by `fans prepare`. The model has to have a list memory: `--recipe best` or `--model vstan`.
+    Files are read as by `fans prepare`, but items are not filtered and lists are not cut. A list that is in --lists and
+    in --remove is removed. Ids in --remove that the model does not have are reported and change nothing. The model has
+    to have a list memory: `--recipe best` or `--model vstan`.
+
+    Guide: docs/how-to/update-a-model.md
     """
     from fansrec.updating.interface import update as run_update
 
