@@ -22,6 +22,7 @@ KEEP = "words: keep"
 WHOLE = {".md", ".js", ".html", ".css", ".toml", ".yaml", ".yml", ".service", ".socket", ".txt", ".cff", ""}
 PYTHON, C = {".py"}, {".cpp", ".h", ".cu", ".cuh"}
 SKIPPED = ("LICENSE", "tools/check_words.py", "tests/tools/test_check_words.py", "deploy/requirements")
+GENERATED = tuple(f"docs/tutorials/{name}.md" for name in ("playlists", "recipes", "research"))  # from checked scripts
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 PROSE_TOKENS = {"COMMENT", "STRING", "FSTRING_MIDDLE"}
 
@@ -158,7 +159,9 @@ def tracked_files() -> list[str]:
     """Return the paths of all tracked files that people read."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     known = WHOLE | PYTHON | C
-    return [path for path in listed.splitlines() if Path(path).suffix in known and not path.startswith(SKIPPED)]
+    return [
+        path for path in listed.splitlines() if Path(path).suffix in known and not path.startswith(SKIPPED + GENERATED)
+    ]
 
 
 def main(files: list[str]) -> int:

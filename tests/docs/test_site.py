@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 from playwright.sync_api import Browser, Page
 
@@ -79,6 +80,14 @@ def test_diagrams_are_drawn_and_search_finds_pages_without_a_server(
     page.evaluate("document.querySelector('#__search').click()")  # opens the search, which is hidden on a phone
     page.locator(".md-search__input").press_sequentially("weights mapped")
     page.locator("a.md-search-result__link[href*='0018-memory-mapped-weights']").first.wait_for()
+
+
+def test_notebooks_can_be_downloaded_from_their_pages(site: Path) -> None:
+    for name in ("playlists", "recipes", "research"):
+        notebook = nbformat.read(site / f"tutorials/{name}.ipynb", as_version=4)
+        nbformat.validate(notebook)
+        assert "import fansrec" in next(cell.source for cell in notebook.cells if cell.cell_type == "code")
+        assert f'href="{name}.ipynb"' in (site / f"tutorials/{name}.html").read_text(encoding="utf-8")
 
 
 def test_generated_pages_have_every_option_route_and_public_name(site: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import http_api
 import links
 import navigation
+import notebooks
 import python_api
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files, InclusionLevel
@@ -33,9 +34,11 @@ def on_config(config: Any) -> None:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the generated pages, the documents at the top of the repository, and scripts and styles."""
+    """Add the generated pages, the notebooks, the documents at the top of the repository, and scripts and styles."""
     for path, page in GENERATED.items():
         files.append(File.generated(config, path, content=page()))
+    for path, notebook in notebooks.files().items():
+        files.append(File.generated(config, path, content=notebook))
     for name in links.PROJECT:
         content = links.relative_to_site(ROOT / name)
         page = links.project_page(name)
@@ -49,7 +52,9 @@ def on_files(files: Files, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Return the text of a page with links that leave docs/ changed to pages of the site or of the repository."""
-    return markdown if page.file.generated_by else links.outward(markdown, page.file.src_uri)
+    if page.file.generated_by:
+        return markdown
+    return links.outward(notebooks.with_download(markdown, page.file.src_uri), page.file.src_uri)
 
 
 def on_page_content(html: str, **_: Any) -> str:
