@@ -39,7 +39,7 @@ def serve(
     ] = None,
     host: Annotated[str | None, running(help="Address to listen on [127.0.0.1]")] = None,
     port: Annotated[int | None, running(help="Port; 0: any free port [8080]")] = None,
-    workers: Annotated[int | None, running(help="Worker processes [one per core]")] = None,
+    workers: Annotated[int | None, running(help="Worker processes [one per core that the service may use]")] = None,
     device: Annotated[str | None, running(help="cpu or cuda [cpu]")] = None,
     backend: Annotated[Backend | None, running(help="Backend of the models [auto]")] = None,
     config: Annotated[Path | None, running(help="TOML file with any of these settings")] = None,

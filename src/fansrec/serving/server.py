@@ -39,6 +39,7 @@ class Server(uvicorn.Server):
                 service.dispatcher.load.refusal,
                 service.unread,
                 DirectContinue(service, app),
+                app.pace,
             ),
             **DISABLED,
             backlog=BACKLOG,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from fansrec.serving.http.tracing import Trace
+from fansrec.serving.http.tracing import Trace, trace_of
 
 if TYPE_CHECKING:
     from fansrec.serving.http.connection import LimitedConnection
@@ -44,10 +44,10 @@ class DirectRequest:
 
     message_event = NOBODY_WAITS
 
-    def __init__(self, connection: "LimitedConnection", trace: Trace, own_headers: bytes) -> None:
+    def __init__(self, connection: "LimitedConnection", trace: Trace | None = None, own_headers: bytes = b"") -> None:
         """`own_headers` are the lines of those that every answer has, except those of the trace."""
         self.since = time.perf_counter()
-        self.trace = trace
+        self.trace = trace or trace_of(None, None, None)
         self.scope: dict[str, Any] = {}  # where the connection notes an answer of its own
         self.keep_alive, self.disconnected = True, False
         self.response_started = self.response_complete = False
@@ -63,13 +63,18 @@ class DirectRequest:
 
     def send(self, status: int, headers: Sequence[Header], body: bytes) -> None:
         """Send the whole answer, unless the client has left."""
-        if self.disconnected or self._connection is None:
+        if self._connection is None:
             return
         before = lines_of([*self._connection.server_state.default_headers, *headers])
         end = b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n"
-        self.response_started = self.response_complete = True
         answer = [STATUS_LINE[status], before, self._own_headers, lines_of(self.trace.headers()), end, body]
-        self._connection.end_direct(b"".join(answer), self.keep_alive)
+        self.send_bytes(b"".join(answer))
+
+    def send_bytes(self, answer: bytes) -> None:
+        """Send an answer that has its headers."""
+        if not self.disconnected and self._connection is not None:
+            self.response_started = self.response_complete = True
+            self._connection.end_direct(answer, self.keep_alive)
 
     def release(self) -> None:
         """Let go of what the request refers to: an idle connection keeps its last request, but not lists and answer."""

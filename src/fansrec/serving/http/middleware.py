@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -16,6 +16,7 @@ from fansrec.serving.http.hosts import Hosts
 from fansrec.serving.http.key_ring import KeyRing
 from fansrec.serving.http.logs import current_trace, log_access, log_refusal
 from fansrec.serving.http.problems import Problem, internal_problem, problem_of, send_problem, stopping_problem
+from fansrec.serving.http.refusal_pace import RefusalPace
 from fansrec.serving.http.routes import METHODS, OTHER, WITH_IDS, route_name
 from fansrec.serving.http.tracing import Trace, trace_of
 
@@ -100,6 +101,7 @@ class ServiceMiddleware:
     hosts: Hosts | None = None
     allow_origins: Iterable[str] = ()
     draining: Callable[[], bool] = lambda: False  # whether every answer closes its connection
+    pace: RefusalPace = field(default_factory=RefusalPace)
 
     def __post_init__(self) -> None:
         self.origins = frozenset(origin.encode() for origin in self.allow_origins)
@@ -121,6 +123,7 @@ class ServiceMiddleware:
         try:
             problem = self.refuse(scope)
             if problem is not None:
+                await asyncio.sleep(self.pace.delay())  # 0, unless there are many
                 await exchange.fail(problem)
             elif self._is_preflight(exchange):
                 await exchange.send({"type": "http.response.start", "status": 204, "headers": PREFLIGHT_HEADERS})

@@ -8,9 +8,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from fansrec.serving.http.bodies import unsupported_transfer
 from fansrec.serving.http.connection import LimitedConnection, Observer
-from fansrec.serving.http.direct import DirectHandler, NoDirectHandler
+from fansrec.serving.http.direct import DirectHandler, DirectRequest, NoDirectHandler
 from fansrec.serving.http.logs import log_refusal
 from fansrec.serving.http.problems import Problem
+from fansrec.serving.http.refusal_pace import RefusalPace
 from fansrec.serving.http.refusals import is_complete_request, overload_bytes
 from fansrec.serving.http.routes import CONTINUE
 from fansrec.serving.http.unread_answers import UnreadAnswers
@@ -29,20 +30,23 @@ def protocol_class(
     overloaded: Overloaded = lambda: None,
     unread: UnreadAnswers | None = None,
     direct: DirectHandler | None = None,
+    pace: RefusalPace | None = None,
 ) -> type[HttpToolsProtocol]:
     """Return the class to give uvicorn as `http`; `observe` is called for refusals that never reach the application.
 
-    While `overloaded` returns a problem, requests to continue lists get it as their answer. `direct` answers requests
-    without the parser.
+    While `overloaded` returns a problem, requests to continue lists get it as their answer, at the `pace` of refusals.
+    `direct` answers requests without the parser.
     """
     members = {"limits": limits, "observe": staticmethod(observe), "overloaded": staticmethod(overloaded)}
     members |= {"unread": unread or UnreadAnswers(limits.max_unsent_bytes), "direct": direct or NoDirectHandler()}
+    members |= {"pace": pace or RefusalPace()}
     return type("ServiceProtocol", (LimitedProtocol,), members)
 
 
 class LimitedProtocol(LimitedConnection):
     overloaded: Overloaded
     direct: DirectHandler
+    pace: RefusalPace
 
     def data_received(self, data: bytes) -> None:
         if self.ignores_input or self.lingering.closing:
@@ -83,12 +87,31 @@ class LimitedProtocol(LimitedConnection):
         """At overload, refuse a request without parsing it or creating a task."""
         if not is_complete_request(data, b"POST %s HTTP/1.1\r\n" % CONTINUE.path.encode()):
             return False
-        self.header_timer.cancel()
-        self.lingering.write_complete(overload_bytes(problem))
         self.observe(CONTINUE.path, "POST", problem.status, 0.0)
         log_refusal(problem.kind)
-        self.on_response_complete()
+        delay = self.pace.delay()
+        if delay:
+            self._refuse_later(problem, delay)
+        else:
+            self.header_timer.cancel()
+            self.lingering.write_complete(overload_bytes(problem))
+            self.on_response_complete()
         return True
+
+    def _refuse_later(self, problem: Problem, delay: float) -> None:
+        """Refuse a request after a delay, in which the connection counts as busy."""
+        request = DirectRequest(self)
+
+        def refuse() -> None:
+            request.send_bytes(overload_bytes(problem))
+            request.release()
+
+        def leave() -> None:
+            timer.cancel()
+            request.release()
+
+        timer = self.loop.call_later(delay, refuse)
+        request.on_disconnect = leave
 
     def _is_idle(self) -> bool:
         """Return whether the connection does nothing, so that the parser does not have to see the next request."""
