@@ -66,15 +66,16 @@ class Generator:
         self._all: set[Connection] = set()
         self._opening: set[asyncio.Task[None]] = set()
         self._waiting: deque[tuple[int, float]] = deque()  # requests without a connection
-        self._moments: deque[float] = deque()  # with a rate: when requests are due
+        self._offsets: deque[float] = deque()  # with a rate: after how many seconds the next requests are due
         self._over, self._done = False, asyncio.Event()
 
     async def run(self) -> Tally:
         """Send until the time is over or `stop` is called, wait for all answers, and return the tally."""
+        self._offsets = self._draw_offsets()  # before the clock runs: millions of them take half a second
         worked, self._began = time.process_time(), self._now()
         self._end = self._loop.call_later(self.load.seconds, self.stop)
         self._timeout_check = self._loop.call_later(TIMEOUT_CHECK, self._check_timeouts)
-        ticker = self._keep_rate() if self.load.rate else None
+        ticker = self._keep_rate() if self._offsets else None
         if ticker is None:
             for _ in range(self.load.connections):
                 self._again()
@@ -95,24 +96,29 @@ class Generator:
             self._end.cancel()
             self._end_if_done()
 
-    def _keep_rate(self) -> Ticker:
-        """Draw the moments at which requests are due and return the ticker that sends them."""
-        rate, random = self.load.rate or 1.0, np.random.default_rng(self.load.seed)
+    def _draw_offsets(self) -> deque[float]:
+        """Return after how many seconds each request is due; none without a rate."""
+        if not self.load.rate:
+            return deque()
+        rate, random = self.load.rate, np.random.default_rng(self.load.seed)
         count = min(self.load.most, int(self.load.seconds * rate * 1.1) + 100)
         gaps = random.exponential(1 / rate, count) if self.load.poisson else np.full(count, 1 / rate)
-        self._moments.extend((self._began + np.cumsum(gaps)).tolist())
+        return deque(np.cumsum(gaps).tolist())
+
+    def _keep_rate(self) -> Ticker:
+        """Return the ticker that sends requests when they are due."""
         ticker = Ticker(self._loop, lambda: self._begin_due(ticker))
-        ticker.at(self._moments[0])
+        ticker.at(self._began + self._offsets[0])
         return ticker
 
     def _begin_due(self, ticker: Ticker) -> None:
-        now, moments = self._now(), self._moments
-        while moments and moments[0] <= now and not self._over:
-            self._begin(moments.popleft())
-        if not moments:
+        passed, offsets = self._now() - self._began, self._offsets
+        while offsets and offsets[0] <= passed and not self._over:
+            self._begin(self._began + offsets.popleft())
+        if not offsets:
             self.stop()
         elif not self._over:
-            ticker.at(moments[0])
+            ticker.at(self._began + offsets[0])
 
     def _again(self) -> None:
         """Send the next request of a connection that was answered."""
