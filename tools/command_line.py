@@ -107,7 +107,7 @@ def _rows(name: str, parameters: list[Any], context: Any, shown: dict[str, str])
             yield row
             shown[row] = name
     for other, options in repeated.items():
-        yield f"| {' '.join(options)} | as of [`{other}`](#{other.replace(' ', '-')}) | |"
+        yield f"| {' '.join(options)} | as for [`{other}`](#{other.replace(' ', '-')}) | |"
 
 
 def _row(parameter: Any, context: Any) -> str:

@@ -21,6 +21,8 @@ import nbclient
 import nbformat
 from nbformat import NotebookNode
 
+from fansrec.cores import usable_cores
+
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "docs/tutorials"
 PICTURES = ROOT / "docs/images/tutorials"
@@ -63,7 +65,8 @@ def executed(name: str, force: bool = False) -> NotebookNode:
     else:
         with tempfile.TemporaryDirectory() as folder:
             execute(notebook, Path(folder))
-        notebook.metadata["executed"] = datetime.datetime.now(datetime.UTC).date().isoformat()
+        today = datetime.datetime.now(datetime.UTC).date().isoformat()
+        notebook.metadata["executed"] = f"{today} on {usable_cores()} CPU cores"
     stored.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, stored)
     return notebook
@@ -79,7 +82,7 @@ def page(notebook: NotebookNode, name: str) -> str:
     title, *others = notebook.cells
     heading, _, introduction = title.source.partition("\n")
     about = (
-        f"This page is a notebook, executed on {notebook.metadata['executed']} on two CPU cores with"
+        f"This page is a notebook, executed on {notebook.metadata['executed']} with"
         f" `python tools/tutorials.py {name}`. Its source, [{name}.py]({name}.py), runs as a script,"
         " and Jupyter opens it as a notebook with [jupytext](https://jupytext.readthedocs.io)."
     )
@@ -108,7 +111,7 @@ def _is_picture(output: NotebookNode) -> bool:
 
 
 def _alternative(code: str) -> str:
-    """Return the text for who cannot see a picture: the comment that the code which draws it begins with."""
+    """Return the alternative text of a picture: the comment at the beginning of the code that draws it."""
     found = re.match(r"(?:# .+\n)+", code)
     if found is None:
         raise ValueError(f"a cell that draws a picture has to begin with a comment that describes it:\n{code}")

@@ -16,8 +16,8 @@
 # In this tutorial you take an export as spreadsheets make them, with unusual column
 # names, rows in no order, repeated rows and missing values, and turn it into a model
 # that runs as a service. You look at what the model is worth before you serve it. You
-# need fansrec with the extras `train`, `serve` and `client`. It takes about a minute on
-# two CPU cores.
+# need fansrec with the extras `train`, `serve` and `client`. It takes about two minutes
+# on two CPU cores.
 #
 # The playlists are generated, so you need no data. Each is a trip along a road of
 # artists: the order of the songs says where it goes. Everything is written to the

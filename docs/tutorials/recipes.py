@@ -17,7 +17,7 @@
 # down first says little. In this tutorial you find out whether the order of such lists
 # matters, use categories of your own, and control what an answer consists of: one aisle
 # only, one oil only, fewer of the same kind. You need fansrec with the extra `train`.
-# It takes about a minute on two CPU cores.
+# It takes about two minutes on two CPU cores.
 #
 # The recipes are those of the public set `recipes` if it is on this machine
 # (`fans data fetch recipes`), otherwise generated ones. What is said about numbers is
@@ -359,12 +359,13 @@ right.legend()
 plt.show()
 
 # %% [markdown]
-# - **The order of recipes says nothing** (left), and the default model finds that out
-#   by itself. The line `found:` above has the settings that it searched on the
-#   validation lists: `recency 0` and `near 0` mean that the memory of training lists
-#   ignores positions, and `before 1` that items before and after a shared one count
-#   alike. In the tutorial on playlists the same search finds `recency 0.9` and
-#   `before 0.2`.
+# - **The order of recipes says nothing** (left). The default model does not show that:
+#   it was trained on the shuffled lists, so it has never seen the order that was
+#   written down. Its search rightly finds no order there. The line `found:` above has
+#   the settings that it searched on the validation lists: `recency 0` and `near 0`
+#   mean that the memory of training lists ignores positions, and `before 1` that items
+#   before and after a shared one count alike. In the tutorial on playlists, whose
+#   lists have an order, the same search finds `recency 0.9` and `before 0.2`.
 # - **The default model is ahead of EASE** by 0.015 in NDCG@5. The two intervals in the
 #   picture overlap; the interval of the difference, list by list, does not contain 0.
 #   EASE is fitted in seconds and has most of the quality, with the paper's settings and

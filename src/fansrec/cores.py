@@ -19,15 +19,20 @@ def usable_cores(root: Path = Path("/")) -> int:
 def _quotas(root: Path) -> Iterator[float]:
     """Yield the quotas, in cores, of all control groups, of version 1 and 2, that contain this process."""
     for line in _read(root / "proc/self/cgroup").splitlines():
-        _, controllers, name = line.split(":", 2)
-        if controllers and "cpu" not in controllers.split(","):
+        _, controllers, name = (line.split(":", 2) + ["", ""])[:3]
+        if not name or (controllers and "cpu" not in controllers.split(",")):
             continue
-        top = root / "sys/fs/cgroup" / ("cpu" if controllers else "")
-        group = Path(name.lstrip("/"))
-        # A container may see the path of its group on the host, which it does not have; its own files are at the top.
-        for folder in (top / group, *(top / parent for parent in group.parents)):
-            yield from _quota_of(_read(folder / "cpu.max"))
-            yield from _quota_of(f"{_read(folder / 'cpu.cfs_quota_us')} {_read(folder / 'cpu.cfs_period_us')}")
+        # Version 1 has a folder `cpu`, which is a link to the folder `cpu,cpuacct` or, on some systems, missing.
+        for mount in {"cpu", controllers} if controllers else {""}:
+            yield from _quotas_in(root / "sys/fs/cgroup" / mount, Path(name.lstrip("/")))
+
+
+def _quotas_in(top: Path, group: Path) -> Iterator[float]:
+    """Yield the quotas of a group and of all groups around it."""
+    # A container may see the path of its group on the host, which it does not have; its own files are at the top.
+    for folder in (top / group, *(top / parent for parent in group.parents)):
+        yield from _quota_of(_read(folder / "cpu.max"))
+        yield from _quota_of(f"{_read(folder / 'cpu.cfs_quota_us')} {_read(folder / 'cpu.cfs_period_us')}")
 
 
 def _quota_of(text: str) -> Iterator[float]:

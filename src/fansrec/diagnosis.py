@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fansrec import __version__
+from fansrec.cores import usable_cores
 from fansrec.data.locating import data_folders
 from fansrec.data.public import PUBLIC
 from fansrec.errors import EXTRAS
@@ -44,6 +45,7 @@ def diagnose() -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count(),
+        "usable_cores": usable_cores(),
         "kernel": kernel,
         "self_test": self_test,
         "gpu": find_gpus(),

@@ -57,7 +57,7 @@ def fans(words: list[str], whole: bool = True) -> str | None:
         return _known(command, [word.strip("[]") for word in words if word != "…"])
     except UsageError as error:
         return f"{' '.join(names)}: {error.format_message()}"
-    except FansError as error:  # a value that is refused, which the changelog may mention
+    except FansError as error:  # a value that is refused, which a text may mention
         return str(error) if whole else None
 
 

@@ -1,4 +1,4 @@
-"""The notebooks of docs/tutorials: in small in this process, and completely in a Jupyter kernel."""
+"""The notebooks of docs/tutorials: with small data in this process, and completely in a Jupyter kernel."""
 
 import importlib.util
 import re
@@ -30,7 +30,7 @@ def tutorials() -> ModuleType:
 
 @pytest.fixture
 def run(tutorials: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
-    """Return a function that executes a notebook in small, as a script, and returns its variables."""
+    """Return a function that executes a notebook with small data, as a script, and returns its variables."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TUTORIAL_QUICK", "1")
     monkeypatch.setattr(sys, "path", [*sys.path])  # research.py adds a package

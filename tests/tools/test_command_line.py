@@ -36,7 +36,7 @@ def test_reference_has_every_option_with_choices_limits_and_defaults(tool: Modul
 def test_long_row_of_a_shared_option_is_shown_once(tool: ModuleType) -> None:
     page = tool.PAGE.read_text(encoding="utf-8")
     assert page.count("parent\\_asin") == 1
-    assert "`--items-column` | as of [`fans prepare`](#fans-prepare) | |" in page
+    assert "`--items-column` | as for [`fans prepare`](#fans-prepare) | |" in page
 
 
 def test_page_without_a_marker_is_refused(tool: ModuleType) -> None:

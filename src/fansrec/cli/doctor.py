@@ -36,9 +36,11 @@ def _lines(report: dict[str, Any]) -> list[str]:
     kernel, test, gpu, data = (report[name] for name in ("kernel", "self_test", "gpu", "data"))
     compiled = f"compiled: {', '.join(kernel['compiled'])}" if kernel["compiled"] else "not compiled"
     passed = f"passed ({test['backend']} backend)"
+    usable = "" if report["usable_cores"] == report["cores"] else f" ({report['usable_cores']} usable)"
+    system = f"Python {report['python']}, {report['platform']}, {report['cores']} cores{usable}"
     folder = data["folders"][0] + ("" if data["exists"] else " (made by the first `fans data fetch`)")
     rows = {
-        "fansrec": f"{report['fansrec']}, Python {report['python']}, {report['platform']}, {report['cores']} cores",
+        "fansrec": f"{report['fansrec']}, {system}",
         "CPU kernel": kernel["problem"] or f"{kernel['instructions']} ({compiled})",
         "self-test": passed if test["passed"] else f"failed: {test['problem']}",
         "GPU": ", ".join(gpu["names"]) or f"none: {gpu['problem']}",

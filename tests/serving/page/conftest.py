@@ -16,7 +16,7 @@ from skipping import skip_or_fail
 from training_runs import train
 from worlds import MINUTE, walks
 
-# Without windows, the first one takes half of the processor time of the others.
+# The first one has no windows: tests of the page take half of the processor time in it.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 WAIT_MS = 1000 * DEADLINE_S
 
