@@ -18,13 +18,10 @@ from fansrec.engine.native.compile import HERE, find_compiler
 from skipping import skip_or_fail
 
 FANS = [sys.executable, "-c", "from fansrec.cli.main import run; run()", "doctor"]
-DYING = "{ __builtin_trap(); }"
-DYING_KERNEL = f"""extern "C" {{
-__attribute__((visibility("default"))) const char* fans_layout() {DYING}
-__attribute__((visibility("default"))) void fans_open() {DYING}
-__attribute__((visibility("default"))) void fans_close() {DYING}
-__attribute__((visibility("default"))) void fans_continue() {DYING}
-}}"""
+DYING_KERNEL = "\n".join(
+    f'extern "C" __attribute__((visibility("default"))) void {name}() {{ __builtin_trap(); }}'
+    for name in library.FUNCTIONS
+)
 
 
 def doctor(*options: str, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -14,7 +14,15 @@ HERE = Path(__file__).parent
 @pytest.mark.long
 @pytest.mark.parametrize(
     "name",
-    ["test_backend.py", "test_hybrid.py", "test_linear.py", "test_rounded.py", "test_integers.py", "test_checks.py"],
+    [
+        "test_backend.py",
+        "test_hybrid.py",
+        "test_linear.py",
+        "test_rounded.py",
+        "test_integers.py",
+        "test_checks.py",
+        "test_item_ids.py",
+    ],
 )
 def test_native_tests_pass_under_sanitizers(name: str, sanitized: Path) -> None:
     """Covers all vector widths: some of these tests run the narrower ones in separate processes."""

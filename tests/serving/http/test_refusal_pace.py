@@ -46,6 +46,12 @@ def overload(client: Client, delay: float) -> None:
     client.protocol.pace, client.protocol.overloaded = pace, lambda: OVERLOAD
 
 
+async def until_refused(client: Client) -> None:
+    """Wait until the refusal waits, or has been sent already."""
+    while not (client.protocol.busy() or client.setup.counted(REFUSED)):
+        await asyncio.sleep(0.001)
+
+
 @pytest.mark.parametrize("kind", REQUESTS)
 def test_a_refusal_that_waits_is_sent_and_the_connection_goes_on(kind: str) -> None:
     async def test(setup: Setup, client: Client) -> None:
@@ -53,8 +59,7 @@ def test_a_refusal_that_waits_is_sent_and_the_connection_goes_on(kind: str) -> N
         usual = setup.service.dispatcher.load.refusal
         overload(client, 0.05)
         client.writer.write(REQUESTS[kind])
-        while not client.protocol.busy():
-            await asyncio.sleep(0.001)
+        await until_refused(client)
         client.protocol.overloaded, setup.service.dispatcher.load.refusal = usual, usual  # type: ignore[method-assign]
         client.writer.write(encode())  # it waits behind the refusal
         answer = await client.receive()
@@ -75,8 +80,7 @@ def test_a_client_may_leave_while_its_refusal_waits(kind: str) -> None:
         await client.learn()
         overload(client, 0.05)
         client.writer.write(REQUESTS[kind])
-        while not client.protocol.busy():
-            await asyncio.sleep(0.001)
+        await until_refused(client)
         client.writer.close()
         while setup.server.server_state.connections:
             await asyncio.sleep(0.001)
@@ -92,8 +96,7 @@ def test_a_service_that_stops_sends_refusals_that_wait() -> None:
         await client.learn()
         overload(client, 0.05)
         client.writer.write(encode())
-        while not client.protocol.busy():
-            await asyncio.sleep(0.001)
+        await until_refused(client)
         client.protocol.shutdown()
         assert (await client.receive()).status == 429
         assert await client.reader.read() == b""

@@ -3,14 +3,15 @@
 import time
 from collections.abc import Callable
 
-PER_SECOND = 4000  # refusals that are sent at once: about a sixth of a core
+PER_SECOND = 4000  # about a sixth of a core
 MAX_DELAY_S = 1.0  # as long as refusals tell clients to wait
 AT_ONCE_S = 0.01  # delays below this are not worth a timer
 
 
 class RefusalPace:
-    """Spaces refusals out once there are more than PER_SECOND, so that refusing leaves time for answering.
+    """Spaces refusals out, at most PER_SECOND, so that refusing leaves time for answering.
 
+    About 40 in one moment are sent at once, further ones of that moment wait for their turn, at most MAX_DELAY_S.
     A client with a limited number of connections then sends no more than the service can refuse cheaply.
     """
 
