@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from writer import patiently, store_lines
+from writer import patiently, store_lines, takes_writes
 
 import fansrec
 
@@ -25,13 +25,15 @@ POLL_S = 0.2
 
 def follow(client: fansrec.Client, path: str, watched: list[str]) -> None:
     """Store the changes of a file or of standard input, and show how the watched list is continued."""
-    if patiently(client.models)["writes"] is None:  # else every change would be refused and left out
-        raise fansrec.FansError("the service takes no writes; start it with --writes FOLDER and --keys FILE")
+    if not patiently(lambda: takes_writes(client)):
+        raise fansrec.FansError(
+            "the service takes no writes; start it with --writes FOLDER, --keys FILE and a model that can be updated"
+        )
     if watched:
         show(client, watched, 0)
     is_file, mark = path != "-", Path(f"{path}.offset")
-    offset = int(mark.read_text()) if is_file and mark.exists() else 0
     source = os.open(path, os.O_RDONLY) if is_file else sys.stdin.fileno()
+    offset = read_offset(mark, os.fstat(source).st_size) if is_file and mark.exists() else 0
     if offset:
         os.lseek(source, offset, os.SEEK_SET)
     for lines in arriving(source, is_file):
@@ -57,10 +59,23 @@ def arriving(source: int, is_file: bool) -> Iterator[list[bytes]]:
             return
 
 
+def read_offset(mark: Path, size: int) -> int:
+    """Return how many bytes of a file of this size are stored."""
+    try:
+        if 0 <= (offset := int(mark.read_text())) <= size:
+            return offset
+    except ValueError:
+        pass
+    raise fansrec.FansError(f"{mark} is not a position in the file of changes; remove it to send all changes again")
+
+
 def replace_text(path: Path, text: str) -> None:
     """Replace the text of a file: after a crash it has the old or the new one, never a part."""
     new = path.with_name(f"{path.name}.new")
-    new.write_text(text)
+    with new.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())  # the content is on the disk before the name
     new.replace(path)
 
 

@@ -14,6 +14,8 @@ from fansrec.client import NotAllowed, Unavailable
 T = TypeVar("T")
 
 LONGEST_PAUSE_S = 30.0
+LONGEST_ID = 1000  # of a list to remove: it is part of an address
+BAD_VALUE = (fansrec.FansError, TypeError, ValueError, RecursionError)  # the service or the client refuses it
 
 logger = logging.getLogger("follow")
 
@@ -28,6 +30,12 @@ def patiently(call: Callable[[], T]) -> T:
             logger.warning("trying again: %s", error)
             time.sleep(random.uniform(pause / 2, pause))  # random, so that several writers do not come back together
             pause = min(2 * pause, LONGEST_PAUSE_S)
+
+
+def takes_writes(client: fansrec.Client) -> bool:
+    """Return whether the service stores writes, and has a model that can be updated."""
+    found = client.models()
+    return found["writes"] is not None and any(model["seq"] is not None for model in found["models"])
 
 
 def store_lines(client: fansrec.Client, lines: list[bytes]) -> int:
@@ -47,7 +55,9 @@ def _changes(lines: list[bytes]) -> Iterator[tuple[str, Any]]:
             [(kind, value)] = json.loads(line).items()
             if kind not in ("list", "item", "remove"):
                 raise ValueError(f"{kind!r} is not list, item or remove")
-        except (ValueError, AttributeError) as error:
+            if kind == "remove" and not (isinstance(value, str) and len(value) <= LONGEST_ID):
+                raise ValueError("it must be the id of a list")
+        except (ValueError, AttributeError, RecursionError) as error:
             logger.error("left out: %.80r is not a change: %s", line, error)
         else:
             yield kind, value
@@ -58,14 +68,26 @@ def _store(client: fansrec.Client, kind: str, values: list[Any]) -> int:
 
     If the answer of a request is lost, it is sent again: lists and items have ids, so the second time changes nothing.
     """
-    writes = {"list": client.add_lists, "item": client.add_items, "remove": lambda ids: client.remove_list(*ids)}
     try:
-        return patiently(lambda: writes[kind](values))
+        return patiently(lambda: _send(client, kind, values))
     except NotAllowed:  # a wrong key: nothing would be stored
         raise
-    except fansrec.FansError as error:
+    except BAD_VALUE as error:
         if len(values) == 1:
-            logger.error("left out: %s: %s", values[0], error)
+            logger.error("left out: %.200r: %s", values[0], error)
             return 0
     # A request is stored as a whole or not at all: a value that is refused must not keep the others out.
     return max(_store(client, kind, [value]) for value in values)
+
+
+def _send(client: fansrec.Client, kind: str, values: list[Any]) -> int:
+    """Send one request; raise Unavailable if it was refused because of the service and not of the values."""
+    writes = {"list": client.add_lists, "item": client.add_items, "remove": lambda ids: client.remove_list(*ids)}
+    try:
+        return writes[kind](values)
+    except (NotAllowed, Unavailable):
+        raise
+    except BAD_VALUE as error:
+        if not takes_writes(client):  # it was started again without --writes, or got a model that cannot be updated
+            raise Unavailable(f"the service takes no writes at present: {error}") from error
+        raise

@@ -32,7 +32,7 @@ logger = logging.getLogger("nightly")
 
 def update_model(models: Path, new_lists: Path) -> None:
     """Add the lists of all days that the current model lacks, in order; a missed night is made up for."""
-    for file in sorted(new_lists.glob("????-??-??.*")):
+    for file in sorted(new_lists.glob("????-??-??.*")):  # not .2026-11-18.parquet, which is still being written
         day, current = date.fromisoformat(file.stem), models / "current"
         if day <= date.fromisoformat(current.resolve().name):
             continue
@@ -53,10 +53,12 @@ def continue_lists(run: Path, users: Path, out: Path, k: int) -> int:
     temporary = out.with_name(f".{out.name}.new")  # always this name: what a killed job left is written over
     with pq.ParquetFile(users) as source, pq.ParquetWriter(temporary, OUT) as writer:
         for batch in source.iter_batches(LISTS_AT_ONCE, columns=["user", "items"]):
-            given = [items[-LAST_ITEMS:] for items in batch["items"].to_pylist()]
+            lists_of_users = batch["items"].to_pylist()  # a list, or an item of it, may be null
+            given = [[item for item in items or [] if item is not None][-LAST_ITEMS:] for items in lists_of_users]
             # A list without a known item gets popular items, and `fallback` says so.
             answers = model.continue_lists(given, k=k, fallback="popular")
-            columns = [batch["user"], [one.items for one in answers], [one.fallback is not None for one in answers]]
+            items = [[*map(str, one.items)] for one in answers]  # ids may be integers
+            columns = [batch["user"].cast(pa.string()), items, [one.fallback is not None for one in answers]]
             writer.write_table(pa.table(columns, schema=OUT))
             lists += batch.num_rows
     with temporary.open("rb") as file:
@@ -66,10 +68,11 @@ def continue_lists(run: Path, users: Path, out: Path, k: int) -> int:
 
 
 def remove_old(models: Path) -> None:
-    """Remove all but the newest models."""
+    """Remove all but the newest models and the current one."""
     for path in sorted(models.glob("????-??-??"))[:-KEPT_MODELS]:
-        shutil.rmtree(path)
-        logger.info("removed %s", path)
+        if path.name != (models / "current").resolve().name:
+            shutil.rmtree(path)
+            logger.info("removed %s", path)
 
 
 def main(options: argparse.Namespace) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import Cookie, FastAPI, Query, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, StrictInt
 from reporter import Reporter
 
 import fansrec
@@ -30,7 +30,7 @@ LAST_SONGS = 100  # of a playlist are sent: a model refuses lists that are longe
 BEST_SELLERS = json.loads(Path(os.environ.get("BEST_SELLERS", "best_sellers.json")).read_text(encoding="utf-8"))
 
 logger = logging.getLogger("uvicorn.error")
-playlists: defaultdict[str, list[str]] = defaultdict(list)  # your database
+playlists: defaultdict[str, list[str | int]] = defaultdict(list)  # your database, with limits of its own
 
 
 # All that goes into events is checked here, since the service refuses a whole batch for one wrong event.
@@ -62,8 +62,9 @@ async def suggestions(
     """Return songs that continue a playlist; `source` is the model, or null if these are the best sellers."""
     if person is None:  # a random key, so that the service learns nothing about the person
         person = secrets.token_hex(16)
+        # With https, add secure=True: then the cookie is never sent in the clear.
         response.set_cookie("person", person, httponly=True, samesite="lax")
-    songs = playlists[id]
+    songs = playlists[id]  # your app first checks that the person may see this playlist
     try:
         # With a split, the service chooses the model by `client`. A playlist of only new songs gets popular ones.
         answers = await request.app.state.client.continue_lists(
@@ -81,10 +82,14 @@ async def suggestions(
     return {"source": None, "songs": [song for song in BEST_SELLERS if song["id"] not in songs][:count]}
 
 
+# As in suggestions: the ids of a model are strings or integers.
+SongId = Annotated[str, Field(min_length=1, max_length=100)] | Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]
+
+
 class Added(BaseModel):
     """A song that a person adds, and where it was suggested: the `source` and its position, from 1."""
 
-    song: str = Field(min_length=1, max_length=100)
+    song: SongId
     source: str | None = Field(None, max_length=64)
     position: int | None = Field(None, ge=1, le=50)
 
@@ -92,6 +97,8 @@ class Added(BaseModel):
 @app.post("/playlists/{id}/songs", status_code=204)
 async def add_song(id: str, added: Added, request: Request, person: Person = None) -> None:
     """Add a song to a playlist; one that a model suggested is reported as accepted."""
+    # Your app checks here that the person may change this playlist, that the song exists, and that there is room:
+    # nothing limits how many playlists and songs this program keeps, and how often it is called.
     playlists[id].append(added.song)
     if added.source is not None:
         request.app.state.reporter.add(

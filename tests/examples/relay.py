@@ -1,5 +1,6 @@
 """A relay in front of a service, which tests make slow, overloaded or dead."""
 
+import json
 import socket
 import threading
 from contextlib import suppress
@@ -8,16 +9,19 @@ from types import TracebackType
 
 import httpx2
 
+from fansrec.serving.writes.folder import no_model_takes_writes, writes_are_off
 from serving.service import DEADLINE_S
 
+# What a service answers to writes that was started again without --writes, or got a model that cannot be updated.
+REFUSALS = {"no-writes": writes_are_off(), "not-updatable": no_model_takes_writes()}
 HEADERS = ("Content-Type", "Authorization", "Content-Encoding")
 
 
 class Relay:
     """`with Relay(service.url) as relay:` passes requests on, or does what `relay.mode` says instead.
 
-    The modes: `pass`, `overloaded` (429), `hang` (no answer while the mode lasts), `drop` (closes the connection), and
-    `lose` (passes the request on and closes the connection instead of answering).
+    The modes: `pass`, `overloaded` (429), `hang` (no answer while the mode lasts), `drop` (closes the connection),
+    `lose` (passes the request on and closes the connection instead of answering), and the keys of REFUSALS.
     """
 
     def __init__(self, url: str, port: int = 0) -> None:
@@ -59,12 +63,19 @@ class Relay:
         if self.mode == "drop":
             self._close(handler)
             return
+        if self.mode in REFUSALS and handler.command != "GET":
+            refusal = REFUSALS[self.mode]
+            self._reply(handler, refusal.status, refusal.body("r1"), {"Content-Type": "application/problem+json"})
+            return
         headers = {name: value for name in HEADERS if (value := handler.headers.get(name))}
         found = self._http.request(handler.command, handler.path, content=body, headers=headers)
         if self.mode == "lose":
             self._close(handler)
             return
-        self._reply(handler, found.status_code, found.content, {"Content-Type": found.headers["content-type"]})
+        content = found.content
+        if self.mode in REFUSALS and handler.path == "/v1/models":
+            content = _without_writes(content, self.mode)
+        self._reply(handler, found.status_code, content, {"Content-Type": found.headers["content-type"]})
 
     @staticmethod
     def _close(handler: BaseHTTPRequestHandler) -> None:
@@ -91,3 +102,11 @@ class Relay:
         self._server.shutdown()
         self._server.server_close()
         self._http.close()
+
+
+def _without_writes(content: bytes, kind: str) -> bytes:
+    """Return the description of a service as it is while it refuses writes."""
+    found = json.loads(content)
+    if kind == "no-writes":
+        found["writes"] = None
+    return json.dumps(found | {"models": [model | {"seq": None} for model in found["models"]]}).encode()

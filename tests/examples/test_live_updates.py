@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import runpy
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 
 import fansrec
 from examples.conftest import Shop
-from examples.relay import Relay
+from examples.relay import REFUSALS, Relay
 from fansrec.serving.writes.records import read_lines
 from fansrec.serving.writes.store import FILE
 from serving.service import DEADLINE_S, free_ports, until
@@ -126,6 +127,63 @@ def test_file_is_followed_through_failures_of_the_service_and_a_kill(
     assert until(lambda: client.models()["models"][0]["seq"] == newest)
     [answer] = client.continue_lists([["file-1"]], k=3)
     assert "file-2" in answer.items
+
+
+def test_bad_lines_are_left_out_and_the_offset_moves_on(shop: Shop, tmp_path: Path, client: fansrec.Client) -> None:
+    changes = tmp_path / "changes.jsonl"
+    nested = ["[" * depth + "]" * depth for depth in (900, 960, 990, 100_000)]  # around the limit of Python
+    bad = [
+        *(line(list={"id": "x", "items": items}) for items in (None, 5, "i3", [None])),
+        *(line(remove=id) for id in ("\ud800", "", None, ["p"], "p" * 100_000)),
+        *(f'{{"item": {{"id": "deep", "name": {name}}}}}\n' for name in nested),
+        line(list={"id": "\ud800", "items": ["i3"]}),
+        '{"item": {"id": "n", "name": NaN}}\n',
+        "[1]\n",
+    ]
+    good = line(list={"id": "bad 1", "items": ["i3", "bad-1"]})
+    changes.write_text("".join([*bad, good]))
+    follower = Follower(shop, shop.url, changes)
+    offset = Path(f"{changes}.offset")
+    assert until(lambda: offset.exists() and int(offset.read_text()) == changes.stat().st_size), follower.logged
+    follower.stop(signal.SIGINT)
+    assert follower.process.returncode == 130, follower.logged
+    assert "".join(follower.logged).count("left out: ") == len(bad) and not follower.has_logged("Traceback")
+    assert until(lambda: not client.continue_lists([["i3", "bad-1"]], k=1)[0].unknown)  # the good line is stored
+
+
+def test_changes_wait_while_the_service_takes_no_writes(shop: Shop, tmp_path: Path) -> None:
+    changes = tmp_path / "changes.jsonl"
+    offset = Path(f"{changes}.offset")
+    changes.write_text(line(list={"id": "wait", "items": ["i3"]}))
+
+    def is_stored() -> bool:
+        return offset.exists() and int(offset.read_text()) == changes.stat().st_size
+
+    with Relay(shop.url) as relay:
+        follower = Follower(shop, relay.url, changes)
+        assert until(is_stored)
+        for number, mode in enumerate(REFUSALS):
+            relay.mode = mode
+            with changes.open("a") as file:
+                file.write(line(list={"id": f"wait {number}", "items": ["i3"]}) * 2)
+            refusal = REFUSALS[mode].detail.split(";")[0]
+            assert until(lambda refusal=refusal: follower.has_logged(f"trying again: .*{refusal}"))
+            assert not is_stored()
+            relay.mode = "pass"
+            assert until(is_stored)
+        follower.stop(signal.SIGINT)
+    assert not follower.has_logged("left out"), follower.logged
+
+
+@pytest.mark.parametrize("text", ["", "half", "-1", "1000"])
+def test_wrong_offset_ends_the_program(shop: Shop, tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = tmp_path / "changes.jsonl"
+    changes.write_text(line(remove="p1"))
+    Path(f"{changes}.offset").write_text(text)
+    monkeypatch.syspath_prepend(PROGRAM.parent)
+    program = runpy.run_path(str(PROGRAM))
+    with pytest.raises(fansrec.FansError, match="remove it"):
+        program["read_offset"](Path(f"{changes}.offset"), changes.stat().st_size)
 
 
 @pytest.mark.parametrize(("role", "path", "said"), [("use", "-", "write"), ("write", "missing.jsonl", "No such file")])

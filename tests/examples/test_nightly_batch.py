@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import fansrec
+from artifacts import song_lists, write_songs
+from examples.conftest import Shop
+from serving.service import DEADLINE_S
 
 FOLDER = Path(__file__).parents[2] / "examples" / "nightly_batch"
 PROGRAM = FOLDER / "nightly.py"
@@ -24,6 +28,7 @@ USERS = {f"u{number}": [f"i{number % 50}", f"i{number % 50 + 1}"] for number in 
     "new": ["x"],
     "none": [],
 }
+RELOADING = re.compile("^# (LoadCredential|ExecStartPost)=", re.MULTILINE)  # what an operator switches on
 # Runs the program and kills it when it writes the second part of the answers.
 KILLED = """
 import os, runpy, signal, sys
@@ -112,6 +117,24 @@ def test_days_that_the_model_lacks_are_added_in_order_and_old_models_removed(
     assert "i3" in answer.items
 
 
+def test_ids_may_be_integers_and_lists_null(night: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (night / "new" / "2026-11-18.csv").unlink()
+    pq.write_table(pa.table({"list_id": ["d"], "items": [[3, 4, 5]]}), night / "new" / "2026-11-17.parquet")
+    (night / "new" / ".2026-11-19.parquet").write_text("half of a file that is still being written")
+    shutil.rmtree(night / "models" / "2026-11-16")
+    corpus = song_lists()
+    numbered = replace(corpus, vocabulary=replace(corpus.vocabulary, ids=[str(n) for n in range(60)], integer_ids=True))
+    write_songs(night / "models" / "2026-11-16", "best", numbered)
+    write_users(night / "users.parquet", {1: [3, 4], 2: None, 3: [None, 3, None], 4: []})
+    assert run(monkeypatch) == 0
+    rows = pq.read_table("out.parquet").to_pylist()
+    assert [row["user"] for row in rows] == ["1", "2", "3", "4"]
+    [expected] = fansrec.load("models/2026-11-17").continue_lists([[3, 4]], k=3)
+    assert all(isinstance(item, int) for item in expected.items)
+    assert rows[0] == {"user": "1", "items": [*map(str, expected.items)], "fallback": False}
+    assert [len(row["items"]) for row in rows] == [3, 3, 3, 3]
+
+
 @pytest.mark.parametrize("broken", ["users", "column", "new lists", "current", "lock"])
 def test_failure_is_reported_and_leaves_the_last_answers(
     night: Path, monkeypatch: pytest.MonkeyPatch, broken: str
@@ -136,14 +159,14 @@ def test_failure_is_reported_and_leaves_the_last_answers(
 
 def test_code_of_the_readme_writes_what_the_job_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for folder in ("demo/world", "nightly/new"):
+    for folder in ("runs/demo/world", "runs/nightly/new"):
         (tmp_path / folder).mkdir(parents=True)
     lists = "".join(f'{{"id": "l{n}", "items": ["i{n}"], "theme": "x"}}\n' for n in range(101))
-    (tmp_path / "demo/world/lists.jsonl").write_text(lists)
+    (tmp_path / "runs/demo/world/lists.jsonl").write_text(lists)
     [code] = re.findall(r"```python\n(.*?)```", (FOLDER.parent / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     subprocess.run([sys.executable, "-c", code], check=True)
-    assert pq.read_table("nightly/users.parquet").to_pylist()[0] == {"items": ["i0"], "user": "l0"}
-    new = pq.read_table("nightly/new/2026-11-17.parquet").to_pylist()
+    assert pq.read_table("runs/nightly/users.parquet").to_pylist()[0] == {"items": ["i0"], "user": "l0"}
+    new = pq.read_table("runs/nightly/new/2026-11-17.parquet").to_pylist()
     assert len(new) == 100 and new[0] == {"items": ["i1"], "list_id": "l1-new"}
 
 
@@ -153,7 +176,24 @@ def test_systemd_accepts_the_timer_and_its_service(tmp_path: Path) -> None:
         text = (
             (FOLDER / name).read_text().replace("/opt/fans/bin/python", "/bin/true").replace("User=fans", "User=root")
         )
+        text = re.sub(RELOADING, r"\1=", text)
         (tmp_path / name).write_text(text)
     command = ["systemd-analyze", "verify", "--man=no", *map(str, sorted(tmp_path.iterdir()))]
     done = subprocess.run(command, capture_output=True, text=True)
     assert not [line for line in done.stderr.splitlines() if str(tmp_path) in line or "fans" in line], done.stderr
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed (apt-get install curl)")
+def test_key_of_the_reload_is_read_from_a_file(shop: Shop, tmp_path: Path) -> None:
+    unit = (FOLDER / "fans-nightly.service").read_text()
+    [command] = re.findall(r"^# ExecStartPost=(.*)$", unit, re.MULTILINE)
+    assert "\n# LoadCredential=header:/etc/" in unit and "Authorization" not in command
+    (tmp_path / "header").write_text(f"Authorization: Bearer {shop.keys['write']}\n")
+    done = subprocess.run(
+        ["sh", "-c", command.replace("http://127.0.0.1:8080", shop.url)],
+        env=os.environ | {"CREDENTIALS_DIRECTORY": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+    )
+    assert "403" in done.stderr  # the key is known, and is not that of an administrator
