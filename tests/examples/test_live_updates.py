@@ -34,6 +34,8 @@ class Follower:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            # Processes inherit an ignored Ctrl-C from a shell that runs the tests in the background.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             **more,
         )
         self.printed, self.logged = list[str](), list[str]()
